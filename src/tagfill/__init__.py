@@ -1,0 +1,42 @@
+"""tagfill: multi-label image classifiers from incomplete labels, and the missing tags filled in."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tagfill.errors import TagfillError
+    from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
+    from tagfill.labels.io import load_labels, save_labels
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "NEGATIVE": "tagfill.labels",
+    "POSITIVE": "tagfill.labels",
+    "UNKNOWN": "tagfill.labels",
+    "Dataset": "tagfill.labels",
+    "LabelTable": "tagfill.labels",
+    "TagfillError": "tagfill.errors",
+    "load_labels": "tagfill.labels.io",
+    "save_labels": "tagfill.labels.io",
+}
+
+__all__ = [
+    "NEGATIVE",
+    "POSITIVE",
+    "UNKNOWN",
+    "Dataset",
+    "LabelTable",
+    "TagfillError",
+    "load_labels",
+    "save_labels",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used, so that ``import tagfill`` is quick."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'tagfill' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)

@@ -1,0 +1,52 @@
+"""Entry point: commands are imported only when called, so `tagfill --help` stays fast."""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App, CycloptsError
+
+from tagfill.errors import TagfillError
+
+COMMANDS = {
+    "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
+    "inspect": "What is in a label file: counts, unknowns, co-occurrence, regime, every problem.",
+    "convert": "Write labels in another format; says what the target cannot hold.",
+    "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
+    "scenes": "Draw the embedded picture-book data set.",
+}
+
+app = App(
+    name="tagfill",
+    help="Train multi-label image classifiers from incomplete labels and fill in the missing tags.",
+    version_flags=["--version"],
+    help_epilogue="`--debug` with any command shows the traceback of an error.",
+)
+for _name, _help in COMMANDS.items():
+    _module = _name.replace("-", "_")
+    app.command(f"tagfill.cli.{_module}:{_module}", name=_name, help=_help)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; users' mistakes become one message on stderr and exit code 2."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in tokens
+    tokens = [token for token in tokens if token != "--debug"]
+    try:
+        result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    except (TagfillError, CycloptsError) as error:
+        if debug:
+            raise
+        print(f"tagfill: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("tagfill: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stdout = None
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

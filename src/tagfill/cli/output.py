@@ -1,0 +1,46 @@
+"""How commands answer: one JSON object on stdout, or tables for people; logs go to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+console = Console(highlight=False)
+log = Console(stderr=True, highlight=False)
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """One JSON object on stdout."""
+    json.dump(result, sys.stdout, indent=2, ensure_ascii=False, default=_plain)
+    sys.stdout.write("\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table for people: first column left, numbers right."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for number, column in enumerate(columns):
+        made.add_column(column, justify="left" if number == 0 else "right")
+    for row in rows:
+        made.add_row(*(_shown(cell) for cell in row))
+    return made
+
+
+def _shown(cell: object) -> str:
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return f"{cell:.2f}"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return str(cell)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

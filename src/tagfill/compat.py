@@ -1,0 +1,64 @@
+"""What the outside world gets wrong: a torchvision without its C++ half, and optional extras."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+from tagfill.errors import TagfillError
+
+_library: Any = None  # keeps the declared operators alive
+
+
+def mend_torchvision() -> bool:
+    """Make ``import torchvision`` work beside a torch build its C++ library does not fit.
+
+    Package registries carry torchvision only as a CUDA build. Beside a CPU torch its library
+    cannot load, and importing torchvision (hence timm) dies because the operator ``nms``, for which
+    it registers a meta kernel, was never declared. Declaring it is enough: nothing here calls it.
+    Does nothing where torchvision is healthy or was imported already.
+
+    Returns:
+        Whether the operators had to be declared.
+    """
+    global _library
+    import sys
+
+    if "torchvision" in sys.modules or _library is not None or _torchvision_library_loads():
+        return False
+    import torch
+
+    library = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor boxes, Tensor scores, float threshold) -> Tensor")
+    _library = library
+    return True
+
+
+def _torchvision_library_loads() -> bool:
+    import importlib.util
+    from pathlib import Path
+
+    import torch
+
+    spec = importlib.util.find_spec("torchvision")
+    if spec is None or spec.origin is None:
+        return True
+    for file in Path(spec.origin).parent.glob("_C*"):
+        try:
+            torch.ops.load_library(str(file))
+        except OSError:
+            return False
+    return hasattr(torch.ops.torchvision, "nms")
+
+
+def optional(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise TagfillError(
+            f"this needs {module.partition('.')[0]}, which is not installed",
+            remedy=f"pip install 'tagfill[{extra}]'",
+        ) from error

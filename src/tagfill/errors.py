@@ -1,0 +1,127 @@
+"""What goes wrong because of the user's input: one clear message, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+class TagfillError(Exception):
+    """A mistake a user can mend. The command line prints it on stderr and exits with 2."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        row: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.message, self.file, self.row, self.remedy = message, file, row, remedy
+        super().__init__(_sentence(message, file, row, remedy))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One flaw found in the input, with the place where it stands.
+
+    ``row`` counts lines of a text file from 1, the header being line 1.
+    """
+
+    severity: Severity
+    message: str
+    file: str | None = None
+    row: int | None = None
+    remedy: str | None = None
+
+    def __str__(self) -> str:
+        return _sentence(self.message, self.file, self.row, self.remedy)
+
+
+@dataclass
+class Problems:
+    """Collects flaws while a file is read, so that a user sees all of them at once."""
+
+    found: list[Problem] = field(default_factory=list)
+
+    def error(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        row: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        """Record a flaw that makes the labels unusable."""
+        self._add("error", message, file, row, remedy)
+
+    def warn(
+        self,
+        message: str,
+        *,
+        file: str | Path | None = None,
+        row: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        """Record a flaw that was handled harmlessly, in a way the message states."""
+        self._add("warning", message, file, row, remedy)
+
+    def _add(
+        self,
+        severity: Severity,
+        message: str,
+        file: str | Path | None,
+        row: int | None,
+        remedy: str | None,
+    ) -> None:
+        self.found.append(
+            Problem(severity, message, None if file is None else str(file), row, remedy)
+        )
+
+    @property
+    def errors(self) -> list[Problem]:
+        """The flaws that make the labels unusable."""
+        return [problem for problem in self.found if problem.severity == "error"]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """The flaws that were handled."""
+        return [problem for problem in self.found if problem.severity == "warning"]
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def raise_errors(self) -> None:
+        """Raise ``LabelError`` if any unusable flaw was found."""
+        if self.errors:
+            raise LabelError(self.errors)
+
+
+class LabelError(TagfillError):
+    """A label file with flaws that make it unusable; lists them all."""
+
+    shown = 20
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in problems[: self.shown]]
+        if len(problems) > self.shown:
+            lines.append(
+                f"... and {len(problems) - self.shown} more; `tagfill inspect` lists them all"
+            )
+        super().__init__("\n".join(lines))
+
+
+def _sentence(message: str, file: str | Path | None, row: int | None, remedy: str | None) -> str:
+    place = "" if file is None else str(file)
+    if row is not None:
+        place = f"{place}, row {row}" if place else f"row {row}"
+    text = f"{place}: {message}" if place else message
+    return f"{text} — {remedy}" if remedy else text

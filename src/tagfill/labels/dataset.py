@@ -1,0 +1,70 @@
+"""What a label source holds: the table, and whatever else its format can say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import Problem, TagfillError
+from tagfill.labels.table import LabelTable, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Where things are: one row a box, in fractions of the image's width and height.
+
+    Args:
+        image: [M] row number of the image in the label table.
+        label: [M] column number of the class.
+        xywh: [M, 4] left, top, width, height, each in 0..1.
+    """
+
+    image: Rows
+    label: Rows
+    xywh: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labels read from one source.
+
+    Args:
+        table: the observed labels of all images.
+        source: the file or folder they were read from.
+        format: name of the format (a module of ``tagfill.labels.formats``).
+        splits: row numbers of each named part ("train", "val", "test"); empty where the source
+            names none.
+        truth: the full labels behind masked ones, where the source has both.
+        boxes: object boxes, where the source has them.
+        image_root: folder the image ids are relative to, where the source implies it.
+        features: for each split, a feature matrix file whose rows are that split's rows in order.
+        notes: decisions of the reader a user should see, such as what absence was taken to mean.
+        problems: flaws found while reading, all of them handled.
+    """
+
+    table: LabelTable
+    source: Path
+    format: str
+    splits: Mapping[str, Rows] = field(default_factory=dict)
+    truth: LabelTable | None = None
+    boxes: Boxes | None = None
+    image_root: Path | None = None
+    features: Mapping[str, Path] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def part(self, split: str) -> LabelTable:
+        """The observed labels of one named split."""
+        if split not in self.splits:
+            known = ", ".join(self.splits) or "none"
+            raise TagfillError(
+                f"there is no split {split!r} (splits here: {known})", file=self.source
+            )
+        return self.table.take(self.splits[split])

@@ -1,0 +1,60 @@
+"""What a label format is: how to recognise it, read it and write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tagfill.errors import Problems
+from tagfill.labels.dataset import Dataset
+
+Absent = Literal["unknown", "negative"]
+Difficult = Literal["negative", "positive", "unknown"]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """A reader's choices.
+
+    Args:
+        absent: what a tag that is not mentioned means; ``None`` takes the format's default.
+        classes: the class list, for formats that do not carry one; any other class in the file is
+            then an error.
+        difficult: what VOC objects marked "difficult" count as.
+        image_root: folder with the images, where it is not implied by the source.
+    """
+
+    absent: Absent | None = None
+    classes: tuple[str, ...] | None = None
+    difficult: Difficult = "negative"
+    image_root: Path | None = None
+
+
+Reader = Callable[[Path, ReadOptions, Problems], Dataset]
+"""Reads a source. Flaws go into ``Problems``; the result is usable if none of them is an error."""
+Writer = Callable[[Dataset, Path], list[str]]
+"""Writes a data set; returns sentences on what the format could not hold."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One label format.
+
+    Args:
+        name: as used on the command line, such as ``csv_wide``.
+        title: one line for people.
+        detect: whether this file or folder looks like the format (cheap; reads at most the head).
+        read: the reader.
+        write: the writer, or ``None`` for published formats that are only read.
+        default_absent: what absence means unless the user says otherwise; ``None`` where the format
+            states unknowns itself.
+    """
+
+    name: str
+    title: str
+    detect: Callable[[Path], bool]
+    read: Reader
+    write: Writer | None = None
+    default_absent: Absent | None = None

@@ -1,0 +1,59 @@
+"""The one way in and out: read labels of any format, write them in any that can be written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats import Format, ReadOptions, find, formats
+
+
+def load_labels(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    options: ReadOptions | None = None,
+    problems: Problems | None = None,
+) -> Dataset:
+    """Read labels from a file or folder.
+
+    Args:
+        path: the label source.
+        format: name of its format; detected when not given.
+        options: what absence means, the class list and the like.
+        problems: collects the flaws. When given, errors in single rows do not raise: those cells
+            stay unknown and the caller decides (this is how ``tagfill inspect`` works).
+
+    Raises:
+        TagfillError: the source is missing, of no known format, or flawed beyond use.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise TagfillError("no such file or folder", file=source)
+    label_format = find(format) if format else detect(source)
+    collected = Problems() if problems is None else problems
+    dataset = label_format.read(source, options or ReadOptions(), collected)
+    if problems is None:
+        collected.raise_errors()
+    return replace(dataset, problems=tuple(collected))
+
+
+def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]:
+    """Write labels; returns sentences on what the format could not hold."""
+    label_format = find(format)
+    if label_format.write is None:
+        writable = ", ".join(name for name, each in formats().items() if each.write)
+        raise TagfillError(f"{format} can only be read", remedy=f"write one of {writable}")
+    return label_format.write(dataset, Path(path))
+
+
+def detect(path: Path) -> Format:
+    """The format a source looks like."""
+    hits = [label_format for label_format in formats().values() if label_format.detect(path)]
+    if len(hits) == 1:
+        return hits[0]
+    names = ", ".join(label_format.name for label_format in hits or formats().values())
+    reason = "could be several formats" if hits else "has no label format I know"
+    raise TagfillError(reason, file=path, remedy=f"name it with --format: {names}")

@@ -1,0 +1,1 @@
+"""Losses for incomplete labels: pure functions from logits and observed labels to terms."""

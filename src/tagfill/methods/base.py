@@ -1,0 +1,233 @@
+"""The method protocol: what the training loop and a method tell each other.
+
+A method is one module of this package, named like the method. It exposes
+
+- ``Config``: a frozen dataclass of hyper-parameters, the paper's values as defaults,
+- ``build(config) -> Method``,
+- ``INFO``: an ``Info`` with title, source paper and equations, and what the method needs,
+- optionally ``PRESETS``: named ``Config`` objects, such as the published code's values.
+
+The loop calls ``start`` once, then for every step ``loss``, the optimiser, ``after_step``, and for
+every epoch ``after_epoch``. Under several processes the loop gathers outputs and labels of all of
+them before it calls ``loss``, so that a method always sees the whole batch, its state is the same
+everywhere, and it needs no code for communication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.models.output import Output
+
+LossTerms = dict[str, Tensor]
+"""Named scalar terms, already weighted; their sum is what is minimised."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a method asks of the loop, the model and the labels.
+
+    Args:
+        truth: trains on the full labels behind masked ones (an oracle).
+        negatives: cannot learn without observed negatives.
+        state: keeps something per image, so the training set is fixed at the start.
+        two_views: a weakly and a strongly augmented view of every image.
+        mixup: a mixed half batch.
+        expected_positives: the mean number of positives per image, k.
+        class_prior: the share of positives of each class.
+        embeddings: label-wise embeddings (``lem`` head).
+        activation_maps: class-activation maps (``cam`` head).
+        epoch_scores: scores of all training images at the end of each epoch.
+    """
+
+    truth: bool = False
+    negatives: bool = False
+    state: bool = False
+    two_views: bool = False
+    mixup: bool = False
+    expected_positives: bool = False
+    class_prior: bool = False
+    embeddings: bool = False
+    activation_maps: bool = False
+    epoch_scores: bool = False
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a user reads about a method.
+
+    Args:
+        title: one line.
+        source: paper, year, and where in it ("Cole et al. 2021, Eq. 9").
+        needs: what it asks for.
+        alias_of: the method this name is another name for.
+    """
+
+    title: str
+    source: str
+    needs: Needs = field(default_factory=Needs)
+    alias_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a method learns at the start of training.
+
+    Args:
+        observed: [N, K] int8 labels of the training images (1, 0, -1); for oracles the full ones.
+        epochs: how many epochs training will last.
+        steps_per_epoch: optimiser steps of an epoch.
+        learning_rate: of the network; methods with parameters of their own scale it.
+        device: where tensors live.
+        seed: for the method's own random draws.
+        expected_positives: k, where the method needs it.
+        class_prior: [K], where the method needs it.
+    """
+
+    observed: Tensor
+    epochs: int
+    steps_per_epoch: int
+    learning_rate: float = 1e-3
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    seed: int = 0
+    expected_positives: float | None = None
+    class_prior: Tensor | None = None
+
+    @property
+    def images(self) -> int:
+        """N."""
+        return self.observed.shape[0]
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.observed.shape[1]
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A mixed half batch: input_i = weight * input[first_i] + (1 - weight) * input[second_i].
+
+    Args:
+        output: the network's answer for the M mixed inputs.
+        first, second: [M] rows of the batch.
+        weight: lambda, drawn from Beta(alpha, alpha).
+    """
+
+    output: Output
+    first: Tensor
+    second: Tensor
+    weight: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One training step as a method sees it.
+
+    Args:
+        output: the network's answer for the batch (the weak view where there are two).
+        observed: [B, K] int8 labels.
+        index: [B] rows of the training set.
+        epoch: from 1.
+        step: optimiser steps done before this one, over all epochs.
+        strong: the answer for the strong view, for methods that need two views.
+        mixed: for methods that need mixup.
+        weights: the weight matrices of the classification head, for penalties on them.
+        generator: fresh for this step and the same in every process; all random draws use it.
+    """
+
+    output: Output
+    observed: Tensor
+    index: Tensor
+    epoch: int
+    step: int
+    strong: Output | None = None
+    mixed: Mixed | None = None
+    weights: tuple[Tensor, ...] = ()
+    generator: torch.Generator | None = None
+
+
+@dataclass(frozen=True)
+class ParameterGroup:
+    """Learnable tensors of a method, with their own learning rate."""
+
+    parameters: list[torch.nn.Parameter]
+    learning_rate: float
+
+
+class Method:
+    """Base of all methods: stateless unless a subclass says otherwise."""
+
+    needs = Needs()
+
+    def start(self, setup: Setup) -> None:
+        """Allocate state; refuse labels the method cannot learn from.
+
+        Raises:
+            TagfillError: the labels do not fit; the message says what would.
+        """
+
+    def loss(self, step: Step) -> LossTerms:
+        """Named scalar terms, already weighted."""
+        raise NotImplementedError
+
+    def after_step(self, step: Step) -> None:
+        """Update state once the optimiser has stepped."""
+
+    def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
+        """Update state at the end of an epoch.
+
+        Args:
+            epoch: the epoch just finished, from 1.
+            scores: [N, K] probabilities of all training images, if ``needs.epoch_scores``.
+        """
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Learnable tensors of the method itself."""
+        return []
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything ``load_state`` needs to go on as if never interrupted."""
+        return {}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore what ``state`` gave; called after ``start``."""
+
+    def estimates(self) -> Tensor | None:
+        """[N, K] probability of each cell being positive, observed cells as observed; or None."""
+        return None
+
+
+class MethodModule(Protocol):
+    """The face of a method's module."""
+
+    INFO: Info
+    Config: type[Any]
+
+    @staticmethod
+    def build(config: Any) -> Method:
+        """Make the method."""
+
+
+def require_positives(observed: Tensor, method: str) -> None:
+    """Refuse labels without a single positive."""
+    if not bool((observed == 1).any()):
+        raise TagfillError(
+            f"{method} cannot start: no observed label is positive",
+            remedy="check the label file with `tagfill inspect`",
+        )
+
+
+def require_negatives(observed: Tensor, method: str) -> None:
+    """Refuse labels without a single observed negative."""
+    if not bool((observed == 0).any()):
+        raise TagfillError(
+            f"{method} cannot start: it needs observed negatives and there are none",
+            remedy="use a method for positive-only labels such as `em` or `an`",
+        )

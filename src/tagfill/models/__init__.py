@@ -1,0 +1,1 @@
+"""Networks: backbones by name, heads, and what is saved of them."""

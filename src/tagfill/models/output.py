@@ -1,0 +1,23 @@
+"""What a network says about a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Output:
+    """A network's answer for B images and K classes.
+
+    Args:
+        logits: [B, K] raw scores.
+        embeddings: [B, K, E] label-wise embeddings of unit length (``lem`` head), else None.
+        maps: [B, K, H, W] class-activation maps whose spatial mean is the logits (``cam`` head), or
+            attention maps of the query heads when asked for; else None.
+    """
+
+    logits: Tensor
+    embeddings: Tensor | None = None
+    maps: Tensor | None = None
