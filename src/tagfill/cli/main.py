@@ -31,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; users' mistakes become one message on stderr and exit code 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in tokens
-    tokens = [token for token in tokens if token != "--debug"]
+    if debug:
+        tokens.remove("--debug")
     try:
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (TagfillError, CycloptsError) as error:

@@ -32,7 +32,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 def _shown(cell: object) -> str:
     if cell is None:
-        return "–"
+        return "-"
     if isinstance(cell, float):
         return f"{cell:.2f}"
     if isinstance(cell, int):

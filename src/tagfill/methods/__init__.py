@@ -1,1 +1,79 @@
-"""Methods."""
+"""Methods, one module each: the module's name is the method's name.
+
+``find("role")`` returns a method's module wherever it lives: in this folder, in an installed
+package that declares an entry point in the group ``tagfill.methods``, or in a Python file
+(``find("path/to/mine.py")``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, cast
+
+from tagfill.errors import TagfillError
+from tagfill.methods.base import Method, MethodModule
+
+ENTRY_POINTS = "tagfill.methods"
+_NOT_METHODS = {"base"}
+
+
+def names() -> list[str]:
+    """All methods that can be named, in alphabetical order."""
+    own = {
+        module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")
+    }
+    return sorted((own - _NOT_METHODS) | {entry.name for entry in entry_points(group=ENTRY_POINTS)})
+
+
+def find(name: str) -> MethodModule:
+    """The module of a method, by its name or the path of a Python file."""
+    if name.endswith(".py"):
+        return _from_file(Path(name))
+    if name not in names():
+        raise TagfillError(f"unknown method {name!r}", remedy=f"use one of {', '.join(names())}")
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        return cast(MethodModule, entry.load())
+    return cast(MethodModule, importlib.import_module(f"{__name__}.{name}"))
+
+
+def configure(
+    name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
+) -> Any:
+    """A method's ``Config`` from a preset and single settings; unknown names are errors."""
+    module = find(name)
+    presets: Mapping[str, Any] = getattr(module, "PRESETS", {})
+    if preset is not None and preset not in presets:
+        known = ", ".join(presets) or "none"
+        raise TagfillError(f"{name} has no preset {preset!r}", remedy=f"presets: {known}")
+    config = module.Config() if preset is None else presets[preset]
+    known_fields = [each.name for each in dataclasses.fields(module.Config)]
+    for setting in settings or {}:
+        if setting not in known_fields:
+            known = ", ".join(known_fields) or "none"
+            raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
+    return dataclasses.replace(config, **(settings or {}))
+
+
+def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Method:
+    """Build a method by name."""
+    return find(name).build(configure(name, settings, preset))
+
+
+def _from_file(path: Path) -> MethodModule:
+    if not path.is_file():
+        raise TagfillError("no such method file", file=path)
+    spec = importlib.util.spec_from_file_location(f"tagfill_method_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for part in ("INFO", "Config", "build"):
+        if not hasattr(module, part):
+            raise TagfillError(f"a method file must define {part}", file=path)
+    return cast(MethodModule, module)
