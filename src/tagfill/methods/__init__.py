@@ -62,7 +62,11 @@ def configure(
 
 def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Method:
     """Build a method by name."""
-    return find(name).build(configure(name, settings, preset))
+    module = find(name)
+    method = module.build(configure(name, settings, preset))
+    if not hasattr(method, "needs"):
+        method.needs = module.INFO.needs
+    return method
 
 
 def _from_file(path: Path) -> MethodModule:

@@ -7,15 +7,19 @@ A method is one module of this package, named like the method. It exposes
 - ``INFO``: an ``Info`` with title, source paper and equations, and what the method needs,
 - optionally ``PRESETS``: named ``Config`` objects, such as the published code's values.
 
-The loop calls ``start`` once, then for every step ``loss``, the optimiser, ``after_step``, and for
-every epoch ``after_epoch``. Under several processes the loop gathers outputs and labels of all of
-them before it calls ``loss``, so that a method always sees the whole batch, its state is the same
-everywhere, and it needs no code for communication.
+The docstring of ``Config`` documents every field in its ``Args`` section; that of the module gives
+formula, paper and differences from the published code. ``tagfill methods`` and docs/methods.md are
+made of them.
+
+The loop calls ``start`` once, then for every step ``loss``, the optimiser, ``after_step`` (with the
+same ``Step``), and for every epoch ``after_epoch``. Under several processes the loop gathers
+outputs and labels of all of them before it calls ``loss``, so that a method always sees the whole
+batch, its state is the same everywhere, and it needs no code for communication.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -80,7 +84,7 @@ class Setup:
     """What a method learns at the start of training.
 
     Args:
-        observed: [N, K] int8 labels of the training images (1, 0, -1); for oracles the full ones.
+        observed: [N, K] int8 labels of the training images (1, 0, -1).
         epochs: how many epochs training will last.
         steps_per_epoch: optimiser steps of an epoch.
         learning_rate: of the network; methods with parameters of their own scale it.
@@ -88,6 +92,8 @@ class Setup:
         seed: for the method's own random draws.
         expected_positives: k, where the method needs it.
         class_prior: [K], where the method needs it.
+        truth: [N, K] int8 full labels behind masked ones, for oracles (``needs.truth``) where the
+            data has them; None means that the observed labels are all there is.
     """
 
     observed: Tensor
@@ -98,6 +104,7 @@ class Setup:
     seed: int = 0
     expected_positives: float | None = None
     class_prior: Tensor | None = None
+    truth: Tensor | None = None
 
     @property
     def images(self) -> int:
@@ -137,9 +144,10 @@ class Step:
         epoch: from 1.
         step: optimiser steps done before this one, over all epochs.
         strong: the answer for the strong view, for methods that need two views.
-        mixed: for methods that need mixup.
+        mixed: for methods that need mixup; None for a batch of one image.
         weights: the weight matrices of the classification head, for penalties on them.
         generator: fresh for this step and the same in every process; all random draws use it.
+        truth: [B, K] the batch's rows of ``Setup.truth``.
     """
 
     output: Output
@@ -151,6 +159,7 @@ class Step:
     mixed: Mixed | None = None
     weights: tuple[Tensor, ...] = ()
     generator: torch.Generator | None = None
+    truth: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -162,9 +171,13 @@ class ParameterGroup:
 
 
 class Method:
-    """Base of all methods: stateless unless a subclass says otherwise."""
+    """Base of all methods: stateless unless a subclass says otherwise.
 
-    needs = Needs()
+    ``needs`` is what the loop goes by: ``tagfill.methods.make`` takes it from ``INFO.needs`` unless
+    the object, whose configuration may ask for more or less, has set its own.
+    """
+
+    needs: Needs
 
     def start(self, setup: Setup) -> None:
         """Allocate state; refuse labels the method cannot learn from.
@@ -178,7 +191,7 @@ class Method:
         raise NotImplementedError
 
     def after_step(self, step: Step) -> None:
-        """Update state once the optimiser has stepped."""
+        """Update state once the optimiser has stepped, for every step that went into it."""
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
         """Update state at the end of an epoch.
@@ -204,6 +217,26 @@ class Method:
         return None
 
 
+class CellMethod(Method):
+    """A method without state: the mean over images and classes of a pure loss.
+
+    Args:
+        name: of the method and of its only term.
+        cells: (logits [B, K], observed [B, K]) -> [B, K].
+    """
+
+    def __init__(self, name: str, cells: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.name, self.cells = name, cells
+
+    def start(self, setup: Setup) -> None:
+        """Refuse labels without positives."""
+        require_positives(setup.observed, self.name)
+
+    def loss(self, step: Step) -> LossTerms:
+        """One term, the mean over all cells."""
+        return {self.name: self.cells(step.output.logits, step.observed).mean()}
+
+
 class MethodModule(Protocol):
     """The face of a method's module."""
 
@@ -222,6 +255,23 @@ def require_positives(observed: Tensor, method: str) -> None:
             f"{method} cannot start: no observed label is positive",
             remedy="check the label file with `tagfill inspect`",
         )
+
+
+def expected_positives(k: float | str, setup: Setup, method: str) -> float:
+    """k as a number: the configured one, or for "auto" the one the loop estimated."""
+    chosen = setup.expected_positives if k == "auto" else k
+    if chosen is None:
+        raise TagfillError(
+            f"{method} needs k, the mean number of positive tags per image",
+            remedy="set it with --method.k, or count the tags of a few images",
+        )
+    number = float(chosen)
+    if not 0 < number <= setup.classes:
+        raise TagfillError(
+            f"{method}: k = {number:g} does not fit {setup.classes} classes",
+            remedy="k is the mean number of positive tags per image",
+        )
+    return number
 
 
 def require_negatives(observed: Tensor, method: str) -> None:
