@@ -32,6 +32,26 @@ class Boxes:
 
 
 @dataclass(frozen=True, eq=False)
+class Suggestions:
+    """Tags a model proposed and nobody has confirmed: one row a tag.
+
+    Args:
+        image: [M] row number of the image in the label table.
+        label: [M] column number of the class.
+        score: [M] probability in 0..1.
+        model: which model proposed them.
+    """
+
+    image: Rows
+    label: Rows
+    score: npt.NDArray[np.float64]
+    model: str = "tagfill"
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Labels read from one source.
 
@@ -44,7 +64,9 @@ class Dataset:
         truth: the full labels behind masked ones, where the source has both.
         boxes: object boxes, where the source has them.
         image_root: folder the image ids are relative to, where the source implies it.
-        features: for each split, a feature matrix file whose rows are that split's rows in order.
+        features: files of each named feature set; their rows, one file after the other, are the
+            rows of the table (see ``load_features``).
+        suggestions: tags a model proposed, where the source has them.
         notes: decisions of the reader a user should see, such as what absence was taken to mean.
         problems: flaws found while reading, all of them handled.
     """
@@ -56,7 +78,8 @@ class Dataset:
     truth: LabelTable | None = None
     boxes: Boxes | None = None
     image_root: Path | None = None
-    features: Mapping[str, Path] = field(default_factory=dict)
+    features: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    suggestions: Suggestions | None = None
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -68,3 +91,25 @@ class Dataset:
                 f"there is no split {split!r} (splits here: {known})", file=self.source
             )
         return self.table.take(self.splits[split])
+
+    def load_features(self, name: str | None = None) -> npt.NDArray[np.floating]:
+        """The feature matrix [N, D] of all images in table order.
+
+        Args:
+            name: the feature set; may be left out where there is only one.
+        """
+        if name is None and len(self.features) == 1:
+            name = next(iter(self.features))
+        if name not in self.features:
+            known = ", ".join(self.features) or "none"
+            raise TagfillError(
+                f"there is no feature set {name!r} (feature sets here: {known})", file=self.source
+            )
+        parts = [np.load(file, allow_pickle=False) for file in self.features[name]]
+        matrix: npt.NDArray[np.floating] = np.concatenate(parts)
+        if len(matrix) != len(self.table):
+            raise TagfillError(
+                f"feature set {name!r} has {len(matrix)} rows for {len(self.table)} images",
+                file=self.source,
+            )
+        return matrix

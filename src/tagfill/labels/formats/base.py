@@ -23,12 +23,15 @@ class ReadOptions:
         classes: the class list, for formats that do not carry one; any other class in the file is
             then an error.
         difficult: what VOC objects marked "difficult" count as.
+        min_certainty: CUB attributes stated with less certainty (1 not visible, 2 guessing,
+            3 probably, 4 definitely) become unknown.
         image_root: folder with the images, where it is not implied by the source.
     """
 
     absent: Absent | None = None
     classes: tuple[str, ...] | None = None
     difficult: Difficult = "negative"
+    min_certainty: int = 1
     image_root: Path | None = None
 
 
@@ -50,6 +53,7 @@ class Format:
         write: the writer, or ``None`` for published formats that are only read.
         default_absent: what absence means unless the user says otherwise; ``None`` where the format
             states unknowns itself.
+        last_resort: taken only when no other format fits, such as a plain folder of images.
     """
 
     name: str
@@ -58,3 +62,4 @@ class Format:
     read: Reader
     write: Writer | None = None
     default_absent: Absent | None = None
+    last_resort: bool = False
