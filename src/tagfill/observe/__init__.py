@@ -1,1 +1,39 @@
-"""Observe."""
+"""Regimes: pure, seeded functions from full labels to the ones an annotator would have left.
+
+Cells that are unknown in the full labels stay unknown.
+"""
+
+from tagfill.observe.biased import (
+    biased_by_frequency,
+    biased_by_place,
+    biased_by_size,
+    weighted_single_positive,
+)
+from tagfill.observe.dataset import default_split, observe_dataset
+from tagfill.observe.partial import (
+    false_negatives,
+    fixed_per_class,
+    known_proportion,
+    positive_proportion,
+)
+from tagfill.observe.published import k_positives_m_negatives, single_positive
+from tagfill.observe.regimes import REGIMES, Regime, defaults, make
+
+__all__ = [
+    "REGIMES",
+    "Regime",
+    "biased_by_frequency",
+    "biased_by_place",
+    "biased_by_size",
+    "default_split",
+    "defaults",
+    "false_negatives",
+    "fixed_per_class",
+    "k_positives_m_negatives",
+    "known_proportion",
+    "make",
+    "observe_dataset",
+    "positive_proportion",
+    "single_positive",
+    "weighted_single_positive",
+]

@@ -1,0 +1,79 @@
+"""Mask a data set: one split of it, all splits, or all of its images."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.labels import Boxes, Dataset, Rows
+from tagfill.observe.regimes import Regime
+
+ALL = "all"
+TRAIN = "train"
+
+
+def observe_dataset(
+    dataset: Dataset, regime: Regime, seed: int, split: str | None = None
+) -> Dataset:
+    """Hide labels of a data set as a regime would.
+
+    Full labels are taken from ``dataset.truth`` where there is one, else from the table. Images
+    outside the masked split keep their full labels, so that evaluation stays honest. Each split is
+    drawn with a fresh generator from the same seed, as the published code does with its files.
+
+    Args:
+        dataset: labels to mask.
+        regime: see ``make``.
+        seed: of the draw.
+        split: name of the split to mask, or "all"; by default "train" where there are splits, else
+            all images.
+
+    Returns:
+        The same data set with the observed labels as its table and the full ones as its truth.
+    """
+    truth = dataset.truth or dataset.table
+    values = truth.values.copy()
+    for rows in _masked_rows(dataset, split):
+        values[rows] = regime.observe(truth.values[rows], seed, _boxes_of(dataset, rows))
+    return replace(dataset, table=truth.with_values(values), truth=truth)
+
+
+def default_split(dataset: Dataset) -> str:
+    """The split that is masked unless the user says otherwise."""
+    if not dataset.splits:
+        return ALL
+    if TRAIN not in dataset.splits:
+        raise TagfillError(
+            f"there is no split {TRAIN!r} to mask",
+            file=dataset.source,
+            remedy=f"choose with --split: {', '.join(dataset.splits)} or {ALL}",
+        )
+    return TRAIN
+
+
+def _masked_rows(dataset: Dataset, split: str | None) -> list[Rows]:
+    chosen = default_split(dataset) if split is None else split
+    if chosen != ALL:
+        dataset.part(chosen)
+        return [dataset.splits[chosen]]
+    free = np.ones(len(dataset.table), dtype=bool)
+    groups = []
+    for rows in dataset.splits.values():
+        groups.append(rows[free[rows]])
+        free[rows] = False
+    groups.append(np.flatnonzero(free))
+    return groups
+
+
+def _boxes_of(dataset: Dataset, rows: Rows) -> Boxes | None:
+    """The boxes of some images, renumbered to the places of those images in ``rows``."""
+    boxes = dataset.boxes
+    if boxes is None:
+        return None
+    place = np.full(len(dataset.table), -1, dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    image = place[boxes.image]
+    kept = image >= 0
+    return Boxes(image[kept], boxes.label[kept], boxes.xywh[kept])
