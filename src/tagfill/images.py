@@ -1,0 +1,238 @@
+"""Image files: find them, decode them to upright RGB, and tell which are missing or broken."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from tagfill.errors import Problem, TagfillError
+
+SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+MAX_PIXELS = 100_000_000
+"""More than this is not decoded: a small file can claim any size and exhaust the memory."""
+_CHECKED_SIZE = 32
+"""Photos are checked at about this size: all of the file is still read."""
+
+# Pillow warns from 89 million pixels on; here MAX_PIXELS makes it an error instead.
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+
+
+def open_image(source: str | Path | bytes, size: int | None = None) -> Image.Image:
+    """Decode an image to upright RGB.
+
+    EXIF orientation is applied, transparency is laid over white, 16-bit grey is scaled to 8 bits,
+    and of an animation the first frame is taken.
+
+    Args:
+        source: a file, or its bytes.
+        size: the caller will shrink the image to about this many pixels a side. JPEGs are then
+            decoded at an eighth, a quarter or half of their size, never below ``size``: much faster
+            for large photos.
+
+    Raises:
+        TagfillError: the file is missing, broken or too large to decode.
+    """
+    content = io.BytesIO(source) if isinstance(source, bytes) else source
+    try:
+        return _decode(content, size)[0]
+    except TagfillError as error:
+        path = None if isinstance(source, bytes) else source
+        raise TagfillError(error.message, file=path) from error
+
+
+def list_images(folder: str | Path) -> list[Path]:
+    """All image files in a folder and its subfolders, sorted; suffixes in any case.
+
+    Hidden files and folders (name starts with a dot) are left out.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise TagfillError("no such folder", file=root)
+    return sorted(
+        Path(directory, name)
+        for directory, names in _walk(root)
+        for name in names
+        if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES
+    )
+
+
+def find_image(root: str | Path, image: str) -> Path | None:
+    """The file of an image id: the exact name, else its suffix in lower or upper case."""
+    path = Path(root, image)
+    variants = (path, path.with_suffix(path.suffix.lower()), path.with_suffix(path.suffix.upper()))
+    return next((each for each in variants if each.is_file()), None)
+
+
+@dataclass(frozen=True)
+class ImageCheck:
+    """What was found out about the files of a list of images.
+
+    Args:
+        checked: how many images were looked for.
+        missing: ids without a file.
+        unreadable: ids whose file cannot be decoded.
+        duplicates: groups of ids whose files hold the same bytes.
+        smallest, largest: (width, height) of the images with the fewest and the most pixels.
+        problems: all of this as sentences.
+    """
+
+    checked: int
+    missing: tuple[str, ...]
+    unreadable: tuple[str, ...]
+    duplicates: tuple[tuple[str, ...], ...]
+    smallest: tuple[int, int] | None
+    largest: tuple[int, int] | None
+    problems: tuple[Problem, ...]
+
+
+def check_images(
+    images: Sequence[str], root: str | Path, *, decode: bool = True, workers: int | None = None
+) -> ImageCheck:
+    """Look for the files of images, decode each and compare their bytes.
+
+    Args:
+        images: ids, relative to ``root``.
+        root: the image folder.
+        decode: open the files; without it only missing ones are found.
+        workers: threads; by default one for each processor.
+    """
+    if not Path(root).is_dir():
+        raise TagfillError("no such image folder", file=root)
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        looks = list(pool.map(partial(_look, Path(root), decode), images))
+    by_bytes: dict[bytes, list[str]] = defaultdict(list)
+    for image, look in zip(images, looks, strict=True):
+        if look.digest is not None:
+            by_bytes[look.digest].append(image)
+    duplicates = tuple(tuple(group) for group in by_bytes.values() if len(group) > 1)
+    sizes = sorted((look.size for look in looks if look.size), key=lambda size: size[0] * size[1])
+    return ImageCheck(
+        checked=len(images),
+        missing=tuple(i for i, look in zip(images, looks, strict=True) if look.path is None),
+        unreadable=tuple(i for i, look in zip(images, looks, strict=True) if look.fault),
+        duplicates=duplicates,
+        smallest=sizes[0] if sizes else None,
+        largest=sizes[-1] if sizes else None,
+        problems=tuple(_problems(Path(root), images, looks, duplicates)),
+    )
+
+
+def _decode(
+    source: str | Path | io.BytesIO, size: int | None
+) -> tuple[Image.Image, tuple[int, int]]:
+    """The image as upright RGB, and the (width, height) its file states."""
+    try:
+        with Image.open(source) as image:
+            stated = image.size
+            if size is not None:
+                image.draft(None, (size, size))
+            if image.width * image.height > MAX_PIXELS:
+                raise TagfillError(_too_large(f"{image.width} x {image.height} pixels"))
+            return _to_rgb(ImageOps.exif_transpose(image)), stated
+    except TagfillError:
+        raise
+    except FileNotFoundError as error:
+        raise TagfillError("no such image") from error
+    except Image.DecompressionBombError as error:
+        raise TagfillError(_too_large("far too many pixels")) from error
+    except UnidentifiedImageError as error:
+        raise TagfillError("is not an image of a known kind") from error
+    except Exception as error:  # decoders raise whatever a broken file leads them to
+        raise TagfillError(f"cannot be decoded: {error}") from error
+
+
+def _too_large(claim: str) -> str:
+    return f"claims {claim}, more than the {MAX_PIXELS:,} that are decoded"
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode == "F" or image.mode.startswith("I"):
+        return _eight_bit(image).convert("RGB")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(white, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _eight_bit(image: Image.Image) -> Image.Image:
+    """Integers are taken as 16-bit; floats as 0..1, or as 0..255 where they exceed 1."""
+    values = np.asarray(image, dtype=np.float64)
+    white = 65535 if image.mode != "F" else 255 if values.max() > 1 else 1
+    return Image.fromarray(np.rint(np.clip(values / white, 0, 1) * 255).astype(np.uint8))
+
+
+def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
+    """Folders and their files, through links to folders but never twice into the same one."""
+    seen = {os.path.realpath(root)}
+    for directory, folders, files in os.walk(root, followlinks=True):
+        fresh = []
+        for folder in sorted(folders):
+            real = os.path.realpath(os.path.join(directory, folder))
+            if not folder.startswith(".") and real not in seen:
+                seen.add(real)
+                fresh.append(folder)
+        folders[:] = fresh
+        yield directory, files
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one file showed."""
+
+    path: Path | None = None
+    size: tuple[int, int] | None = None
+    digest: bytes | None = None
+    fault: str | None = None
+
+
+def _look(root: Path, decode: bool, image: str) -> _Look:
+    path = find_image(root, image)
+    if path is None or not decode:
+        return _Look(path)
+    try:
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).digest()
+        return _Look(path, _decode(io.BytesIO(content), _CHECKED_SIZE)[1], digest)
+    except OSError as error:
+        return _Look(path, fault=f"cannot be read: {error.strerror}")
+    except TagfillError as error:
+        return _Look(path, fault=error.message)
+
+
+def _problems(
+    root: Path,
+    images: Sequence[str],
+    looks: Sequence[_Look],
+    duplicates: Sequence[Sequence[str]],
+) -> Iterator[Problem]:
+    if images and all(look.path is None for look in looks):
+        yield Problem(
+            "warning",
+            f"none of the {len(images):,} images is here, first: {images[0]!r}",
+            file=str(root),
+            remedy="name the folder the image ids start from with --images",
+        )
+        return
+    for image, look in zip(images, looks, strict=True):
+        if look.path is None:
+            yield Problem("warning", "missing image", file=str(root / image))
+        elif look.fault:
+            yield Problem("warning", look.fault, file=str(look.path))
+    for group in duplicates:
+        yield Problem(
+            "warning",
+            f"{len(group)} images hold the same bytes: {', '.join(group)}",
+            file=str(root),
+        )

@@ -1,0 +1,114 @@
+"""Divide images into parts: as published, at random, or with every tag in fair shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.labels.table import POSITIVE, UNKNOWN, LabelTable, Rows
+
+
+def published_split(n: int, val_fraction: float = 0.2, seed: int = 1200) -> tuple[Rows, Rows]:
+    """Rows for training and validation, equal to those of the single-positive papers.
+
+    Cole et al. 2021 (MLSPL): of one ``RandomState(seed)`` permutation the last round(f n) rows
+    validate.
+
+    Returns:
+        Training rows and validation rows, each in ascending order.
+    """
+    order = np.random.RandomState(seed).permutation(n)
+    training = n - int(np.round(val_fraction * n))
+    return np.sort(order[:training]), np.sort(order[training:])
+
+
+def random_split(table: LabelTable, fractions: Mapping[str, float], seed: int) -> dict[str, Rows]:
+    """Draw parts of the given sizes, whatever their labels.
+
+    Args:
+        table: the images to divide.
+        fractions: share of each part, such as ``{"train": 0.8, "val": 0.2}``; they sum to 1.
+        seed: of the draw.
+
+    Returns:
+        Rows of each part in ascending order; every row is in exactly one.
+    """
+    shares = _checked(fractions)
+    order = np.random.default_rng(seed).permutation(len(table))
+    ends = np.rint(np.cumsum(shares) * len(table)).astype(np.intp)
+    parts = np.split(order, ends[:-1])
+    return {name: np.sort(rows) for name, rows in zip(fractions, parts, strict=True)}
+
+
+def stratified_split(
+    table: LabelTable, fractions: Mapping[str, float], seed: int
+) -> dict[str, Rows]:
+    """Draw parts in which every class has about its share of positives.
+
+    Iterative stratification, Sechidis et al. 2011: the class with the fewest images left is dealt
+    out first, each of its images to the part that still wants most of that class, then most images.
+    Images confirmed to have none of the classes, and images with no known label, count as one class
+    each. The part an image goes to depends only on how many were dealt before it, so a class is
+    dealt out at once.
+
+    Args:
+        table: the images to divide.
+        fractions: share of each part; they sum to 1.
+        seed: of the draw.
+
+    Returns:
+        Rows of each part in ascending order; every row is in exactly one.
+    """
+    shares = _checked(fractions)
+    generator = np.random.default_rng(seed)
+    groups = _groups(table)
+    wanted = shares[:, None] * groups.sum(axis=0)
+    wanted_images = shares * len(table)
+    left = groups.sum(axis=0)
+    part_of = np.full(len(table), -1, dtype=np.intp)
+    while left.any():
+        rarest = int(np.argmin(np.where(left > 0, left, len(table) + 1)))
+        rows = generator.permutation(np.flatnonzero(groups[:, rarest] & (part_of < 0)))
+        part_of[rows] = _deal(len(rows), wanted[:, rarest], wanted_images, generator)
+        for part in range(len(shares)):
+            dealt = groups[rows[part_of[rows] == part]]
+            wanted[part] -= dealt.sum(axis=0)
+            wanted_images[part] -= len(dealt)
+            left -= dealt.sum(axis=0)
+    return {name: np.flatnonzero(part_of == part) for part, name in enumerate(fractions)}
+
+
+def _groups(table: LabelTable) -> npt.NDArray[np.bool_]:
+    """[N, K + 2] positives, then confirmed with none, then without a known label."""
+    positive = table.values == POSITIVE
+    unlabelled = (table.values == UNKNOWN).all(axis=1)
+    return np.column_stack([positive, ~positive.any(axis=1) & ~unlabelled, unlabelled])
+
+
+def _deal(
+    count: int,
+    wanted: npt.NDArray[np.float64],
+    wanted_images: npt.NDArray[np.float64],
+    generator: np.random.Generator,
+) -> list[int]:
+    """The part of each of ``count`` images of one class: most wanted first, ties at random."""
+    wishes = [list(each) for each in zip(wanted.tolist(), wanted_images.tolist(), strict=True)]
+    ties = generator.random((count, len(wishes))).tolist()
+    parts = []
+    for tie in ties:
+        part = max(range(len(wishes)), key=lambda each: (wishes[each], tie[each]))
+        wishes[part][0] -= 1
+        wishes[part][1] -= 1
+        parts.append(part)
+    return parts
+
+
+def _checked(fractions: Mapping[str, float]) -> npt.NDArray[np.float64]:
+    shares = np.array(list(fractions.values()), dtype=np.float64)
+    if not len(shares) or (shares <= 0).any() or not np.isclose(shares.sum(), 1):
+        given = ", ".join(f"{name} {share:g}" for name, share in fractions.items()) or "none"
+        raise TagfillError(f"fractions must be above 0 and sum to 1, got: {given}")
+    return shares

@@ -1,0 +1,129 @@
+"""Count what a label table holds, and name the regime it looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
+
+Regime = Literal["full", "partial", "positive_only", "single_positive", "unlabelled"]
+Counts = npt.NDArray[np.int64]
+
+_BLOCK = 65_536  # rows; float32 counts stay exact below 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Figures of one label table.
+
+    Args:
+        images: N.
+        classes: K class names.
+        class_positives: [K] positives of each class.
+        class_negatives: [K] negatives of each class.
+        labels_per_image: [L + 1] how many images have 0, 1, ... L known positives.
+        co_occurrence: [K, K] how many images are positive for both classes; the diagonal counts
+            the class alone.
+        confirmed_none: images with every class negative.
+        no_known_label: images with every class unknown.
+    """
+
+    images: int
+    classes: tuple[str, ...]
+    class_positives: Counts
+    class_negatives: Counts
+    labels_per_image: Counts
+    co_occurrence: Counts
+    confirmed_none: int
+    no_known_label: int
+
+    @classmethod
+    def of(cls, table: LabelTable) -> Statistics:
+        """Count a table."""
+        positive, negative = table.values == POSITIVE, table.values == NEGATIVE
+        known = positive | negative
+        return cls(
+            images=len(table),
+            classes=table.classes,
+            class_positives=positive.sum(axis=0, dtype=np.int64),
+            class_negatives=negative.sum(axis=0, dtype=np.int64),
+            labels_per_image=np.bincount(positive.sum(axis=1), minlength=1),
+            co_occurrence=_co_occurrence(positive),
+            confirmed_none=int(negative.all(axis=1).sum()),
+            no_known_label=len(table) - int(known.any(axis=1).sum()),
+        )
+
+    @property
+    def positives(self) -> int:
+        """How many cells are positive."""
+        return int(self.class_positives.sum())
+
+    @property
+    def negatives(self) -> int:
+        """How many cells are negative."""
+        return int(self.class_negatives.sum())
+
+    @property
+    def unknowns(self) -> int:
+        """How many cells nobody labelled."""
+        return self.images * len(self.classes) - self.positives - self.negatives
+
+    @cached_property
+    def class_unknowns(self) -> Counts:
+        """[K] unknown cells of each class."""
+        return self.images - self.class_positives - self.class_negatives
+
+    @cached_property
+    def without_positive(self) -> tuple[str, ...]:
+        """Classes no image is known to have: they cannot be learnt."""
+        return self._named(self.class_positives == 0)
+
+    @cached_property
+    def without_negative(self) -> tuple[str, ...]:
+        """Classes no image is known to lack."""
+        return self._named(self.class_negatives == 0)
+
+    @property
+    def regime(self) -> Regime:
+        """What the labels look like; the first that holds.
+
+        - ``full``: there are images and no cell is unknown.
+        - ``unlabelled``: no cell is known.
+        - ``single_positive``: no negatives, and one positive in every image with a known label.
+        - ``positive_only``: no negatives.
+        - ``partial``: negatives too, and some cells unknown.
+        """
+        if self.images and not self.unknowns:
+            return "full"
+        if not self.positives and not self.negatives:
+            return "unlabelled"
+        if self.negatives:
+            return "partial"
+        return "single_positive" if len(self.labels_per_image) == 2 else "positive_only"
+
+    def top_pairs(self, count: int) -> list[tuple[str, str, int]]:
+        """The pairs of classes most often positive together, most frequent first."""
+        first, second = np.triu_indices(len(self.classes), k=1)
+        together = self.co_occurrence[first, second]
+        best = np.argsort(-together, kind="stable")[:count]
+        return [
+            (self.classes[first[pair]], self.classes[second[pair]], int(together[pair]))
+            for pair in best
+            if together[pair]
+        ]
+
+    def _named(self, chosen: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(self.classes[column] for column in np.flatnonzero(chosen))
+
+
+def _co_occurrence(positive: npt.NDArray[np.bool_]) -> Counts:
+    total = np.zeros((positive.shape[1],) * 2, dtype=np.int64)
+    for start in range(0, len(positive), _BLOCK):
+        block = positive[start : start + _BLOCK].astype(np.float32)
+        total += (block.T @ block).astype(np.int64)
+    return total
