@@ -1,0 +1,73 @@
+"""What every metric does first: check scores against labels, and cut large matrices in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
+
+Scores = npt.NDArray[np.floating]
+"""[N, K]; higher means "more likely positive". Only the order matters unless a metric says more."""
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+EmptyClasses = Literal["skip", "zero"]
+"""What a class without a known positive adds to a mean over classes: nothing, or a zero."""
+
+_CELLS_IN_A_BLOCK = 1 << 22
+
+
+def checked(scores: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Scores, Labels]:
+    """Scores as floats and labels as int8, proven to fit each other.
+
+    Raises:
+        TagfillError: shapes differ, a score is not finite, or a label is not 1, 0 or -1.
+    """
+    score_array, label_array = np.asarray(scores), np.asarray(labels)
+    if score_array.ndim != 2 or score_array.shape != label_array.shape:
+        raise TagfillError(
+            f"scores {score_array.shape} and labels {label_array.shape} must be matrices"
+            " [images, classes] of the same shape"
+        )
+    if not np.issubdtype(score_array.dtype, np.floating):
+        score_array = score_array.astype(np.float64)
+    if not np.isfinite(score_array).all():
+        row, column = np.argwhere(~np.isfinite(score_array))[0]
+        raise TagfillError(
+            f"score of row {row}, class {column} is {score_array[row, column]}, not a finite number"
+        )
+    if label_array.dtype != np.bool_ and label_array.size:
+        low, high = label_array.min(), label_array.max()
+        whole = (
+            np.issubdtype(label_array.dtype, np.integer)
+            or np.isin(label_array, (UNKNOWN, 0, POSITIVE)).all()
+        )
+        if low < UNKNOWN or high > POSITIVE or not whole:
+            raise TagfillError("labels must be 1 (positive), 0 (negative) or -1 (unknown)")
+    return score_array, label_array.astype(np.int8, copy=False)
+
+
+def blocks(length: int, width: int) -> Iterator[slice]:
+    """Slices over ``length`` lines of ``width`` cells each, small enough to work on at once."""
+    step = max(1, _CELLS_IN_A_BLOCK // max(1, width))
+    for start in range(0, length, step):
+        yield slice(start, min(start + step, length))
+
+
+def sigmoid(logits: npt.ArrayLike) -> Floats:
+    """Probabilities of logits, without overflow and exact in the lower tail."""
+    values = np.asarray(logits, dtype=np.float64)
+    small = np.exp(-np.abs(values))
+    return np.asarray(np.where(values >= 0, 1.0, small) / (1.0 + small))
+
+
+def mean_over_classes(values: Floats, defined: Mask, empty_classes: EmptyClasses) -> float:
+    """Mean of [K] values; classes that are not defined are left out or count as zero."""
+    if empty_classes == "zero":
+        return float(np.where(defined, values, 0.0).mean())
+    return float(values[defined].mean()) if defined.any() else float("nan")

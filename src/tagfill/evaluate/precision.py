@@ -1,0 +1,175 @@
+"""Average precision under its published definitions, exact with ties and with unknown cells.
+
+Everything rests on one observation: the precision-recall curve needs to be known only at the
+distinct scores of the positives, because a threshold between two of them has the recall of the
+higher one at a lower precision. So each column's scores are sorted as plain values, without their
+labels, and the positives are looked up in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import (
+    EmptyClasses,
+    Floats,
+    Scores,
+    blocks,
+    checked,
+    mean_over_classes,
+)
+from tagfill.labels.table import POSITIVE, UNKNOWN
+
+Definition = Literal["non_interpolated", "interpolated", "eleven_point"]
+Whole = npt.NDArray[np.int64]
+DEFINITIONS: tuple[Definition, ...] = get_args(Definition)
+
+
+class Curve(NamedTuple):
+    """What a threshold at each distinct score of a positive would predict, lowest score first.
+
+    Args:
+        true_positives: [T] or [T, B] positives with at least that score (B weightings of images).
+        predicted: [T] or [T, B] known cells with at least that score.
+    """
+
+    true_positives: Whole
+    predicted: Whole
+
+
+@dataclass(frozen=True)
+class MeanAveragePrecision:
+    """Mean average precision and what it was computed from.
+
+    Args:
+        mAP: in percent; NaN when no class could be scored.
+        average_precision: [K] fractions, NaN for classes without positives.
+        without_positives: numbers of the classes that have no known positive.
+        definition: which average precision.
+        empty_classes: whether those classes were skipped or counted as zero.
+    """
+
+    mAP: float  # noqa: N815
+    average_precision: Floats
+    without_positives: tuple[int, ...]
+    definition: Definition
+    empty_classes: EmptyClasses
+
+
+def average_precision(
+    scores: npt.ArrayLike, labels: npt.ArrayLike, *, definition: Definition = "non_interpolated"
+) -> Floats:
+    """Average precision of every class.
+
+    With P(s) the precision of "positive when the score is at least s" and s_i the scores of the n
+    positives: ``non_interpolated`` is (1/n) sum_i P(s_i), which is scikit-learn's step-wise sum
+    with ties grouped; ``interpolated`` replaces P by its monotone envelope max_{t <= s} P(t) (VOC
+    2010); ``eleven_point`` averages that envelope at the recalls 0, 0.1, ..., 1 (VOC 2007).
+
+    Args:
+        scores: [N, K].
+        labels: [N, K] of 1, 0, -1; unknown cells are left out.
+
+    Returns:
+        [K] fractions; NaN for a class without positives.
+
+    >>> average_precision([[0.9], [0.8], [0.7]], [[1], [0], [1]])
+    array([0.83333333])
+    """
+    area = area_under(definition)
+    score_array, label_array = checked(scores, labels)
+    images, classes = score_array.shape
+    result = np.full(classes, np.nan)
+    for block in blocks(classes, images):
+        columns = np.ascontiguousarray(score_array[:, block].T)
+        states = np.ascontiguousarray(label_array[:, block].T)
+        for number, (column, state) in enumerate(zip(columns, states, strict=True), block.start):
+            positives = column[state == POSITIVE]
+            if len(positives):
+                result[number] = area(_curve(column[state != UNKNOWN], positives))
+    return result
+
+
+def mean_average_precision(
+    scores: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    definition: Definition = "non_interpolated",
+    empty_classes: EmptyClasses = "skip",
+) -> MeanAveragePrecision:
+    """Mean over classes of the average precision, in percent.
+
+    Args:
+        scores: [N, K].
+        labels: [N, K] of 1, 0, -1; unknown cells are left out.
+        empty_classes: what classes without positives add to the mean.
+    """
+    values = average_precision(scores, labels, definition=definition)
+    defined = ~np.isnan(values)
+    return MeanAveragePrecision(
+        mAP=100.0 * mean_over_classes(values, defined, empty_classes),
+        average_precision=values,
+        without_positives=tuple(np.flatnonzero(~defined).tolist()),
+        definition=definition,
+        empty_classes=empty_classes,
+    )
+
+
+def area_under(definition: str) -> Callable[[Curve], Floats]:
+    """The area under a curve as the named definition measures it."""
+    areas = {
+        "non_interpolated": _step_area,
+        "interpolated": _envelope_area,
+        "eleven_point": _eleven_point_area,
+    }
+    if definition not in areas:
+        raise TagfillError(
+            f"unknown definition of average precision {definition!r}",
+            remedy=f"use one of {', '.join(areas)}",
+        )
+    return areas[definition]
+
+
+def _curve(known: Scores, positives: Scores) -> Curve:
+    known.sort()
+    positives.sort()
+    thresholds, first = np.unique(positives, return_index=True)
+    return Curve(
+        true_positives=len(positives) - first,
+        predicted=len(known) - np.searchsorted(known, thresholds),
+    )
+
+
+def _precision(curve: Curve) -> Floats:
+    return np.asarray(curve.true_positives / np.maximum(curve.predicted, 1))
+
+
+def _mean_over_positives(values: Floats, curve: Curve) -> Floats:
+    at_threshold = curve.true_positives.copy()
+    at_threshold[:-1] -= curve.true_positives[1:]
+    with np.errstate(invalid="ignore"):
+        return np.asarray((values * at_threshold).sum(axis=0) / curve.true_positives[0])
+
+
+def _step_area(curve: Curve) -> Floats:
+    return _mean_over_positives(_precision(curve), curve)
+
+
+def _envelope_area(curve: Curve) -> Floats:
+    return _mean_over_positives(np.maximum.accumulate(_precision(curve), axis=0), curve)
+
+
+def _eleven_point_area(curve: Curve) -> Floats:
+    """Recall levels are compared in whole numbers: 10 TP >= level * n has no rounding."""
+    precision, found = _precision(curve), curve.true_positives
+    total = found[0]
+    points = [
+        np.where(10 * found >= level * total, precision, 0.0).max(axis=0) for level in range(11)
+    ]
+    return np.where(total > 0, np.mean(points, axis=0), np.nan)
