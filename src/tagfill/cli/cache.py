@@ -1,0 +1,59 @@
+"""`tagfill cache`: what extracted features take up, and how to be rid of them."""
+
+from __future__ import annotations
+
+import time
+
+
+def cache(*, prune: float | None = None, json: bool = False) -> None:
+    """List the cached features; with --prune DAYS delete those unused for that long.
+
+    Parameters
+    ----------
+    prune
+        Delete stores not used for this many days; 0 deletes all.
+    json
+        One JSON object on stdout.
+    """
+    from tagfill.cli.output import console, log, print_json, table
+    from tagfill.train import cache as store_cache
+
+    deleted = [] if prune is None else store_cache.prune(prune)
+    kept = list(store_cache.stores())
+    if json:
+        print_json(
+            {
+                "root": store_cache.cache_root(),
+                "stores": [_facts(store) for store in kept],
+                "deleted": [_facts(store) for store in deleted],
+            }
+        )
+        return
+    for store in deleted:
+        log.print(f"deleted {store.path} ({store.bytes / 1e6:.1f} MB)")
+    rows = [
+        [
+            store.about.get("backbone"),
+            store.about.get("input_size"),
+            f"{store.about.get('kind')} {store.about.get('view')}",
+            store.images,
+            f"{store.bytes / 1e6:.1f} MB",
+            f"{(time.time() - store.used) / 86_400:.1f} days ago",
+        ]
+        for store in kept
+    ]
+    columns = ["backbone", "size", "what", "images", "on disk", "used"]
+    console.print(table(f"features in {store_cache.cache_root()}", columns, rows))
+
+
+def _facts(store: object) -> dict[str, object]:
+    from tagfill.train.cache import StoreInfo
+
+    assert isinstance(store, StoreInfo)
+    return {
+        "path": store.path,
+        **store.about,
+        "images": store.images,
+        "bytes": store.bytes,
+        "last_used": store.used,
+    }

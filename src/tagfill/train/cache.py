@@ -1,0 +1,169 @@
+"""Features on disk: computed once, found again by what they were computed from.
+
+A store holds the features of one extractor (backbone, weights, input size, kind, view). Its shards
+are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with the content hashes
+of those images; a shard counts once its ``.txt`` is there. Shards are only ever added, so that runs
+may share a store at the same time, and an interrupted extraction keeps what it has done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+
+Features = npt.NDArray[np.float16]
+
+
+def cache_root() -> Path:
+    """Where features are kept: ``$TAGFILL_CACHE``, else the user's cache folder."""
+    own = os.environ.get("TAGFILL_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tagfill"
+
+
+def content_hashes(paths: Sequence[Path], workers: int = 8) -> list[str]:
+    """A hash of each file's bytes."""
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(_content_hash, paths))
+
+
+def _content_hash(path: Path) -> str:
+    try:
+        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    except OSError as error:
+        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
+
+
+class FeatureRows:
+    """Rows gathered from memory-mapped shards; behaves like a read-only array of float16."""
+
+    def __init__(
+        self, shards: Sequence[Features], shard: npt.NDArray[np.intp], row: npt.NDArray[np.intp]
+    ) -> None:
+        self._shards, self._shard, self._row = shards, shard, row
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[N, ...]."""
+        return (len(self), *self._shards[0].shape[1:])
+
+    def __getitem__(self, rows: Any) -> Features:
+        shard, row = self._shard[rows], self._row[rows]
+        found = np.empty((len(row), *self.shape[1:]), dtype=np.float16)
+        for number in np.unique(shard):
+            here = shard == number
+            found[here] = self._shards[number][row[here]]
+        return found
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """A store as ``tagfill cache`` lists it."""
+
+    path: Path
+    about: Mapping[str, Any]
+    images: int
+    bytes: int
+    used: float
+
+
+class FeatureStore:
+    """The features of one extractor.
+
+    Args:
+        about: what determines the features: backbone, weights, input size, kind and view.
+        root: the cache folder.
+    """
+
+    def __init__(self, about: Mapping[str, Any], root: Path | None = None) -> None:
+        text = json.dumps(dict(about), sort_keys=True)
+        name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        self.folder = (root or cache_root()) / "features" / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _write_whole(self.folder / "about.json", text.encode())
+
+    def add(self, hashes: Sequence[str], features: Features) -> None:
+        """Keep the features of some images."""
+        name = uuid.uuid4().hex
+        try:
+            partial = self.folder / f".{name}.npy"
+            np.save(partial, features.astype(np.float16))
+            partial.replace(self.folder / f"{name}.npy")
+            _write_whole(self.folder / f"{name}.txt", "\n".join(hashes).encode())
+        except OSError as error:
+            raise TagfillError(
+                f"features could not be kept ({error.strerror})",
+                file=self.folder,
+                remedy="free disk space (`tagfill cache --prune`) or set TAGFILL_CACHE",
+            ) from error
+
+    def missing(self, hashes: Sequence[str]) -> list[str]:
+        """Which of the images have no features yet, each once, in order."""
+        known = {name for names in self._names().values() for name in names}
+        return [name for name in dict.fromkeys(hashes) if name not in known]
+
+    def rows(self, hashes: Sequence[str]) -> FeatureRows:
+        """The features of the images, in order; all must be there."""
+        shards: list[Features] = []
+        place: dict[str, tuple[int, int]] = {}
+        wanted = set(hashes)
+        for shard, names in self._names().items():
+            if wanted.isdisjoint(names):
+                continue
+            for row, name in enumerate(names):
+                place.setdefault(name, (len(shards), row))
+            shards.append(np.load(self.folder / f"{shard}.npy", mmap_mode="r"))
+        found = np.array([place[name] for name in hashes], dtype=np.intp)
+        os.utime(self.folder / "about.json")
+        return FeatureRows(shards, found[:, 0], found[:, 1])
+
+    def _names(self) -> dict[str, list[str]]:
+        return {
+            file.stem: file.read_text().splitlines() for file in sorted(self.folder.glob("*.txt"))
+        }
+
+
+def stores(root: Path | None = None) -> Iterator[StoreInfo]:
+    """All stores, the longest unused first."""
+    folders = [file.parent for file in ((root or cache_root()) / "features").glob("*/about.json")]
+    for folder in sorted(folders, key=lambda each: (each / "about.json").stat().st_mtime):
+        yield StoreInfo(
+            path=folder,
+            about=json.loads((folder / "about.json").read_text()),
+            images=sum(len(file.read_text().splitlines()) for file in folder.glob("*.txt")),
+            bytes=sum(file.stat().st_size for file in folder.iterdir()),
+            used=(folder / "about.json").stat().st_mtime,
+        )
+
+
+def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
+    """Delete the stores not used for that long; returns them."""
+    limit = time.time() - older_than_days * 86_400
+    old = [store for store in stores(root) if store.used <= limit]
+    for store in old:
+        shutil.rmtree(store.path, ignore_errors=True)
+    return old
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    partial.write_bytes(content)
+    partial.replace(path)

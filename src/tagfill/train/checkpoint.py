@@ -1,0 +1,98 @@
+"""Checkpoints: one file each, written whole or not at all, tensors and JSON only.
+
+A file holds everything that training needs to go on as if it had never stopped: network, optimiser,
+schedule, method state, EMA copy, early stopping, position. Random numbers need no saving, because
+every draw depends only on the seed and the position.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+
+_FACTS = "facts"
+_SEPARATOR = "/"
+
+
+def save_checkpoint(
+    path: Path, tensors: Mapping[str, Mapping[str, Tensor]], facts: Mapping[str, Any]
+) -> None:
+    """Write groups of tensors and JSON-able facts; the old file stays until the new is whole."""
+    flat = {
+        f"{group}{_SEPARATOR}{name}": tensor.detach().cpu().contiguous().clone()
+        for group, members in tensors.items()
+        for name, tensor in members.items()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        save_file(flat, partial, metadata={_FACTS: json.dumps(facts)})
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except (OSError, SafetensorError) as error:
+        raise TagfillError(
+            f"could not write the checkpoint ({error})",
+            file=path,
+            remedy="the last one is intact: free disk space, then `tagfill train --resume`",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
+    """Read what ``save_checkpoint`` wrote: groups of tensors, and the facts."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads((file.metadata() or {})[_FACTS])
+            groups: dict[str, dict[str, Tensor]] = {}
+            for key in file.keys():  # noqa: SIM118 - not a mapping
+                group, _, name = key.partition(_SEPARATOR)
+                groups.setdefault(group, {})[name] = file.get_tensor(key)
+    except (OSError, KeyError, ValueError, SafetensorError) as error:
+        raise TagfillError(f"not a readable checkpoint ({error})", file=path) from error
+    return groups, facts
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's moments, by parameter number and name."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, members in state.items()
+        for name, value in members.items()
+        if value is not None
+    }
+
+
+def optimizer_facts(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """The optimiser's settings per parameter group."""
+    return [
+        {name: value for name, value in group.items() if name != "params"}
+        for group in optimizer.state_dict()["param_groups"]
+    ]
+
+
+def restore_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], facts: list[dict[str, Any]]
+) -> None:
+    """Put moments and settings back."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, _, name = key.partition(".")
+        state.setdefault(int(number), {})[name] = tensor
+    groups = [
+        {**saved, "params": group["params"]}
+        for saved, group in zip(facts, optimizer.state_dict()["param_groups"], strict=True)
+    ]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -1,0 +1,173 @@
+"""A run's settings: frozen, saved as TOML, and enough to repeat the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import tomli_w
+
+from tagfill.errors import TagfillError
+from tagfill.train.optim import OptimizerName, ScheduleName
+
+InputKind = Literal["features", "images"]
+Select = Literal["auto", "map", "map_known", "observed", "loss", "last"]
+Augment = Literal["flip", "strong", "crops"]
+ValSplit = Literal["stratified", "published"]
+Precision = Literal["no", "fp16", "bf16"]
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where labels and images are, and what is held out."""
+
+    labels: str
+    format: str | None = None
+    images: str | None = None
+    features: str | None = None
+    absent: str | None = None
+    difficult: str = "negative"
+    truth: str | None = None
+    val: str | None = None
+    test: str | None = None
+    val_fraction: float = 0.2
+    val_split: ValSplit = "stratified"
+    split_seed: int = 1200
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network."""
+
+    backbone: str = "efficientnet_lite0"
+    head: str = "linear"
+    head_settings: dict[str, Any] = field(default_factory=dict)
+    weights: str | None = None
+    pretrained: bool = True
+    input_size: int | None = None
+    lgconv: bool = False
+    freeze_stages: int = 0
+    freeze_batchnorm: bool = False
+    init: str | None = None
+
+
+@dataclass(frozen=True)
+class MethodConfig:
+    """The method and its hyper-parameters."""
+
+    name: str
+    preset: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StageConfig:
+    """One stretch of training with one method on one kind of input."""
+
+    method: MethodConfig
+    inputs: InputKind = "features"
+    epochs: int = 25
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    optimizer: OptimizerName = "adam"
+    weight_decay: float = 0.0
+    head_multiplier: float = 1.0
+    schedule: ScheduleName = "constant"
+    warmup: float = 0.2
+    clip: float | None = None
+    accumulate: int = 1
+    ema: float | None = None
+    patience: int | None = None
+    augment: Augment = "flip"
+    strong_views: int = 4
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that determines a run."""
+
+    data: DataConfig
+    stages: tuple[StageConfig, ...]
+    model: ModelConfig = field(default_factory=ModelConfig)
+    seed: int = 0
+    select: Select = "auto"
+    precision: Precision = "no"
+    workers: int = 2
+    threads: int | None = None
+    time_limit: float | None = None
+    gradient_checkpointing: bool = False
+
+
+def save_config(config: RunConfig, path: Path, facts: Mapping[str, Any]) -> None:
+    """Write the settings, and beside them facts of the run such as versions and the data's hash."""
+    document = {**_plain(dataclasses.asdict(config)), "facts": dict(facts)}
+    path.write_text(tomli_w.dumps(document), encoding="utf-8")
+
+
+def load_config(path: Path) -> RunConfig:
+    """Read settings back; a key that means nothing is an error."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TagfillError(f"not valid TOML ({error})", file=path) from error
+    document.pop("facts", None)
+    built = _build(RunConfig, document, path, "")
+    assert isinstance(built, RunConfig)
+    return built
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    return value
+
+
+def _build(kind: Any, document: Mapping[str, Any], path: Path, place: str) -> Any:
+    hints = get_type_hints(kind)
+    unknown = sorted(set(document) - set(hints))
+    if unknown:
+        raise TagfillError(
+            f"unknown setting {place}{unknown[0]}", file=path, remedy=f"known: {', '.join(hints)}"
+        )
+    values = {
+        name: _value(hints[name], value, path, f"{place}{name}") for name, value in document.items()
+    }
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise TagfillError(f"{place or 'run'}: {error}", file=path) from error
+
+
+def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise TagfillError(f"{place} must be a table", file=path)
+        return _build(hint, value, path, f"{place}.")
+    if get_origin(hint) is tuple:
+        return tuple(_value(get_args(hint)[0], each, path, place) for each in value)
+    if not _fits(hint, value):
+        raise TagfillError(
+            f"{place} = {value!r} does not fit", file=path, remedy=f"expected {hint}"
+        )
+    return value
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if isinstance(hint, UnionType):
+        return any(_fits(each, value) for each in get_args(hint))
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, get_origin(hint) or hint)

@@ -1,0 +1,231 @@
+"""From a label source to what a run trains on, selects on and reports on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.images import check_images, find_image
+from tagfill.labels import Dataset, Labels, LabelTable, Rows
+from tagfill.labels.formats import Absent, Difficult, ReadOptions
+from tagfill.labels.io import load_labels
+from tagfill.labels.split import published_split, stratified_split
+from tagfill.labels.stats import Statistics
+from tagfill.train.config import DataConfig
+
+MISSING_TOLERATED = 0.5
+"""Share of images that may be missing before the image folder is taken to be the wrong one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Images of one purpose.
+
+    Args:
+        table: observed labels.
+        truth: [N, K] the full labels behind them, where known.
+        paths: the image files, unless features are given.
+        features: [N, D] given features.
+    """
+
+    table: LabelTable
+    truth: Labels | None = None
+    paths: tuple[Path, ...] | None = None
+    features: npt.NDArray[np.floating] | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def judged_by(self) -> Labels:
+        """What scores are compared with: the truth where it is known, else the observed labels."""
+        return self.table.values if self.truth is None else self.truth
+
+    def take(self, rows: npt.ArrayLike) -> Part:
+        """Some of the images."""
+        index = np.asarray(rows)
+        index = np.flatnonzero(index) if index.dtype == bool else index
+        return Part(
+            self.table.take(index),
+            None if self.truth is None else self.truth[index],
+            None if self.paths is None else tuple(self.paths[row] for row in index),
+            None if self.features is None else self.features[index],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """All parts of a run, over the same classes; ``notes`` tell what was decided and why."""
+
+    train: Part
+    val: Part | None
+    test: Part | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names."""
+        return self.train.table.classes
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The parts there are, by name."""
+        named = {"train": self.train, "val": self.val, "test": self.test}
+        return {name: part for name, part in named.items() if part is not None}
+
+    @property
+    def regime(self) -> str:
+        """What the training labels look like."""
+        return Statistics.of(self.train.table).regime
+
+    @property
+    def content_hash(self) -> str:
+        """Changes when any label of any part changes."""
+        return "-".join(part.table.content_hash[:16] for part in self.parts.values())
+
+
+def prepare(config: DataConfig) -> TrainingData:
+    """Read labels, hold out validation and test images, and find the image files."""
+    source = _read(config, config.labels)
+    notes = list(source.notes)
+    whole = _whole(source, config, notes)
+    rows = _held_out(source, config, notes)
+    parts: dict[str, Part | None] = {name: whole.take(index) for name, index in rows.items()}
+    for name, path in (("val", config.val), ("test", config.test)):
+        if path is not None:
+            parts[name] = _other(config, path, whole.table.classes, notes)
+    train = parts["train"]
+    assert train is not None
+    if not len(train):
+        raise TagfillError("no image is left to train on", file=config.labels)
+    return TrainingData(train, parts.get("val"), parts.get("test"), tuple(notes))
+
+
+def _read(config: DataConfig, path: str) -> Dataset:
+    options = ReadOptions(
+        absent=cast(Absent | None, config.absent),
+        difficult=cast(Difficult, config.difficult),
+        image_root=None if config.images is None else Path(config.images),
+    )
+    own = config.format if path == config.labels else None
+    return load_labels(path, format=own, options=options)
+
+
+def _whole(source: Dataset, config: DataConfig, notes: list[str]) -> Part:
+    truth = source.truth
+    if config.truth is not None:
+        truth = _read(config, config.truth).table.select(source.table.images)
+        truth = truth.with_classes(source.table.classes)
+    part = Part(source.table, None if truth is None else truth.values)
+    if source.features and config.images is None:
+        return replace(part, features=source.load_features(config.features))
+    return _with_paths(part, _image_root(source, config), notes)
+
+
+def _image_root(source: Dataset, config: DataConfig) -> Path:
+    if config.images is not None:
+        return Path(config.images)
+    if source.image_root is not None:
+        return source.image_root
+    folder = source.source if source.source.is_dir() else source.source.parent
+    return next((each for each in (folder / "images", folder) if each.is_dir()), folder)
+
+
+def _with_paths(part: Part, root: Path, notes: list[str]) -> Part:
+    """Find the files; a few missing ones are left out and named, many are an error."""
+    if not root.is_dir():
+        raise TagfillError("no such image folder", file=root, remedy="say where with --images")
+    missing = set(check_images(part.table.images, root, decode=False).missing)
+    if len(missing) > MISSING_TOLERATED * len(part):
+        raise TagfillError(
+            f"{len(missing)} of {len(part)} images are not there, first: {sorted(missing)[0]!r}",
+            file=root,
+            remedy="say where the images are with --images",
+        )
+    if missing:
+        notes.append(f"{len(missing)} images are missing and left out: {_listed(sorted(missing))}")
+        part = part.take([image not in missing for image in part.table.images])
+    paths = tuple(find_image(root, image) or root / image for image in part.table.images)
+    return replace(part, paths=paths)
+
+
+def without_unreadable(data: TrainingData) -> TrainingData:
+    """Leave out, and name, the images that cannot be decoded."""
+    notes = list(data.notes)
+    parts: dict[str, Part | None] = {"val": None, "test": None}
+    for name, part in data.parts.items():
+        if part.paths is None:
+            parts[name] = part
+            continue
+        looked = check_images([str(path) for path in part.paths], "/", decode=True)
+        broken = set(looked.unreadable)
+        if broken:
+            notes.append(
+                f"{len(broken)} {name} images cannot be decoded and are left out:"
+                f" {_listed(sorted(broken))}"
+            )
+        parts[name] = part.take([str(path) not in broken for path in part.paths])
+    train = parts["train"]
+    assert train is not None
+    return TrainingData(train, parts["val"], parts["test"], tuple(notes))
+
+
+def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str, Rows]:
+    """Rows of each part: as the source splits them, else a share of the training images."""
+    rows: dict[str, Rows] = dict(source.splits) or {"train": np.arange(len(source.table))}
+    unused = sorted(set(rows) - {"train", "val", "test"})
+    if unused:
+        notes.append(f"not used: split {', '.join(unused)}")
+    rows = {name: rows[name] for name in ("train", "val", "test") if name in rows}
+    if "train" not in rows:
+        raise TagfillError(
+            "the source has splits but none is called train",
+            file=source.source,
+            remedy=f"its splits: {', '.join(source.splits)}",
+        )
+    if "val" in rows or config.val is not None or config.val_fraction <= 0:
+        return rows
+    train, val = _cut(source.table, rows["train"], config)
+    notes.append(
+        f"validation: {len(val)} of {len(rows['train'])} training images held out"
+        f" ({config.val_split} split, seed {config.split_seed})"
+    )
+    return {**rows, "train": train, "val": val}
+
+
+def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]:
+    if config.val_split == "published":
+        train, val = published_split(len(rows), config.val_fraction, config.split_seed)
+    else:
+        shares: Mapping[str, float] = {
+            "train": 1 - config.val_fraction,
+            "val": config.val_fraction,
+        }
+        parts = stratified_split(table.take(rows), shares, config.split_seed)
+        train, val = parts["train"], parts["val"]
+    return rows[train], rows[val]
+
+
+def _other(config: DataConfig, path: str, classes: tuple[str, ...], notes: list[str]) -> Part:
+    """A part from a source of its own, brought to the classes of training."""
+    source = _read(config, path)
+    extra = sorted(set(source.table.classes) - set(classes))
+    if extra:
+        notes.append(f"{path}: classes training does not know are left out: {_listed(extra)}")
+    if set(extra) == set(source.table.classes):
+        raise TagfillError("no class in common with the training labels", file=path)
+    part = Part(source.table.with_classes(classes))
+    if source.features and config.images is None:
+        return replace(part, features=source.load_features(config.features))
+    return _with_paths(part, _image_root(source, config), notes)
+
+
+def _listed(names: list[str], shown: int = 5) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more

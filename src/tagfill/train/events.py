@@ -1,0 +1,165 @@
+"""What happens during a run: always as JSON lines, and to the user as the terminal allows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+
+class Sink(Protocol):
+    """Takes events as they happen."""
+
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Something happened."""
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        """Work went on; called often, so it must be cheap."""
+
+    def close(self) -> None:
+        """The run is over."""
+
+
+class EventFile:
+    """``events.jsonl``: one JSON object a line, flushed at once, appended to on resume."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a", encoding="utf-8")
+
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Append a line."""
+        self._file.write(json.dumps({"event": kind, "time": round(time.time(), 3), **facts}) + "\n")
+        self._file.flush()
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        """Not recorded."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Terminal:
+    """A live bar on a terminal, plain lines elsewhere."""
+
+    refresh_seconds = 0.2
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._shown = 0.0
+
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """One line for what people care about."""
+        if kind == "note":
+            self._console.print(str(facts["text"]))
+        elif kind == "epoch":
+            self._console.print(_epoch_line(facts))
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        """Move the bar, a few times a second at most."""
+        if not self._console.is_terminal:
+            return
+        now = time.monotonic()
+        if now - self._shown < self.refresh_seconds and done < total:
+            return
+        self._shown = now
+        if self._bar is None:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(label, total=total)
+        assert self._task is not None
+        self._bar.update(self._task, completed=done, total=total, description=label)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+class TensorBoard:
+    """Scalars of every epoch for TensorBoard; needs the ``tensorboard`` package."""
+
+    def __init__(self, folder: Path) -> None:
+        from tagfill.compat import optional
+
+        writer = optional("torch.utils.tensorboard", "tensorboard").SummaryWriter
+        self._writer: Any = writer(str(folder))
+
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Write the numbers of an epoch."""
+        if kind == "epoch":
+            for name, value in _numbers(facts).items():
+                self._writer.add_scalar(name, value, facts["epoch"])
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        """Not recorded."""
+
+    def close(self) -> None:
+        """Flush."""
+        self._writer.close()
+
+
+class Events:
+    """Hands every event to all sinks."""
+
+    def __init__(self, *sinks: Sink) -> None:
+        self.sinks = sinks
+
+    def event(self, kind: str, **facts: Any) -> None:
+        """Something happened."""
+        for sink in self.sinks:
+            sink.event(kind, facts)
+
+    def note(self, text: str) -> None:
+        """A sentence for the user."""
+        self.event("note", text=text)
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        """Work went on."""
+        for sink in self.sinks:
+            sink.progress(done, total, label)
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for sink in self.sinks:
+            sink.close()
+
+
+def _epoch_line(facts: Mapping[str, Any]) -> str:
+    stage = f"stage {facts['stage']} " if facts.get("stages", 1) > 1 else ""
+    line = f"{stage}epoch {facts['epoch']}/{facts['epochs']}  loss {facts['loss']:.4f}"
+    if facts.get("score") is not None:
+        line += f"  {facts['criterion']} {facts['score']:.2f}{' *' if facts['best'] else ''}"
+    return f"{line}  {facts['seconds']:.1f} s"
+
+
+def _numbers(facts: Mapping[str, Any]) -> dict[str, float]:
+    terms = {f"loss/{name}": value for name, value in facts.get("terms", {}).items()}
+    own = {
+        name: facts[name] for name in ("loss", "score", "seconds") if facts.get(name) is not None
+    }
+    return {**own, **terms}

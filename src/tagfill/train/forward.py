@@ -1,0 +1,129 @@
+"""From a batch of inputs to what a method sees: all views, of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from tagfill.methods.base import Method, Mixed, Step
+from tagfill.models.output import Output
+from tagfill.train.gather import World
+from tagfill.train.inputs import InputBatch, Inputs, derived_seed
+
+MIXUP_ALPHA = 0.3
+"""Of the Beta distribution of mixing weights; PU-MLC's value."""
+Validate = Callable[[Tensor], float]
+"""From [N, K] logits of the validation images to a score, higher is better."""
+
+
+@dataclass(frozen=True)
+class StageData:
+    """What a stage learns from and is judged by."""
+
+    inputs: Inputs
+    observed: Tensor
+    truth: Tensor | None = None
+    val_inputs: Inputs | None = None
+    validate: Validate | None = None
+    criterion: str = "last"
+
+
+@dataclass(frozen=True)
+class _Mix:
+    first: Tensor
+    second: Tensor
+    weight: float
+
+
+class Forward:
+    """Runs the network on a batch and gathers what every process found.
+
+    All random draws depend on (seed, epoch, batch) alone, so that training can go on from any batch
+    as if it had never stopped.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        method: Method,
+        data: StageData,
+        accelerator: Accelerator,
+        world: World,
+        seed: int,
+    ) -> None:
+        self.network, self.method, self.data = network, method, data
+        self.accelerator, self.world, self.seed = accelerator, world, seed
+        self.device = accelerator.device
+        self.weights = _head_weights(accelerator.unwrap_model(network))
+
+    def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
+        """Answer for the training images ``rows``; ``batch`` holds this process's share of them."""
+        where = (self.seed, epoch, number)
+        torch.default_generator.manual_seed(derived_seed(*where, 2, self.world.rank))
+        weak = batch.weak.to(self.device, non_blocking=True)
+        mix = self._mix(len(rows), where) if self.method.needs.mixup else None
+        views = {"weak": weak}
+        if batch.strong is not None:
+            views["strong"] = batch.strong.to(self.device, non_blocking=True)
+        if mix is not None:
+            views["mixed"] = self._mixed_inputs(weak, len(rows), mix)
+        answers = self._answers(views)
+        strong = answers.get("strong")
+        return Step(
+            output=self.world.gather_output(answers["weak"], len(rows)),
+            observed=self.data.observed[rows].to(self.device),
+            index=rows.to(self.device),
+            epoch=epoch,
+            step=step,
+            strong=None if strong is None else self.world.gather_output(strong, len(rows)),
+            mixed=None if mix is None else self._mixed_answer(answers["mixed"], mix),
+            weights=self.weights,
+            generator=torch.Generator().manual_seed(derived_seed(*where, 3)),
+            truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
+        )
+
+    def _answers(self, views: dict[str, Tensor]) -> dict[str, Output]:
+        """One pass for all views: faster, and each parameter is used once, as DDP wants it."""
+        with self.accelerator.autocast():
+            answer: Output = self.network(torch.cat(list(views.values())))
+        sizes = [len(view) for view in views.values()]
+        return dict(zip(views, _split(answer, sizes), strict=True))
+
+    def _mix(self, count: int, where: tuple[int, ...]) -> _Mix | None:
+        """Pairs of the batch's halves, the first half shuffled, and one weight for the step."""
+        half = count // 2
+        if half == 0:
+            return None
+        draw = np.random.default_rng(derived_seed(*where, 4))
+        return _Mix(
+            torch.from_numpy(draw.permutation(half)).to(self.device),
+            torch.arange(half, 2 * half, device=self.device),
+            float(draw.beta(MIXUP_ALPHA, MIXUP_ALPHA)),
+        )
+
+    def _mixed_inputs(self, weak: Tensor, total: int, mix: _Mix) -> Tensor:
+        everything = self.world.gather(weak.detach(), total)
+        first, second = self.world.share(mix.first), self.world.share(mix.second)
+        return mix.weight * everything[first] + (1 - mix.weight) * everything[second]
+
+    def _mixed_answer(self, share: Output, mix: _Mix) -> Mixed:
+        output = self.world.gather_output(share, len(mix.first))
+        return Mixed(output, mix.first, mix.second, mix.weight)
+
+
+def _split(answer: Output, sizes: list[int]) -> Iterator[Output]:
+    pieces = {
+        name: tensor.split(sizes) for name, tensor in vars(answer).items() if tensor is not None
+    }
+    for number in range(len(sizes)):
+        yield Output(**{name: parts[number] for name, parts in pieces.items()})
+
+
+def _head_weights(network: nn.Module) -> tuple[Tensor, ...]:
+    head = getattr(network, "head", network)
+    return tuple(parameter for parameter in head.parameters() if parameter.ndim > 1)

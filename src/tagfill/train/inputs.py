@@ -1,0 +1,191 @@
+"""What the network is fed: feature rows held in memory, or images read and augmented on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
+
+from tagfill.images import open_image
+from tagfill.train.gather import World
+
+View = Callable[[Image.Image], Tensor]
+Seeds = tuple[int, ...]
+_IMAGES = 32  # evaluated at once
+_EVALUATION_NUMBERS = 8_000_000  # feature values evaluated at once
+
+
+@dataclass(frozen=True)
+class InputBatch:
+    """Inputs of one batch: the (weak) view, and the strong one where a method needs it."""
+
+    weak: Tensor
+    strong: Tensor | None = None
+
+
+class Inputs(Protocol):
+    """A fixed set of images, in one form or another."""
+
+    def __len__(self) -> int:
+        """How many images."""
+
+    def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
+        """The inputs of each batch of row numbers, augmented as (seed, epoch, row) determine."""
+
+    def plain(self, rows: range) -> Iterator[Tensor]:
+        """The inputs of consecutive rows without augmentation, in batches that fit memory."""
+
+
+def derived_seed(*parts: int) -> int:
+    """A well mixed 63-bit seed from a few integers."""
+    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
+
+
+class FeatureInputs:
+    """Features computed once: rows of a matrix, or of a stack of maps that may lie on disk.
+
+    Args:
+        features: [N, ...] pooled features or maps of the plain view.
+        strong: [V, N, ...] features of V strongly augmented views, of which each visit draws one.
+        seed: for that draw.
+    """
+
+    def __init__(
+        self,
+        features: Tensor | np.ndarray[tuple[int, ...], np.dtype[np.float16]],
+        strong: Tensor | np.ndarray[tuple[int, ...], np.dtype[np.float16]] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.features, self.strong, self.seed = features, strong, seed
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
+        """Rows of the matrix; the strong view is drawn anew for each epoch."""
+        choice = self._drawn_views(epoch)
+        for rows in order:
+            if self.strong is None or choice is None:
+                yield InputBatch(_rows(self.features, rows))
+            else:
+                picked = [_rows(self.strong[int(choice[row])], row[None]) for row in rows]
+                yield InputBatch(_rows(self.features, rows), torch.cat(picked))
+
+    def plain(self, rows: range) -> Iterator[Tensor]:
+        """The rows in order."""
+        size = max(1, _EVALUATION_NUMBERS // max(1, int(np.prod(self.features.shape[1:]))))
+        for start in range(rows.start, rows.stop, size):
+            yield _rows(self.features, slice(start, min(start + size, rows.stop)))
+
+    def _drawn_views(self, epoch: int) -> Tensor | None:
+        if self.strong is None:
+            return None
+        generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, 11))
+        return torch.randint(len(self.strong), (len(self),), generator=generator)
+
+
+class ImageInputs:
+    """Image files, decoded and augmented by worker processes.
+
+    Args:
+        paths: the N files.
+        plain_view: what evaluation sees.
+        weak_view, strong_view: what training sees; strong only for methods that need two views.
+        seed: augmentation depends on (seed, epoch, row) alone, however many workers there are.
+        workers: processes that read ahead.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        plain_view: View,
+        weak_view: View,
+        strong_view: View | None = None,
+        seed: int = 0,
+        workers: int = 0,
+    ) -> None:
+        self.paths = list(paths)
+        self.plain_view, self.weak_view, self.strong_view = plain_view, weak_view, strong_view
+        self.seed, self.workers = seed, workers
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
+        """Augmented views, read ahead by the workers."""
+        views = [self.weak_view] if self.strong_view is None else [self.weak_view, self.strong_view]
+        files = _Files(self.paths, views, (self.seed, epoch))
+        yield from self._loaded(files, [rows.tolist() for rows in order])
+
+    def plain(self, rows: range) -> Iterator[Tensor]:
+        """Every image in order, as evaluation sees it."""
+        files = _Files(self.paths, [self.plain_view], (self.seed, 0))
+        order = [list(rows[start : start + _IMAGES]) for start in range(0, len(rows), _IMAGES)]
+        for batch in self._loaded(files, order):
+            yield batch.weak
+
+    def _loaded(self, files: _Files, order: list[list[int]]) -> Iterator[InputBatch]:
+        return iter(
+            DataLoader(
+                files,
+                batch_sampler=order,
+                num_workers=self.workers,
+                collate_fn=_stacked,
+                pin_memory=torch.cuda.is_available(),
+            )
+        )
+
+
+class _Files(TorchDataset[list[Tensor]]):
+    def __init__(self, paths: Sequence[Path], views: Sequence[View], seeds: Seeds) -> None:
+        self.paths, self.views, self.seeds = paths, views, seeds
+
+    def __getitem__(self, row: int) -> list[Tensor]:
+        image = open_image(self.paths[row])
+        with seeded(*self.seeds, row):
+            return [view(image) for view in self.views]
+
+
+def _stacked(samples: list[list[Tensor]]) -> InputBatch:
+    return InputBatch(*(torch.stack(views) for views in zip(*samples, strict=True)))
+
+
+@contextmanager
+def seeded(*parts: int) -> Iterator[None]:
+    """Run with torch's CPU generator seeded by the parts, and put it back afterwards."""
+    before = torch.get_rng_state()
+    torch.default_generator.manual_seed(derived_seed(*parts))
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+def _rows(
+    features: Tensor | np.ndarray[tuple[int, ...], np.dtype[np.float16]], rows: Tensor | slice
+) -> Tensor:
+    if isinstance(features, Tensor):
+        return features[rows]
+    picked = features[rows.numpy() if isinstance(rows, Tensor) else rows]
+    return torch.from_numpy(np.ascontiguousarray(picked, dtype=np.float32))
+
+
+@torch.no_grad()
+def scores(network: nn.Module, inputs: Inputs, world: World, device: torch.device) -> Tensor:
+    """[N, K] logits of all images, in evaluation mode; each process works on its own block."""
+    was_training = network.training
+    network.eval()
+    block = inputs.plain(world.block(len(inputs)))
+    logits = torch.cat([network(batch.to(device)).logits.float() for batch in block])
+    network.train(was_training)
+    return world.gather_blocks(logits, len(inputs)).cpu()

@@ -1,0 +1,77 @@
+"""Optimisers and learning-rate schedules, all from torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from tagfill.methods.base import ParameterGroup
+
+OptimizerName = Literal["adam", "adamw", "sgd"]
+ScheduleName = Literal["constant", "one_cycle", "cosine"]
+
+
+def make_optimizer(
+    name: OptimizerName,
+    network: nn.Module,
+    extra: Iterable[ParameterGroup],
+    *,
+    learning_rate: float,
+    head_multiplier: float = 1.0,
+    weight_decay: float = 0.0,
+    momentum: float = 0.9,
+) -> torch.optim.Optimizer:
+    """An optimiser over the network's trainable parameters and a method's own.
+
+    Args:
+        name: adam (decay coupled), adamw (decay decoupled) or sgd.
+        network: its parameters named ``head...`` get ``head_multiplier`` times the learning rate.
+        extra: groups with learning rates of their own, never decayed.
+        learning_rate: of the backbone, and of everything where there is no backbone.
+        head_multiplier: factor on the learning rate of the head.
+        weight_decay: on the network's parameters.
+        momentum: for sgd.
+    """
+    parts: dict[bool, list[nn.Parameter]] = {True: [], False: []}
+    for key, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            parts[key.startswith("head.")].append(parameter)
+    groups: list[dict[str, Any]] = [
+        {"params": members, "lr": learning_rate * (head_multiplier if is_head else 1.0)}
+        for is_head, members in parts.items()
+        if members
+    ]
+    groups += [
+        {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
+        for group in extra
+    ]
+    if name == "sgd":
+        return torch.optim.SGD(
+            groups, lr=learning_rate, weight_decay=weight_decay, momentum=momentum
+        )
+    kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+    return kind(groups, lr=learning_rate, weight_decay=weight_decay, fused=True)
+
+
+def make_schedule(
+    name: ScheduleName, optimizer: torch.optim.Optimizer, *, steps: int, warmup: float = 0.2
+) -> torch.optim.lr_scheduler.LRScheduler | None:
+    """A schedule over all steps of a stage, or None for a constant learning rate.
+
+    Args:
+        name: constant, one_cycle (torch's OneCycleLR) or cosine (to zero, without warm-up).
+        optimizer: whose group learning rates are the peaks.
+        steps: optimiser steps in all.
+        warmup: share of the steps in which one_cycle rises.
+    """
+    if name == "one_cycle":
+        peaks = [group["lr"] for group in optimizer.param_groups]
+        return torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, max_lr=peaks, total_steps=max(steps, 2), pct_start=warmup
+        )
+    if name == "cosine":
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(steps, 1))
+    return None

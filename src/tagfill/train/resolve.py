@@ -1,0 +1,199 @@
+"""From what a user asked for to a complete configuration, and the reasons for what was chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from tagfill import methods
+from tagfill.errors import TagfillError
+from tagfill.train.config import (
+    DataConfig,
+    InputKind,
+    MethodConfig,
+    ModelConfig,
+    RunConfig,
+    StageConfig,
+)
+from tagfill.train.protocols import PRESETS, PROTOCOLS, PresetName, ProtocolName
+
+Mode = Literal["auto", "linear", "finetune", "linear_init", "two_stage"]
+
+LINEAR: dict[str, Any] = {
+    "epochs": 25,
+    "batch_size": 16,
+    "learning_rate": 1e-3,
+    "optimizer": "adam",
+}
+"""The linear protocol of MLSPL."""
+FINETUNE: dict[str, Any] = {
+    "epochs": 10,
+    "batch_size": 16,
+    "learning_rate": 1e-4,
+    "optimizer": "adamw",
+    "weight_decay": 1e-2,
+    "schedule": "cosine",
+}
+FINETUNE_AFTER_LINEAR = {**FINETUNE, "epochs": 5, "learning_rate": 3e-5}
+AUTO_METHOD = {"full": "bce"}
+"""What ``auto`` means in each regime; ``em`` in all others."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for; ``None`` and absent keys leave the choice to tagfill.
+
+    Args:
+        data: where the labels are.
+        mode: how to train.
+        method: which method, or auto.
+        method_preset: a preset of the method.
+        method_settings: its hyper-parameters.
+        protocol: a paper's training protocol.
+        preset: fast, good or best.
+        overrides: fields of ``ModelConfig``, ``StageConfig`` and ``RunConfig`` by name. Stage
+            fields go to the last stage; with the prefix ``linear_`` or ``finetune_`` to stages of
+            that kind only.
+    """
+
+    data: DataConfig
+    mode: Mode = "auto"
+    method: str = "auto"
+    method_preset: str | None = None
+    method_settings: Mapping[str, Any] = field(default_factory=dict)
+    protocol: ProtocolName | None = None
+    preset: PresetName | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+def resolve(
+    request: Request, *, regime: str, given_features: bool, has_gpu: bool
+) -> tuple[RunConfig, list[str]]:
+    """The complete configuration, and sentences on what was chosen and why."""
+    notes: list[str] = []
+    protocol = PROTOCOLS[request.protocol] if request.protocol else PROTOCOLS["none"]
+    preset = PRESETS[request.preset] if request.preset else {}
+    wishes = {**preset, **protocol.settings, **request.overrides}
+    mode = _mode(request, wishes.pop("mode", None), given_features, has_gpu, notes)
+    method = _method(request, protocol.method, regime, notes)
+    if protocol.val_split:
+        request = replace(request, data=replace(request.data, val_split=protocol.val_split))
+    model = _fill(ModelConfig, wishes)
+    stages = _stages(mode, method, wishes, features=given_features or not has_gpu)
+    model = _fitting_head(model, stages, wishes, notes)
+    run = _fill(RunConfig, wishes, data=request.data, model=model, stages=stages)
+    _check_known(wishes)
+    assert isinstance(run, RunConfig)
+    return run, notes
+
+
+def _mode(
+    request: Request, preferred: str | None, given_features: bool, has_gpu: bool, notes: list[str]
+) -> Mode:
+    if given_features:
+        if request.mode not in ("auto", "linear", "two_stage"):
+            raise TagfillError(
+                f"mode {request.mode} needs images, and the source gives features",
+                remedy="use --mode linear, or point --images to the image folder",
+            )
+        return "linear" if request.mode == "auto" else request.mode
+    if request.mode != "auto":
+        return request.mode
+    if preferred is not None:
+        return preferred  # type: ignore[return-value]
+    if has_gpu:
+        notes.append("mode: linear_init, because there is a GPU")
+        return "linear_init"
+    notes.append("mode: linear, because there is no GPU; --mode finetune trains the whole network")
+    return "linear"
+
+
+def _method(
+    request: Request, default: MethodConfig | None, regime: str, notes: list[str]
+) -> MethodConfig:
+    name, preset = request.method, request.method_preset
+    if name == "auto" and default is not None:
+        name, preset = default.name, preset or default.preset
+        notes.append(f"method: {name}, as the protocol has it")
+    elif name == "auto":
+        name = AUTO_METHOD.get(regime, "em")
+        notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
+    methods.configure(name, request.method_settings, preset)
+    return MethodConfig(name, preset, dict(request.method_settings))
+
+
+def _stages(
+    mode: Mode, method: MethodConfig, wishes: Mapping[str, Any], *, features: bool
+) -> tuple[StageConfig, ...]:
+    linear = {**wishes, **_prefixed("linear_", wishes)}
+    finetune = {**wishes, **_prefixed("finetune_", wishes)}
+    if mode == "linear":
+        return (_stage(method, "features", LINEAR, linear),)
+    if mode == "finetune":
+        return (_stage(method, "images", FINETUNE, finetune),)
+    if mode == "linear_init":
+        return (
+            _stage(method, "features", LINEAR, _prefixed("linear_", wishes)),
+            _stage(method, "images", FINETUNE_AFTER_LINEAR, finetune),
+        )
+    kind: InputKind = "features" if features else "images"
+    base = LINEAR if features else FINETUNE
+    first_fields = {each.name for each in dataclasses.fields(methods.find("plc").Config)}
+    first_settings = {key: each for key, each in method.settings.items() if key in first_fields}
+    return (
+        _stage(MethodConfig("plc", method.preset, first_settings), kind, base, wishes),
+        _stage(replace(method, name="lac"), kind, base, wishes),
+    )
+
+
+def _prefixed(prefix: str, wishes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key.removeprefix(prefix): each for key, each in wishes.items() if key.startswith(prefix)
+    }
+
+
+def _stage(
+    method: MethodConfig, inputs: InputKind, defaults: Mapping[str, Any], wishes: Mapping[str, Any]
+) -> StageConfig:
+    stage = _fill(StageConfig, {**defaults, **wishes}, method=method, inputs=inputs)
+    assert isinstance(stage, StageConfig)
+    return stage
+
+
+def _fitting_head(
+    model: ModelConfig, stages: tuple[StageConfig, ...], wishes: Mapping[str, Any], notes: list[str]
+) -> ModelConfig:
+    """The head the method needs, unless the user named one."""
+    needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
+    wanted = None
+    if any(each.embeddings for each in needs):
+        wanted = "lem"
+    elif any(each.activation_maps for each in needs):
+        wanted = "cam"
+    if wanted is None or model.head == wanted:
+        return model
+    if "head" in wishes:
+        raise TagfillError(
+            f"{stages[-1].method.name} needs the head {wanted}, not {model.head}",
+            remedy=f"leave out --head, or use --head {wanted}",
+        )
+    notes.append(f"head: {wanted}, which {stages[-1].method.name} needs")
+    return replace(model, head=wanted)
+
+
+def _fill(kind: Any, wishes: Mapping[str, Any], **fixed: Any) -> Any:
+    names = {each.name for each in dataclasses.fields(kind)}
+    return kind(**{name: value for name, value in wishes.items() if name in names}, **fixed)
+
+
+def _check_known(wishes: Mapping[str, Any]) -> None:
+    stage = {each.name for each in dataclasses.fields(StageConfig)}
+    known = stage | {f"{prefix}_{name}" for prefix in ("linear", "finetune") for name in stage}
+    known |= {each.name for kind in (ModelConfig, RunConfig) for each in dataclasses.fields(kind)}
+    unknown = sorted(set(wishes) - known)
+    if unknown:
+        raise TagfillError(
+            f"unknown setting {unknown[0]}", remedy=f"known: {', '.join(sorted(known))}"
+        )

@@ -1,0 +1,51 @@
+"""Which epoch is the best one, and when to stop looking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Selector:
+    """Remembers the best epoch; higher scores are better, the earlier epoch wins a tie.
+
+    Args:
+        patience: stop once this many epochs in a row brought no better score; 0 stops at the first
+            (the rule of the EM/APL code), None never stops.
+    """
+
+    patience: int | None = None
+    best_score: float | None = None
+    best_epoch: int = 0
+    last_epoch: int = 0
+
+    def update(self, epoch: int, score: float) -> bool:
+        """Take an epoch's score; tells whether it is the best so far."""
+        self.last_epoch = epoch
+        if self.best_score is not None and not score > self.best_score:
+            return False
+        self.best_score, self.best_epoch = score, epoch
+        return True
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether patience has run out."""
+        if self.patience is None or self.best_score is None:
+            return False
+        return self.last_epoch - self.best_epoch > self.patience
+
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {
+            "best_score": self.best_score,
+            "best_epoch": self.best_epoch,
+            "last_epoch": self.last_epoch,
+        }
+
+    def restore(self, facts: Mapping[str, Any]) -> None:
+        """Put back what ``facts`` gave."""
+        self.best_score = facts["best_score"]
+        self.best_epoch = facts["best_epoch"]
+        self.last_epoch = facts["last_epoch"]

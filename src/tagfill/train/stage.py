@@ -1,0 +1,324 @@
+"""The training loop: one stage, one method, one network, from any point to the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from tagfill.errors import TagfillError
+from tagfill.methods.base import LossTerms, Method, Step
+from tagfill.models.ema import EMA
+from tagfill.train import checkpoint
+from tagfill.train.config import StageConfig
+from tagfill.train.events import Events
+from tagfill.train.forward import Forward, StageData
+from tagfill.train.gather import World
+from tagfill.train.inputs import InputBatch, derived_seed, scores
+from tagfill.train.optim import make_optimizer, make_schedule
+from tagfill.train.select import Selector
+
+Keep = Callable[[dict[str, dict[str, Tensor]], dict[str, Any]], None]
+"""Takes a checkpoint's tensors and facts."""
+
+
+class Interrupted(Exception):  # noqa: N818 - not a fault
+    """The user asked to stop; a checkpoint has been kept."""
+
+
+@dataclass
+class Limits:
+    """When to stop early and how often to save."""
+
+    deadline: float | None = None
+    save_seconds: float = 5.0
+    stop_requested: bool = False
+
+
+@dataclass
+class Position:
+    """How far training has come: the next batch to do, and the sums of the current epoch."""
+
+    epoch: int = 1
+    batch: int = 0
+    step: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
+
+
+class Stage:
+    """Trains a network with a method.
+
+    Args:
+        network: maps inputs to ``Output``.
+        method: started already.
+        config: optimiser, schedule and the rest.
+        data: inputs and labels.
+        accelerator: placement, precision and processes.
+        events: where progress goes.
+        keep: stores checkpoints.
+        seed: order and random draws depend on it and the position alone.
+        limits: deadline, saving interval, and the user's wish to stop.
+        number, stages: for display.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        method: Method,
+        config: StageConfig,
+        data: StageData,
+        *,
+        accelerator: Accelerator,
+        events: Events,
+        keep: Keep,
+        seed: int,
+        limits: Limits | None = None,
+        number: int = 1,
+        stages: int = 1,
+    ) -> None:
+        self.config, self.data, self.method = config, data, method
+        self.events, self.keep, self.seed = events, keep, seed
+        self.limits, self.number, self.stages = limits or Limits(), number, stages
+        self.accelerator, self.device = accelerator, accelerator.device
+        self.world = World.current()
+        self.plain = network.to(self.device)
+        self.ema = EMA(self.plain, config.ema) if config.ema else None
+        self.optimizer = make_optimizer(
+            config.optimizer,
+            self.plain,
+            method.parameter_groups(),
+            learning_rate=config.learning_rate,
+            head_multiplier=config.head_multiplier,
+            weight_decay=config.weight_decay,
+        )
+        total = config.epochs * -(-self.batches_per_epoch // config.accumulate)
+        self.schedule = make_schedule(
+            config.schedule, self.optimizer, steps=total, warmup=config.warmup
+        )
+        self.network: nn.Module
+        self.network, self.optimizer = accelerator.prepare(self.plain, self.optimizer)
+        self.forward = Forward(self.network, method, data, accelerator, self.world, seed)
+        self.selector = Selector(config.patience)
+        self.position = Position()
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, dict[str, Tensor]] = {}
+        self.best_weights = "raw"
+        self._saved = time.monotonic()
+        self._spent = 0.0
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Batches of an epoch, the last one maybe short."""
+        return -(-len(self.data.inputs) // self.config.batch_size)
+
+    def run(self) -> None:
+        """Train to the end; afterwards the network holds the best weights found."""
+        while self.position.epoch <= self.config.epochs and not self.selector.exhausted:
+            if self.history and self._too_late():
+                break
+            self._train_epoch()
+            self._finish_epoch()
+        self._save()
+        self.plain.load_state_dict(self.best["network"])
+        self.method.load_state(self.best["method"])
+
+    def _train_epoch(self) -> None:
+        """Go through the rest of the current epoch, or as far as the time limit allows."""
+        started = time.monotonic()
+        self.network.train()
+        order = self._order(self.position.epoch)[self.position.batch :]
+        shares = [self.world.share(rows) for rows in order]
+        loaded = self.data.inputs.batches(shares, self.position.epoch)
+        for rows, batch in zip(order, loaded, strict=True):
+            self._train_batch(rows, batch)
+            self.position.batch += 1
+            self._pause()
+            if self._too_late():
+                break
+        self._spent += time.monotonic() - started
+
+    def _too_late(self) -> bool:
+        deadline = self.limits.deadline
+        return deadline is not None and self.world.any(time.monotonic() > deadline)
+
+    def _order(self, epoch: int) -> list[Tensor]:
+        generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, 1))
+        shuffled = torch.randperm(len(self.data.inputs), generator=generator)
+        return list(shuffled.split(self.config.batch_size))
+
+    def _train_batch(self, rows: Tensor, batch: InputBatch) -> None:
+        closes = self._closes_accumulation()
+        step = self.forward(
+            rows, batch, self.position.epoch, self.position.batch, self.position.step
+        )
+        terms = self.method.loss(step)
+        total = torch.stack(list(terms.values())).sum()
+        self._check_finite(total, terms)
+        if closes or self.world.size == 1:
+            self.accelerator.backward(total / self.config.accumulate)
+        else:
+            with self.accelerator.no_sync(self.network):
+                self.accelerator.backward(total / self.config.accumulate)
+        self._sum_terms(terms)
+        if closes:
+            self._update(step)
+
+    def _closes_accumulation(self) -> bool:
+        done = self.position.batch + 1
+        return done % self.config.accumulate == 0 or done == self.batches_per_epoch
+
+    def _update(self, step: Step) -> None:
+        if self.config.clip is not None:
+            self.accelerator.clip_grad_norm_(self.network.parameters(), self.config.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.schedule is not None:
+            self.schedule.step()
+        if self.ema is not None:
+            self.ema.update(self.plain)
+        self.position.step += 1
+        self.method.after_step(step)
+
+    def _check_finite(self, total: Tensor, terms: LossTerms) -> None:
+        if bool(torch.isfinite(total)):
+            return
+        bad = ", ".join(name for name, term in terms.items() if not bool(torch.isfinite(term)))
+        raise TagfillError(
+            f"the loss is not finite (term {bad or 'sum'}) in epoch {self.position.epoch},"
+            f" batch {self.position.batch + 1}",
+            remedy="lower the learning rate (--learning-rate) or clip gradients (--clip 1)",
+        )
+
+    def _sum_terms(self, terms: LossTerms) -> None:
+        sums = self.position.sums
+        for name, term in terms.items():
+            sums[name] = sums.get(name, 0.0) + float(term.detach())
+
+    def _finish_epoch(self) -> None:
+        """Judge the epoch, let the method update its state, and move on."""
+        started, epoch = time.monotonic(), self.position.epoch
+        terms = {name: value / self.position.batch for name, value in self.position.sums.items()}
+        wanted = (
+            scores(self.plain, self.data.inputs, self.world, self.device).sigmoid()
+            if self.method.needs.epoch_scores
+            else None
+        )
+        self.method.after_epoch(epoch, wanted)
+        score, weights = self._judge(sum(terms.values()), epoch)
+        improved = self.selector.update(epoch, score)
+        if improved:
+            self._remember(weights)
+        self.position = Position(epoch=epoch + 1, step=self.position.step)
+        record = {
+            "stage": self.number,
+            "stages": self.stages,
+            "epoch": epoch,
+            "epochs": self.config.epochs,
+            "loss": sum(terms.values()),
+            "terms": terms,
+            "criterion": self.data.criterion,
+            "score": score if self.data.validate else None,
+            "best": improved,
+            "weights": weights,
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "seconds": self._spent + time.monotonic() - started,
+        }
+        self._spent = 0.0
+        self.history.append(record)
+        self.events.event("epoch", **record)
+        if time.monotonic() - self._saved > self.limits.save_seconds:
+            self._save()
+
+    def _judge(self, loss: float, epoch: int) -> tuple[float, str]:
+        """The epoch's score and whether the raw or the averaged weights earned it."""
+        if self.data.validate is None or self.data.val_inputs is None:
+            return (-loss if self.data.criterion == "loss" else float(epoch)), self._unjudged()
+        found = {"raw": self._validation(self.plain)}
+        if self.ema is not None:
+            found["ema"] = self._validation(self.ema.network)
+        weights = max(found, key=lambda name: found[name])
+        return found[weights], weights
+
+    def _unjudged(self) -> str:
+        return "raw" if self.ema is None else "ema"
+
+    def _validation(self, network: nn.Module) -> float:
+        assert self.data.val_inputs is not None
+        assert self.data.validate is not None
+        return self.data.validate(scores(network, self.data.val_inputs, self.world, self.device))
+
+    def _remember(self, weights: str) -> None:
+        source = self.ema.network if weights == "ema" and self.ema is not None else self.plain
+        self.best_weights = weights
+        self.best = {
+            "network": {
+                name: value.detach().clone() for name, value in source.state_dict().items()
+            },
+            "method": {name: value.detach().clone() for name, value in self.method.state().items()},
+        }
+
+    def _pause(self) -> None:
+        """Show progress, save now and then, and stop if the user wants to."""
+        done = (self.position.epoch - 1) * self.batches_per_epoch + self.position.batch
+        self.events.progress(
+            done, self.config.epochs * self.batches_per_epoch, f"epoch {self.position.epoch}"
+        )
+        if not self._between_updates():
+            return
+        if self.world.any(self.limits.stop_requested):
+            self._save()
+            raise Interrupted
+        if time.monotonic() - self._saved > 60 * self.limits.save_seconds:
+            self._save()
+
+    def _between_updates(self) -> bool:
+        """Whether no accumulated gradient would be lost by stopping here."""
+        return self.position.batch % self.config.accumulate == 0
+
+    def _save(self) -> None:
+        """Keep everything needed to go on from exactly here."""
+        self._saved = time.monotonic()
+        tensors = {
+            "network": self.plain.state_dict(),
+            "method": self.method.state(),
+            "optimizer": checkpoint.optimizer_tensors(self.optimizer),
+            "ema": self.ema.state() if self.ema is not None else {},
+            **{f"best_{name}": members for name, members in self.best.items()},
+        }
+        facts = {
+            "stage": self.number,
+            "position": vars(self.position),
+            "optimizer": checkpoint.optimizer_facts(self.optimizer),
+            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "selector": self.selector.facts(),
+            "history": self.history,
+            "best_weights": self.best_weights,
+        }
+        if self.world.is_main:
+            self.keep(tensors, facts)
+
+    def restore(self, tensors: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+        """Go on from what ``_save`` kept."""
+        self.plain.load_state_dict(tensors["network"])
+        self.method.load_state(tensors.get("method", {}))
+        checkpoint.restore_optimizer(
+            self.optimizer, tensors.get("optimizer", {}), facts["optimizer"]
+        )
+        if self.schedule is not None:
+            self.schedule.load_state_dict(facts["schedule"])
+        if self.ema is not None:
+            self.ema.load_state(tensors["ema"])
+        self.best = {
+            name: tensors.get(f"best_{name}", {})
+            for name in ("network", "method")
+            if "best_network" in tensors
+        }
+        self.best_weights = facts["best_weights"]
+        self.position = Position(**facts["position"])
+        self.selector.restore(facts["selector"])
+        self.history = facts["history"]
