@@ -101,6 +101,7 @@ class ImageInputs:
         plain_view: what evaluation sees.
         weak_view, strong_view: what training sees; strong only for methods that need two views.
         seed: augmentation depends on (seed, epoch, row) alone, however many workers there are.
+        size: side of the input; large photos need not be decoded in full.
         workers: processes that read ahead.
     """
 
@@ -108,6 +109,7 @@ class ImageInputs:
         self,
         paths: Sequence[Path],
         *,
+        size: int,
         plain_view: View,
         weak_view: View,
         strong_view: View | None = None,
@@ -116,7 +118,7 @@ class ImageInputs:
     ) -> None:
         self.paths = list(paths)
         self.plain_view, self.weak_view, self.strong_view = plain_view, weak_view, strong_view
-        self.seed, self.workers = seed, workers
+        self.seed, self.size, self.workers = seed, size, workers
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -124,12 +126,12 @@ class ImageInputs:
     def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
         """Augmented views, read ahead by the workers."""
         views = [self.weak_view] if self.strong_view is None else [self.weak_view, self.strong_view]
-        files = _Files(self.paths, views, (self.seed, epoch))
+        files = _Files(self.paths, views, self.size, (self.seed, epoch))
         yield from self._loaded(files, [rows.tolist() for rows in order])
 
     def plain(self, rows: range) -> Iterator[Tensor]:
         """Every image in order, as evaluation sees it."""
-        files = _Files(self.paths, [self.plain_view], (self.seed, 0))
+        files = _Files(self.paths, [self.plain_view], self.size, (self.seed, 0))
         order = [list(rows[start : start + _IMAGES]) for start in range(0, len(rows), _IMAGES)]
         for batch in self._loaded(files, order):
             yield batch.weak
@@ -147,11 +149,13 @@ class ImageInputs:
 
 
 class _Files(TorchDataset[list[Tensor]]):
-    def __init__(self, paths: Sequence[Path], views: Sequence[View], seeds: Seeds) -> None:
-        self.paths, self.views, self.seeds = paths, views, seeds
+    def __init__(
+        self, paths: Sequence[Path], views: Sequence[View], size: int, seeds: Seeds
+    ) -> None:
+        self.paths, self.views, self.size, self.seeds = paths, views, size, seeds
 
     def __getitem__(self, row: int) -> list[Tensor]:
-        image = open_image(self.paths[row])
+        image = open_image(self.paths[row], self.size)
         with seeded(*self.seeds, row):
             return [view(image) for view in self.views]
 
