@@ -1,0 +1,129 @@
+"""Focal losses: easy cells count less, negatives and unknown cells less than positives."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from tagfill.losses.cells import by_label, negative_term, positive_term
+
+
+def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:
+    """Cross-entropy weighted by how far a cell is from right, unknown taken for negative.
+
+    -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
+
+    Lin et al. 2017 (focal loss), without its class weight.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        gamma: 0 gives plain cross-entropy.
+
+    Returns:
+        [N, K] terms, unreduced.
+    """
+    return asymmetric(logits, observed, gamma_positive=gamma, gamma_negative=gamma)
+
+
+def asymmetric(
+    logits: Tensor,
+    observed: Tensor,
+    *,
+    gamma_positive: float = 0.0,
+    gamma_negative: float = 4.0,
+    margin: float = 0.0,
+    detach_weight: bool = False,
+    eps: float = 0.0,
+) -> Tensor:
+    """Focal loss with a focus of its own for negatives, unknown taken for negative.
+
+    -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
+
+    Ridnik et al. 2021 (ASL) with a margin; Liu et al. 2021 (Query2Label) without one.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        gamma_positive: g+.
+        gamma_negative: g-.
+        margin: negatives with p below it cost nothing.
+        detach_weight: no gradient flows through the focal weights.
+        eps: probabilities inside logarithms are raised to it.
+
+    Returns:
+        [N, K] terms, unreduced.
+    """
+    positive = focal_positive(logits, gamma_positive, detach_weight, eps)
+    negative = focal_negative(logits, gamma_negative, margin, detach_weight, eps)
+    return by_label(observed, positive, negative, negative)
+
+
+def partial_asymmetric(
+    logits: Tensor,
+    observed: Tensor,
+    *,
+    gammas: tuple[float, float, float] = (0.0, 1.0, 4.0),
+    alphas: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    margin: float = 0.0,
+    detach_weight: bool = False,
+    eps: float = 0.0,
+) -> Tensor:
+    """Asymmetric loss in which unknown cells are negatives with a focus and weight of their own.
+
+    -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1] au q^gu log(1 - q)
+
+    Ben-Baruch et al. 2022 (CSL), the partial asymmetric loss; q as in ``asymmetric``.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        gammas: (g+, g-, gu).
+        alphas: (a+, a-, au).
+        margin: negatives and unknown cells with p below it cost nothing.
+        detach_weight: no gradient flows through the focal weights.
+        eps: probabilities inside logarithms are raised to it.
+
+    Returns:
+        [N, K] terms, unreduced.
+    """
+    return by_label(
+        observed,
+        alphas[0] * focal_positive(logits, gammas[0], detach_weight, eps),
+        alphas[1] * focal_negative(logits, gammas[1], margin, detach_weight, eps),
+        alphas[2] * focal_negative(logits, gammas[2], margin, detach_weight, eps),
+    )
+
+
+def focal_positive(
+    logits: Tensor, gamma: float, detach_weight: bool = False, eps: float = 0.0
+) -> Tensor:
+    """-(1 - p)^gamma log p, elementwise."""
+    weight = torch.exp(-gamma * negative_term(logits))
+    return _weighted(weight, positive_term(logits), detach_weight, eps)
+
+
+def focal_negative(
+    logits: Tensor,
+    gamma: float,
+    margin: float = 0.0,
+    detach_weight: bool = False,
+    eps: float = 0.0,
+) -> Tensor:
+    """-q^gamma log(1 - q) with q = max(p - margin, 0), elementwise."""
+    if margin == 0:
+        weight = torch.exp(-gamma * positive_term(logits))
+        return _weighted(weight, negative_term(logits), detach_weight, eps)
+    probability = torch.sigmoid(logits)
+    counts = probability > margin
+    shifted = torch.where(counts, probability - margin, 0.5)
+    term = _weighted(shifted**gamma, -torch.log1p(-shifted), detach_weight, eps)
+    return torch.where(counts, term, 0.0)
+
+
+def _weighted(weight: Tensor, term: Tensor, detach_weight: bool, eps: float) -> Tensor:
+    if eps > 0:
+        term = term.clamp(max=-math.log(eps))
+    return (weight.detach() if detach_weight else weight) * term

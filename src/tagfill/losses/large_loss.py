@@ -1,0 +1,51 @@
+"""Large loss: unknown cells that cost most as negatives are taken for hidden positives.
+
+Kim et al. 2022 (Large Loss Matters). Networks learn clean labels before noisy ones, so that after
+an epoch or two the largest losses among assumed negatives belong to the false ones.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from tagfill.losses.assume import assume_negative
+from tagfill.losses.cells import positive_term
+from tagfill.losses.selection import largest_unknown
+
+
+def modified_count(cells: int, rate: float) -> int:
+    """ceil(cells x rate), unharmed by the last digit of a product such as 3 x 0.1."""
+    return math.ceil(round(cells * rate, 9))
+
+
+def large_loss_rejection(logits: Tensor, observed: Tensor, *, count: int) -> Tensor:
+    """Assume negative, without the ``count`` unknown cells of largest loss (LL-R).
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        count: how many cells of the batch cost nothing.
+
+    Returns:
+        [N, K] terms, unreduced.
+    """
+    rejected = largest_unknown(logits, observed, count)
+    return torch.where(rejected, 0.0, assume_negative(logits, observed))
+
+
+def large_loss_correction(logits: Tensor, observed: Tensor, *, count: int) -> Tensor:
+    """Assume negative, the ``count`` unknown cells of largest loss taken for positive (LL-Ct).
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        count: how many cells of the batch are taken for positive.
+
+    Returns:
+        [N, K] terms, unreduced.
+    """
+    corrected = largest_unknown(logits, observed, count)
+    return torch.where(corrected, positive_term(logits), assume_negative(logits, observed))

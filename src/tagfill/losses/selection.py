@@ -1,0 +1,78 @@
+"""Which unknown cells get a pseudo-label, change sides or are left out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def lowest_per_class(scores: Tensor, candidates: Tensor, counts: Tensor) -> Tensor:
+    """For every class the candidates with the lowest scores.
+
+    Zhou et al. 2022 (EM + APL), the set U'_c of Eq. 6.
+
+    Args:
+        scores: [N, K].
+        candidates: [N, K] booleans, cells that may be chosen.
+        counts: [K] integers, how many of each class; all candidates where there are fewer.
+
+    Returns:
+        [N, K] booleans, true for the chosen cells.
+    """
+    chosen = torch.zeros_like(candidates)
+    for k, count in enumerate(counts.tolist()):
+        rows = torch.nonzero(candidates[:, k]).squeeze(1)
+        order = torch.argsort(scores[rows, k], stable=True)
+        chosen[rows[order[:count]], k] = True
+    return chosen
+
+
+def largest_unknown(logits: Tensor, observed: Tensor, count: int) -> Tensor:
+    """The unknown cells of a batch with the largest losses as negatives.
+
+    The loss -log(1 - p) grows with the logit, so the logits are ranked.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        count: how many, at most as many as are unknown.
+
+    Returns:
+        [N, K] booleans, true for the chosen cells.
+    """
+    cells = torch.nonzero(observed.flatten() == -1).squeeze(1)
+    count = min(count, cells.numel())
+    top = torch.topk(logits.detach().flatten()[cells], count).indices
+    chosen = torch.zeros(logits.numel(), dtype=torch.bool, device=logits.device)
+    chosen[cells[top]] = True
+    return chosen.view(logits.shape)
+
+
+def likely_or_common(
+    logits: Tensor,
+    observed: Tensor,
+    class_prior: Tensor,
+    *,
+    per_image: int = 5,
+    prior_threshold: float = 0.5,
+) -> Tensor:
+    """Unknown cells too likely to be positive to be called negative.
+
+    These are the ``per_image`` x N unknown cells with the highest scores in the batch, and all
+    unknown cells of classes with a prior above the threshold.
+
+    Ben-Baruch et al. 2022 (CSL), the sets of label likelihood and label prior.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        class_prior: [K] share of positives of each class.
+        per_image: likelihood top-k.
+        prior_threshold: eta.
+
+    Returns:
+        [N, K] booleans, true for the cells to leave out; observed cells never are.
+    """
+    likely = largest_unknown(logits, observed, per_image * logits.shape[0])
+    common = (observed == -1) & (class_prior > prior_threshold)
+    return likely | common

@@ -1,0 +1,150 @@
+"""Partial asymmetric loss with selective ignoring: doubtful unknown tags are left out.
+
+loss = mean over images and classes of
+       -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1, kept] au q^gu log(1 - q),
+       q = max(p - margin, 0)
+
+Ben-Baruch et al. 2022 (CSL). Unknown cells count as negative, with a focus of their own, except
+the ``likelihood_topk`` x B most likely ones of a batch of B images, and those of classes whose
+share of positives exceeds ``prior_threshold``. ``mode`` turns the selection off: "negative" keeps
+all unknown cells, "ignore" none, "ignore_normalized" none and weighs an image by
+1 + 1 / (1 + number of known cells) after Durand et al. 2019. With ``likelihood_topk`` classes or
+fewer nothing unknown is kept.
+
+The published code takes the class prior from a first training run in mode "ignore"; here it is
+given or estimated from the observed tags. It lets no gradient through the focal weights, raises
+probabilities to 1e-8 inside logarithms and sums over the batch (``detach_weight``, ``eps``,
+``reduction``; preset ``published``). Its script defaults to ``prior_threshold`` 0.05, its examples
+have 0.5. Presets ``rps`` and ``fpc``: the gammas for labels dropped at random, and for a fixed
+number of labels per class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.losses.focal import partial_asymmetric
+from tagfill.losses.selection import likely_or_common
+from tagfill.methods._settings import Reduction, reduced, require_choice, require_range
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+
+MODES = ("selective", "negative", "ignore", "ignore_normalized")
+INFO = Info(
+    title="Partial asymmetric loss with selective ignoring",
+    source="Ben-Baruch et al. 2022 (CSL)",
+    needs=Needs(class_prior=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the partial asymmetric loss.
+
+    Args:
+        gamma_positive: g+.
+        gamma_negative: g-.
+        gamma_unknown: gu.
+        alpha_positive: a+.
+        alpha_negative: a-.
+        alpha_unknown: au.
+        margin: negatives and unknown cells with p below it cost nothing.
+        mode: "selective", "negative", "ignore" or "ignore_normalized".
+        likelihood_topk: unknown cells per image left out as too likely.
+        prior_threshold: unknown cells of classes more common than this are left out.
+        detach_weight: no gradient flows through the focal weights.
+        eps: probabilities inside logarithms are raised to it.
+        reduction: "mean" or "sum" over the batch.
+    """
+
+    gamma_positive: float = 0.0
+    gamma_negative: float = 1.0
+    gamma_unknown: float = 4.0
+    alpha_positive: float = 1.0
+    alpha_negative: float = 1.0
+    alpha_unknown: float = 1.0
+    margin: float = 0.0
+    mode: Literal["selective", "negative", "ignore", "ignore_normalized"] = "selective"
+    likelihood_topk: int = 5
+    prior_threshold: float = 0.5
+    detach_weight: bool = False
+    eps: float = 0.0
+    reduction: Reduction = "mean"
+
+    def __post_init__(self) -> None:
+        for name in ("gamma_positive", "gamma_negative", "gamma_unknown"):
+            require_range(name, getattr(self, name), 0)
+        require_range("margin", self.margin, 0, 1)
+        require_range("likelihood_topk", self.likelihood_topk, 0)
+        require_choice("mode", self.mode, MODES)
+
+
+PRESETS = {
+    "published": Config(detach_weight=True, eps=1e-8, reduction="sum"),
+    "rps": Config(detach_weight=True, eps=1e-8, reduction="sum"),
+    "fpc": Config(gamma_negative=3.0, detach_weight=True, eps=1e-8, reduction="sum"),
+}
+
+
+class SelectiveAsymmetric(Method):
+    """Asymmetric loss with three kinds of cells, some of the unknown ones left out."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.needs = Needs(class_prior=config.mode == "selective")
+
+    def start(self, setup: Setup) -> None:
+        """Take the class prior where cells are selected by it."""
+        require_positives(setup.observed, "p_asl")
+        if self.config.mode != "selective":
+            return
+        if setup.class_prior is None:
+            raise TagfillError(
+                "p_asl needs the share of positives of every class",
+                remedy="give a class prior, let it be estimated, or set --method.mode negative",
+            )
+        self.prior = setup.class_prior.to(setup.device)
+
+    def loss(self, step: Step) -> LossTerms:
+        """One term, over all cells."""
+        terms = reduced(self._cells, self.config.reduction)(step.output.logits, step.observed)
+        return {"p_asl": terms.mean()}
+
+    def _cells(self, logits: Tensor, observed: Tensor) -> Tensor:
+        config = self.config
+        terms = partial_asymmetric(
+            logits,
+            observed,
+            gammas=(config.gamma_positive, config.gamma_negative, config.gamma_unknown),
+            alphas=(config.alpha_positive, config.alpha_negative, config.alpha_unknown),
+            margin=config.margin,
+            detach_weight=config.detach_weight,
+            eps=config.eps,
+        )
+        return self._weights(logits, observed) * terms
+
+    def _weights(self, logits: Tensor, observed: Tensor) -> Tensor:
+        known = observed != -1
+        if self.config.mode == "negative":
+            return torch.ones_like(logits)
+        if self.config.mode == "ignore":
+            return known.to(logits.dtype)
+        if self.config.mode == "ignore_normalized":
+            return known * (1 + 1 / (1 + known.sum(dim=1, keepdim=True).to(logits.dtype)))
+        left_out = likely_or_common(
+            logits,
+            observed,
+            self.prior,
+            per_image=self.config.likelihood_topk,
+            prior_threshold=self.config.prior_threshold,
+        )
+        return (~left_out).to(logits.dtype)
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return SelectiveAsymmetric(config)
