@@ -9,7 +9,7 @@ from tagfill.observe.biased import (
     biased_by_size,
     weighted_single_positive,
 )
-from tagfill.observe.dataset import default_split, observe_dataset
+from tagfill.observe.dataset import ALL, default_split, observe_dataset
 from tagfill.observe.partial import (
     false_negatives,
     fixed_per_class,
@@ -20,6 +20,7 @@ from tagfill.observe.published import k_positives_m_negatives, single_positive
 from tagfill.observe.regimes import REGIMES, Regime, defaults, make
 
 __all__ = [
+    "ALL",
     "REGIMES",
     "Regime",
     "biased_by_frequency",

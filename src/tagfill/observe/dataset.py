@@ -33,6 +33,8 @@ def observe_dataset(
     Returns:
         The same data set with the observed labels as its table and the full ones as its truth.
     """
+    if not 0 <= seed < 2**32:
+        raise TagfillError(f"seed must lie between 0 and {2**32 - 1}, got {seed}")
     truth = dataset.truth or dataset.table
     values = truth.values.copy()
     for rows in _masked_rows(dataset, split):

@@ -1,0 +1,57 @@
+"""`tagfill convert`: the same labels in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tagfill.cli.labels import AS_USUAL, Reading, counts, facts, report, save
+
+
+def convert(
+    data: Path,
+    out: Path,
+    /,
+    *,
+    to: str,
+    from_: Annotated[str | None, Parameter(name="--from", alias="--format")] = None,
+    reading: Reading = AS_USUAL,
+    force: bool = False,
+    json: bool = False,
+) -> None:
+    """Write labels in another format; says what the target cannot hold.
+
+    Args:
+        data: The label file or folder to read.
+        out: The file or folder to write.
+        to: Format to write.
+        from_: Format of DATA; detected when not given.
+        force: Overwrite OUT.
+        json: One JSON object on stdout.
+    """
+    from tagfill.cli.output import console, print_json
+
+    dataset = reading.load(data, from_)
+    lost = save(dataset, out, to, force=force)
+    images, classes = len(dataset.table), len(dataset.table.classes)
+    if json:
+        print_json(
+            {
+                "source": data,
+                "format": dataset.format,
+                "out": out,
+                "to": to,
+                "images": images,
+                "classes": classes,
+                **counts(dataset.table),
+                "not_held": lost,
+                "notes": dataset.notes,
+                "problems": facts(dataset.problems),
+            }
+        )
+        return
+    report(dataset, lost)
+    summary = f"{out}: {images:,} images, {classes:,} classes as {to} (from {dataset.format})"
+    console.print(summary, markup=False, soft_wrap=True)

@@ -1,0 +1,158 @@
+"""`tagfill inspect`: what is in a label file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagfill.cli.labels import AS_USUAL, Reading, facts
+from tagfill.errors import LabelError, Problem, Problems, TagfillError
+from tagfill.images import ImageCheck, check_images
+from tagfill.labels import Dataset
+from tagfill.labels.stats import Statistics
+
+MOST_PAIRS = 1000
+
+
+def inspect(
+    data: Path,
+    /,
+    *,
+    format: str | None = None,
+    reading: Reading = AS_USUAL,
+    workers: int | None = None,
+    json: bool = False,
+) -> int:
+    """What is in a label file: counts, unknowns, co-occurrence, regime, every problem.
+
+    With --images every image file is opened: missing, unreadable and duplicate ones are reported.
+    Exits with 2 if the labels cannot be used.
+
+    Args:
+        data: The label file or folder to read.
+        format: Format of DATA; detected when not given.
+        workers: Threads that open images; by default one for each processor.
+        json: One JSON object on stdout.
+    """
+    from tagfill.cli.inspect_view import show, show_errors
+    from tagfill.cli.output import print_json
+
+    problems = Problems()
+    try:
+        dataset = reading.load(data, format, problems)
+    except TagfillError as error:
+        if not json and not problems.errors:
+            raise
+        problems.found.extend(_problems_of(error))
+    if problems.errors:
+        if json:
+            print_json({"source": data, "usable": False, "problems": facts(problems)})
+        else:
+            show_errors(data, problems.errors)
+        return 2
+    result = inspected(dataset, reading.images, workers)
+    if json:
+        print_json(result)
+    else:
+        show(result)
+    return 0
+
+
+def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dict[str, Any]:
+    """Everything ``inspect`` reports, as JSON would have it."""
+    total = Statistics.of(dataset.table)
+    check = _check(dataset, images, workers)
+    return {
+        "source": dataset.source,
+        "format": dataset.format,
+        "usable": True,
+        "classes": len(total.classes),
+        "class_names": total.classes,
+        **_summary(total),
+        "splits": {name: _summary(Statistics.of(dataset.part(name))) for name in dataset.splits},
+        "truth": None if dataset.truth is None else _summary(Statistics.of(dataset.truth)),
+        "per_class": _per_class(total),
+        "labels_per_image": total.labels_per_image,
+        "co_occurrence": [
+            {"classes": [first, second], "images": count}
+            for first, second, count in total.top_pairs(MOST_PAIRS)
+        ],
+        "boxes": None if dataset.boxes is None else len(dataset.boxes),
+        "image_root": images or dataset.image_root,
+        "image_files": None if check is None else _files(check),
+        "content_hash": dataset.table.content_hash,
+        "problems": facts(_all_problems(dataset, total, check)),
+        "notes": [*dataset.notes, *_hints(dataset, total, images)],
+    }
+
+
+def _summary(figures: Statistics) -> dict[str, Any]:
+    return {
+        "images": figures.images,
+        "positives": figures.positives,
+        "negatives": figures.negatives,
+        "unknowns": figures.unknowns,
+        "confirmed_none": figures.confirmed_none,
+        "no_known_label": figures.no_known_label,
+        "regime": figures.regime,
+    }
+
+
+def _per_class(figures: Statistics) -> list[dict[str, Any]]:
+    columns = zip(
+        figures.classes,
+        figures.class_positives.tolist(),
+        figures.class_negatives.tolist(),
+        figures.class_unknowns.tolist(),
+        strict=True,
+    )
+    return [
+        {"class": name, "positives": positives, "negatives": negatives, "unknowns": unknowns}
+        for name, positives, negatives, unknowns in columns
+    ]
+
+
+def _check(dataset: Dataset, images: Path | None, workers: int | None) -> ImageCheck | None:
+    """Open all images of the folder the user named; only look for those of an implied folder."""
+    root = images or dataset.image_root
+    if root is None:
+        return None
+    return check_images(dataset.table.images, root, decode=images is not None, workers=workers)
+
+
+def _files(check: ImageCheck) -> dict[str, Any]:
+    return {name: value for name, value in vars(check).items() if name != "problems"}
+
+
+def _all_problems(
+    dataset: Dataset, figures: Statistics, check: ImageCheck | None
+) -> Iterator[Problem]:
+    yield from dataset.problems
+    for name in figures.without_positive:
+        yield Problem(
+            "warning",
+            f"class {name!r} has no positive and cannot be learnt",
+            file=str(dataset.source),
+        )
+    if check is not None:
+        yield from check.problems
+
+
+def _hints(dataset: Dataset, figures: Statistics, images: Path | None) -> Iterator[str]:
+    if figures.regime == "full" and figures.labels_per_image.tolist()[:2] == [0, figures.images]:
+        yield (
+            "every image has exactly one positive and the rest is negative; if other tags were only"
+            " not mentioned, read with --absent unknown"
+        )
+    if images is None and dataset.image_root is None:
+        yield "image files were not looked for; name their folder with --images"
+    elif images is None:
+        yield f"image files were looked for, not opened; --images {dataset.image_root} opens them"
+
+
+def _problems_of(error: TagfillError) -> Sequence[Problem]:
+    if isinstance(error, LabelError):
+        return error.problems
+    file = None if error.file is None else str(error.file)
+    return [Problem("error", error.message, file, error.row, error.remedy)]

@@ -1,0 +1,136 @@
+"""What `tagfill inspect` shows to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.markup import escape
+
+from tagfill.cli.output import console, log, table
+from tagfill.errors import Problem
+
+MOST_CLASSES = 40
+MOST_BINS = 10
+MOST_PAIRS = 8
+MOST_PROBLEMS = 20
+BAR = 20
+
+Facts = Mapping[str, Any]
+
+
+def show(result: Facts) -> None:
+    """Print a report."""
+    _say(*_summary(result))
+    if result["splits"]:
+        _splits(result["splits"])
+    _classes(result)
+    _say(_labels_per_image(result["labels_per_image"].tolist()), _pairs(result["co_occurrence"]))
+    if result["image_files"] is not None:
+        _say(_image_files(result["image_files"], result["image_root"]))
+    _say(*(f"note: {note}" for note in result["notes"]))
+    _problems(result["problems"])
+
+
+def show_errors(source: Path, errors: Sequence[Problem]) -> None:
+    """Print why labels cannot be used, all of it, on stderr."""
+    number = f"{len(errors):,} errors" if len(errors) > 1 else "1 error"
+    lines = [f"tagfill: {source} cannot be used: {number}", *(f"  {error}" for error in errors)]
+    log.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _summary(result: Facts) -> Iterator[str]:
+    cells = result["images"] * result["classes"]
+    yield f"{result['source']} ({result['format']})"
+    yield (
+        f"{result['images']:,} images x {result['classes']:,} classes, regime:"
+        f" {result['regime'].replace('_', ' ')}"
+    )
+    yield ", ".join(
+        f"{result[state]:,} {state} ({_percent(result[state], cells)})"
+        for state in ("positives", "negatives", "unknowns")
+    )
+    yield (
+        f"{result['confirmed_none']:,} images confirmed to have none of the classes,"
+        f" {result['no_known_label']:,} with no known label"
+    )
+    if result["truth"] is not None:
+        yield f"full labels behind them: {result['truth']['positives']:,} positives"
+
+
+def _splits(splits: Mapping[str, Facts]) -> None:
+    keys = ["images", "positives", "negatives", "unknowns", "regime"]
+    _grid(
+        ["split", *keys],
+        [[escape(name), *(part[key] for key in keys)] for name, part in splits.items()],
+    )
+
+
+def _classes(result: Facts) -> None:
+    ranked = sorted(result["per_class"], key=lambda each: -each["positives"])
+    most = max(each["positives"] for each in ranked)
+    keys = ["positives", "negatives", "unknowns"]
+    _grid(
+        ["class", *keys, ""],
+        [
+            [escape(each["class"]), *(each[key] for key in keys), _bar(each["positives"], most)]
+            for each in ranked[:MOST_CLASSES]
+        ],
+    )
+    if len(ranked) > MOST_CLASSES:
+        _say(f"... and {len(ranked) - MOST_CLASSES:,} rarer classes; --json lists them all")
+
+
+def _labels_per_image(histogram: Sequence[int]) -> str:
+    bins = [f"{labels} in {images:,}" for labels, images in enumerate(histogram) if images]
+    if len(bins) > MOST_BINS:
+        bins = [*bins[:MOST_BINS], f"... up to {len(histogram) - 1}"]
+    return f"positives in an image: {', '.join(bins)} images"
+
+
+def _pairs(pairs: Sequence[Facts]) -> str:
+    shown = [f"{' + '.join(each['classes'])} {each['images']:,}" for each in pairs[:MOST_PAIRS]]
+    return f"often together: {', '.join(shown) or 'none'}"
+
+
+def _image_files(files: Facts, root: object) -> str:
+    found = [
+        f"{files['checked']:,} images looked for in {root}",
+        f"{len(files['missing']):,} missing",
+        f"{len(files['unreadable']):,} unreadable",
+        f"{len(files['duplicates']):,} groups of duplicates",
+    ]
+    if files["smallest"]:
+        sizes = ["{} x {}".format(*files[which]) for which in ("smallest", "largest")]
+        found.append(f"sizes {' to '.join(sizes)}")
+    return ", ".join(found)
+
+
+def _problems(problems: Sequence[Facts]) -> None:
+    lines = [f"{each['severity']}: {Problem(**each)}" for each in problems[:MOST_PROBLEMS]]
+    if len(problems) > MOST_PROBLEMS:
+        lines.append(f"... and {len(problems) - MOST_PROBLEMS:,} more; --json lists them all")
+    _say(*lines or ["no problems found"])
+
+
+def _grid(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    made = table("", columns, rows)
+    made.title, made.box, made.pad_edge = None, box.SIMPLE_HEAD, False
+    if not columns[-1]:
+        made.columns[-1].justify = "left"
+    console.print(made)
+
+
+def _bar(part: int, most: int) -> str:
+    return "▇" * -(-BAR * part // most) if most else ""
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _say(*lines: str) -> None:
+    if lines:
+        console.print("\n".join(lines), markup=False, soft_wrap=True)

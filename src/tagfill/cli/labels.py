@@ -1,0 +1,119 @@
+"""What commands that read or write label files share: their options, and how they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cyclopts import Parameter
+
+from tagfill.errors import Problem, Problems, TagfillError
+from tagfill.labels import Dataset, LabelTable
+from tagfill.labels.formats import Absent, Difficult, ReadOptions, formats
+
+
+@Parameter(name="*", group="Reading")
+@dataclass(frozen=True)
+class Reading:
+    """How a label file is read.
+
+    Args:
+        absent: What a tag that is not mentioned means; by default what is usual for the format.
+        classes: A text file with one class name a line; any other class is then an error.
+        difficult: What VOC objects marked "difficult" count as.
+        min_certainty: CUB attributes stated with less certainty (1 to 4) are unknown.
+        images: Folder the image ids are relative to, where the label file does not imply it.
+    """
+
+    absent: Absent | None = None
+    classes: Path | None = None
+    difficult: Difficult = "negative"
+    min_certainty: int = 1
+    images: Path | None = None
+
+    def options(self) -> ReadOptions:
+        """The same for the readers."""
+        return ReadOptions(
+            absent=self.absent,
+            classes=None if self.classes is None else read_classes(self.classes),
+            difficult=self.difficult,
+            min_certainty=self.min_certainty,
+            image_root=self.images,
+        )
+
+    def load(self, data: Path, format: str | None, problems: Problems | None = None) -> Dataset:
+        """Read a label file."""
+        from tagfill.labels.io import load_labels
+
+        if self.images is not None and not self.images.is_dir():
+            raise TagfillError("no such image folder", file=self.images)
+        return load_labels(data, format=format, options=self.options(), problems=problems)
+
+
+AS_USUAL = Reading()
+
+
+def read_classes(path: Path) -> tuple[str, ...]:
+    """The class names of a text file, one a line; blank lines are skipped."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise TagfillError("the text is not UTF-8", file=path) from None
+    except OSError as error:
+        raise TagfillError(f"cannot be read: {error.strerror}", file=path) from None
+    names: dict[str, int] = {}
+    for row, line in enumerate(lines, 1):
+        name = line.strip()
+        if name in names:
+            raise TagfillError(
+                f"class {name!r} stands in row {names[name]} too", file=path, row=row
+            )
+        if name:
+            names[name] = row
+    if not names:
+        raise TagfillError("there is no class name in this file", file=path)
+    return tuple(names)
+
+
+def save(dataset: Dataset, out: Path, format: str, *, force: bool) -> list[str]:
+    """Write labels where nothing else lies; returns what the format could not hold."""
+    from tagfill.labels.io import save_labels
+
+    if out.exists() and not force:
+        raise TagfillError("exists already", file=out, remedy="choose another, or add --force")
+    if out.exists() and out.resolve() == dataset.source.resolve():
+        raise TagfillError("would overwrite the file it was read from", file=out)
+    return save_labels(dataset, out, format=format)
+
+
+def counts(table: LabelTable) -> dict[str, int]:
+    """How many cells are in which state."""
+    return {
+        "positives": table.positives,
+        "negatives": table.negatives,
+        "unknowns": table.unknowns,
+    }
+
+
+def facts(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Flaws as JSON objects."""
+    return [asdict(problem) for problem in problems]
+
+
+def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
+    """Tell people on stderr what the reader decided and found, and what could not be written."""
+    from tagfill.cli.output import log
+
+    for note in dataset.notes:
+        log.print(f"note: {note}", markup=False, soft_wrap=True)
+    for problem in dataset.problems:
+        log.print(f"warning: {problem}", markup=False, soft_wrap=True)
+    for sentence in lost:
+        log.print(f"not held: {sentence}", markup=False, soft_wrap=True)
+
+
+def writable() -> list[str]:
+    """Names of the formats that can be written."""
+    return [name for name, each in formats().items() if each.write]

@@ -1,0 +1,124 @@
+"""`tagfill mask`: hide labels as a regime would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from tagfill.cli.labels import AS_USUAL, Reading, counts, facts, report, save, writable
+from tagfill.labels import Dataset, Rows
+from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe_dataset
+
+
+@Parameter(name="*", group="Settings of regimes", negative="")
+@dataclass(frozen=True)
+class Settings:
+    """What a regime can be told; each regime has its own defaults.
+
+    Args:
+        positives: k_positives_m_negatives: how many to keep in each image, or "all".
+        negatives: k_positives_m_negatives: how many to keep in each image, or "all".
+        proportion: known_proportion and positive_proportion: the share to keep; false_negatives:
+            the share of positives to state as negative.
+        per_image: known_proportion: keep the same share in every image.
+        count: fixed_per_class: how many positives and how many negatives to keep in each class.
+        power: biased_by_frequency: weight of a class = its frequency to this power.
+    """
+
+    positives: int | Literal["all"] | None = None
+    negatives: int | Literal["all"] | None = None
+    proportion: Annotated[float | None, Parameter(alias="-p")] = None
+    per_image: bool | None = None
+    count: int | None = None
+    power: float | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Those the user has set."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def mask(
+    data: Path,
+    out: Path,
+    /,
+    *,
+    regime: Annotated[str, Parameter(help=f"One of {', '.join(REGIMES)}.")],
+    seed: int = 1200,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    split: str | None = None,
+    to: str | None = None,
+    format: str | None = None,
+    reading: Reading = AS_USUAL,
+    force: bool = False,
+    json: bool = False,
+) -> None:
+    """Hide labels as a regime would: single positive, partial, biased and others.
+
+    Args:
+        data: The label file or folder to read.
+        out: The file or folder to write.
+        seed: Seed of the draw; 1200 is the one of the single-positive papers.
+        split: The split to mask, or "all"; by default "train" where there are splits, else all
+            images. Other splits stay fully labelled, so that evaluation stays honest.
+        to: Format to write; by default that of DATA, or csv_wide where that cannot be written.
+        format: Format of DATA; detected when not given.
+        force: Overwrite OUT.
+        json: One JSON object on stdout.
+    """
+    from tagfill.cli.output import print_json
+
+    chosen = make(regime, settings.given())
+    dataset = reading.load(data, format)
+    part = split or default_split(dataset)
+    masked = observe_dataset(dataset, chosen, seed, part)
+    target = to or (dataset.format if dataset.format in writable() else "csv_wide")
+    lost = save(replace(masked, truth=None), out, target, force=force)
+    result = {
+        "source": data,
+        "out": out,
+        "format": target,
+        "regime": regime,
+        "settings": {**defaults(regime), **settings.given()},
+        "seed": seed,
+        "split": part,
+        "left_fully_labelled": _left(masked, part),
+        "images": len(_rows(masked, part)),
+        "before": counts((masked.truth or masked.table).take(_rows(masked, part))),
+        "after": counts(masked.table.take(_rows(masked, part))),
+    }
+    if json:
+        more = {"not_held": lost, "notes": masked.notes, "problems": facts(masked.problems)}
+        print_json({**result, **more})
+        return
+    report(masked, lost)
+    _show(result)
+
+
+def _rows(dataset: Dataset, split: str) -> Rows:
+    return np.arange(len(dataset.table)) if split == ALL else dataset.splits[split]
+
+
+def _left(dataset: Dataset, split: str) -> list[str]:
+    return [] if split == ALL else [name for name in dataset.splits if name != split]
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    from tagfill.cli.output import console, table
+
+    settings = "".join(f", {name} {value}" for name, value in result["settings"].items())
+    left = ", ".join(result["left_fully_labelled"])
+    lines = [
+        f"{result['out']} ({result['format']})",
+        f"{result['regime']}{settings}, seed {result['seed']}",
+        f"masked: {result['split']}, {result['images']:,} images"
+        + (f"; left fully labelled: {left}" if left else ""),
+    ]
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    states = ("positives", "negatives", "unknowns")
+    rows = [[state, result["before"][state], result["after"][state]] for state in states]
+    console.print(table("", ["labels", "before", "after"], rows))
