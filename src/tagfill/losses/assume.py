@@ -1,10 +1,53 @@
-"""Losses that assume something about unknown cells and otherwise are cross-entropy."""
+"""Cross-entropy with an assumption about the cells nobody labelled.
+
+Equation numbers are those of Cole et al. 2021, "Multi-Label Learning from Single Positive Labels"
+(MLSPL). Its losses average over the classes; here they come unreduced.
+"""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from tagfill.losses.cells import by_label, negative_term, positive_term
+from tagfill.losses.cells import by_label, cross_entropy, negative_term, positive_term
+
+
+def ignore_unknown(logits: Tensor, observed: Tensor) -> Tensor:
+    """Cross-entropy on known cells, nothing on unknown ones.
+
+    -[z=1] log p - [z=0] log(1 - p)
+
+    Eq. 6 (IU), and Eq. 5 (BCE) where nothing is unknown.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+
+    Returns:
+        [N, K] terms.
+    """
+    return by_label(
+        observed, positive_term(logits), negative_term(logits), torch.zeros_like(logits)
+    )
+
+
+def ignore_unobserved_negatives(logits: Tensor, observed: Tensor, truth: Tensor) -> Tensor:
+    """Observed positives and all true negatives; unobserved positives count nothing.
+
+    -[z=1] log p - [y=0] log(1 - p)
+
+    Eq. 7 (IUN).
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels z.
+        truth: [N, K] full labels y.
+
+    Returns:
+        [N, K] terms.
+    """
+    negative = (observed == 0) | ((truth == 0) & (observed != 1))
+    return ignore_unknown(logits, torch.where(negative, 0, torch.where(observed == 1, 1, -1)))
 
 
 def assume_negative(logits: Tensor, observed: Tensor) -> Tensor:
@@ -12,14 +55,112 @@ def assume_negative(logits: Tensor, observed: Tensor) -> Tensor:
 
     -[z=1] log p - [z!=1] log(1 - p)
 
-    Cole et al. 2021 (MLSPL), Eq. 4.
+    Eq. 8 (AN).
 
     Args:
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
 
     Returns:
-        [N, K] terms, unreduced.
+        [N, K] terms.
+
+    >>> assume_negative(torch.zeros(1, 2), torch.tensor([[1, -1]]))
+    tensor([[0.6931, 0.6931]])
     """
     negative = negative_term(logits)
     return by_label(observed, positive_term(logits), negative, negative)
+
+
+def weak_negative(logits: Tensor, observed: Tensor, *, gamma: float | None = None) -> Tensor:
+    """Assume negative, with less weight on what is only assumed.
+
+    -[z=1] log p - [z=0] log(1 - p) - gamma [z unknown] log(1 - p)
+
+    Sec. 5.1 (WAN), where no negative is known.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        gamma: weight of an assumed negative; None for 1 / (K - 1), with which they all together
+            weigh as much as a single positive.
+
+    Returns:
+        [N, K] terms.
+    """
+    weight = 1 / max(logits.shape[1] - 1, 1) if gamma is None else gamma
+    negative = negative_term(logits)
+    return by_label(observed, positive_term(logits), negative, weight * negative)
+
+
+def sampled_negative(logits: Tensor, observed: Tensor, chosen: Tensor) -> Tensor:
+    """Cross-entropy on known cells, and on chosen unknown ones as negatives.
+
+    -[z=1] log p - ([z=0] + eta) log(1 - p), eta = 1 for a chosen cell
+
+    Sec. 5.1, "Connection to pseudo-negative sampling".
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        chosen: [N, K] bool, such as ``sample_unknown`` draws.
+
+    Returns:
+        [N, K] terms.
+    """
+    return ignore_unknown(logits, torch.where(chosen & (observed < 0), 0, observed))
+
+
+def sample_unknown(observed: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """One unknown cell of each image, uniformly; none where nothing is unknown.
+
+    Args:
+        observed: [N, K] labels 1, 0, -1.
+        generator: of the random draw.
+
+    Returns:
+        [N, K] bool with at most one True a row.
+    """
+    unknown = observed < 0
+    device = observed.device if generator is None else generator.device
+    lots = torch.rand(observed.shape, generator=generator, device=device).to(observed.device)
+    winner = torch.where(unknown, lots, -1.0).argmax(1, keepdim=True)
+    return torch.zeros_like(unknown).scatter_(1, winner, True) & unknown
+
+
+def assume_negative_smoothed(
+    logits: Tensor, observed: Tensor, *, eps_p: float = 0.1, eps_n: float = 0.1
+) -> Tensor:
+    """Assume negative with smoothed targets.
+
+    -t log p - (1 - t) log(1 - p), t = 1 - eps_p / 2 where z=1, else eps_n / 2
+
+    Eq. 9 (AN-LS) with equal eps; supplement A (asymmetric AN-LS) otherwise.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        eps_p: smoothing of positives.
+        eps_n: smoothing of known and assumed negatives.
+
+    Returns:
+        [N, K] terms.
+    """
+    positive = (observed == 1).to(logits.dtype)
+    return cross_entropy(logits, eps_n / 2 + (1 - eps_p / 2 - eps_n / 2) * positive)
+
+
+def ignore_unknown_smoothed(logits: Tensor, observed: Tensor, *, eps: float = 0.1) -> Tensor:
+    """Cross-entropy with smoothed targets on known cells, nothing on unknown ones.
+
+    Sec. 6, Table 1 (BCE-LS), where nothing is unknown.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        eps: smoothing; the targets are 1 - eps / 2 and eps / 2.
+
+    Returns:
+        [N, K] terms.
+    """
+    terms = assume_negative_smoothed(logits, observed, eps_p=eps, eps_n=eps)
+    return torch.where(observed < 0, 0.0, terms)

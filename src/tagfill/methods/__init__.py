@@ -14,9 +14,10 @@ import pkgutil
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 from tagfill.errors import TagfillError
+from tagfill.methods._values import fitted
 from tagfill.methods.base import Method, MethodModule
 
 ENTRY_POINTS = "tagfill.methods"
@@ -57,7 +58,12 @@ def configure(
         if setting not in known_fields:
             known = ", ".join(known_fields) or "none"
             raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
-    return dataclasses.replace(config, **(settings or {}))
+    hints = get_type_hints(module.Config)
+    values = {
+        setting: fitted(hints[setting], value, f"{name}: {setting}")
+        for setting, value in (settings or {}).items()
+    }
+    return dataclasses.replace(config, **values)
 
 
 def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Method:

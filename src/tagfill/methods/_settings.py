@@ -1,79 +1,37 @@
-"""Hyper-parameters from outside: the right type, in the right range."""
+"""Checks of hyper-parameters, and reductions other than the mean."""
 
 from __future__ import annotations
 
-import types
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable
+from typing import Literal
+
+from torch import Tensor
 
 from tagfill.errors import TagfillError
 
-_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+Reduction = Literal["mean", "sum"]
+Cells = Callable[[Tensor, Tensor], Tensor]
 
 
-def fitted(hint: Any, value: Any, setting: str) -> Any:
-    """The value as the annotated type; text, as a command line gives it, is converted.
-
-    Raises:
-        TagfillError: the value is of no type the setting takes.
-    """
-    for kind in _alternatives(hint):
-        converted = _as(kind, value)
-        if converted is not _MISFIT:
-            return converted
-    raise TagfillError(f"{setting} cannot be {value!r}", remedy=f"it takes {shown(hint)}")
+def require_range(name: str, value: float, low: float, high: float | None = None) -> None:
+    """Refuse a number below ``low`` or above ``high``."""
+    if value < low or (high is not None and value > high):
+        wanted = f"at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+        raise TagfillError(f"{name} = {value:g} is out of range", remedy=f"it must be {wanted}")
 
 
-def within(method: str, setting: str, value: float, low: float, high: float) -> None:
-    """Refuse a number outside low..high."""
-    if not low <= value <= high:
-        raise TagfillError(
-            f"{method}: {setting} = {value:g} is out of range",
-            remedy=f"choose a value from {low:g} to {high:g}",
-        )
+def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the choices."""
+    if value not in choices:
+        raise TagfillError(f"{name} cannot be {value!r}", remedy=f"use one of {', '.join(choices)}")
 
 
-def shown(hint: Any) -> str:
-    """A type as a user reads it: ``number or "auto"``."""
-    names = {float: "number", int: "whole number", bool: "true or false", str: "text"}
-    parts = []
-    for kind in _alternatives(hint):
-        if get_origin(kind) is Literal:
-            parts += [f'"{choice}"' for choice in get_args(kind)]
-        elif kind is not type(None):
-            parts.append(names.get(kind, getattr(kind, "__name__", str(kind))))
-    return " or ".join(parts)
+def reduced(cells: Cells, reduction: Reduction) -> Cells:
+    """A loss whose mean over all cells is the asked reduction of ``cells``."""
+    if reduction == "mean":
+        return cells
 
+    def scaled(logits: Tensor, observed: Tensor) -> Tensor:
+        return cells(logits, observed) * logits.numel()
 
-class _Misfit:
-    """The answer of a conversion that failed, where None is a value."""
-
-
-_MISFIT = _Misfit()
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
-def _as(kind: Any, value: Any) -> Any:
-    if get_origin(kind) is Literal:
-        return value if value in get_args(kind) else _MISFIT
-    if kind is type(None):
-        return None if value in (None, "none") else _MISFIT
-    if kind is bool:
-        return value if isinstance(value, bool) else _WORDS.get(str(value).lower(), _MISFIT)
-    if kind in (int, float):
-        return _number(kind, value)
-    if kind is str:
-        return value if isinstance(value, str) else _MISFIT
-    return value
-
-
-def _number(kind: type[int] | type[float], value: Any) -> Any:
-    if isinstance(value, bool):
-        return _MISFIT
-    try:
-        number = kind(value)
-    except (TypeError, ValueError):
-        return _MISFIT
-    return number if isinstance(value, str) or number == value else _MISFIT
+    return scaled

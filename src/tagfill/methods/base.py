@@ -257,7 +257,7 @@ def require_positives(observed: Tensor, method: str) -> None:
         )
 
 
-def expected_positives(k: float | str, setup: Setup, method: str) -> float:
+def resolve_k(k: float | str, setup: Setup, method: str) -> float:
     """k as a number: the configured one, or for "auto" the one the loop estimated."""
     chosen = setup.expected_positives if k == "auto" else k
     if chosen is None:

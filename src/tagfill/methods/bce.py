@@ -1,0 +1,68 @@
+"""Binary cross-entropy on the full labels: what training could reach if nothing were missing.
+
+    loss = mean over images and classes of -[y=1] log p - [y=0] log(1 - p)
+
+Cole et al. 2021 (MLSPL), Eq. 5. Where labels were masked this is an oracle: it trains on the truth
+behind them. Where there is no separate truth it trains on the labels as they are; cells that are
+unknown even then count nothing, and the mean is over the known cells of the batch. The published
+code computes the same on full labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tagfill.losses.assume import ignore_unknown
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    Needs,
+    Setup,
+    Step,
+    require_negatives,
+    require_positives,
+)
+
+INFO = Info(
+    title="Binary cross-entropy on full labels (oracle where labels are masked)",
+    source="Cole et al. 2021 (MLSPL), Eq. 5",
+    needs=Needs(truth=True, negatives=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Nothing to set."""
+
+
+class Oracle(Method):
+    """The mean over known cells of a pure loss of the full labels.
+
+    Args:
+        name: of the method and of its only term.
+        cells: (logits [B, K], labels [B, K]) -> [B, K], 0 at unknown cells.
+    """
+
+    def __init__(self, name: str, cells: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.name, self.cells = name, cells
+
+    def start(self, setup: Setup) -> None:
+        """Refuse labels that lack positives or negatives."""
+        labels = setup.observed if setup.truth is None else setup.truth
+        require_positives(labels, self.name)
+        require_negatives(labels, self.name)
+
+    def loss(self, step: Step) -> LossTerms:
+        """One term."""
+        labels = step.observed if step.truth is None else step.truth
+        known = (labels >= 0).sum().clamp(min=1)
+        return {self.name: self.cells(step.output.logits, labels).sum() / known}
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return Oracle("bce", ignore_unknown)

@@ -1,0 +1,41 @@
+"""Ignore unknown: cross-entropy on what is known, nothing on what is not.
+
+    loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
+
+Cole et al. 2021 (MLSPL), Eq. 6. The mean is over all cells, known or not, as in the paper. Needs
+known positives and known negatives: with positives alone the best answer would be "everything". The
+published code computes the same but stops at a batch that lacks either kind; here only the whole
+training set needs both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tagfill.losses.assume import ignore_unknown
+from tagfill.methods.base import CellMethod, Info, Method, Needs, Setup, require_negatives
+
+INFO = Info(
+    title="Ignore unknown (IU)",
+    source="Cole et al. 2021 (MLSPL), Eq. 6",
+    needs=Needs(negatives=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Nothing to set."""
+
+
+class IgnoreUnknown(CellMethod):
+    """Refuses positive-only labels."""
+
+    def start(self, setup: Setup) -> None:
+        """Refuse labels that lack positives or negatives."""
+        super().start(setup)
+        require_negatives(setup.observed, self.name)
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return IgnoreUnknown("iu", ignore_unknown)

@@ -1,0 +1,54 @@
+"""Pairwise ranking: every written tag should score above every other tag of its image.
+
+    loss = mean over images of sum over i with z_i=1, j with z_j!=1 of max(0, 1 - p_i + p_j)
+
+Cole et al. 2021 (MLSPL), supplement A ("PR"), where 0 stands for an unknown label taken for a
+negative. Computed without forming pairs, see ``tagfill.losses.ranking``.
+
+Published code: divides by the number of classes besides; the preset ``published`` does so. It loops
+over pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tagfill.losses.ranking import pairwise_ranking
+from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
+
+INFO = Info(title="Pairwise ranking (PR)", source="Cole et al. 2021 (MLSPL), supplement A")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        per_class: divide by the number of classes, as the published code does.
+    """
+
+    per_class: bool = False
+
+
+PRESETS = {"published": Config(per_class=True)}
+
+
+class PairwiseRanking(Method):
+    """Sums over pairs, averages over images."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def start(self, setup: Setup) -> None:
+        """Refuse labels without positives."""
+        require_positives(setup.observed, "pr")
+
+    def loss(self, step: Step) -> LossTerms:
+        """One term."""
+        pairs = pairwise_ranking(step.output.logits, step.observed)
+        return {"pr": pairs.mean() if self.config.per_class else pairs.sum(1).mean()}
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return PairwiseRanking(config)
