@@ -99,8 +99,8 @@ class Dataset:
             name: the feature set; may be left out where there is only one.
         """
         if name is None and len(self.features) == 1:
-            name = next(iter(self.features))
-        if name not in self.features:
+            (name,) = self.features
+        if name is None or name not in self.features:
             known = ", ".join(self.features) or "none"
             raise TagfillError(
                 f"there is no feature set {name!r} (feature sets here: {known})", file=self.source

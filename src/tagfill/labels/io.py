@@ -32,9 +32,14 @@ def load_labels(
     source = Path(path)
     if not source.exists():
         raise TagfillError("no such file or folder", file=source)
-    label_format = find(format) if format else detect(source)
+    if source.is_file() and not source.stat().st_size:
+        raise TagfillError("the file is empty", file=source)
     collected = Problems() if problems is None else problems
-    dataset = label_format.read(source, options or ReadOptions(), collected)
+    try:
+        label_format = find(format) if format else detect(source)
+        dataset = label_format.read(source, options or ReadOptions(), collected)
+    except OSError as error:
+        raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
     if problems is None:
         collected.raise_errors()
     return replace(dataset, problems=tuple(collected))
@@ -43,15 +48,23 @@ def load_labels(
 def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]:
     """Write labels; returns sentences on what the format could not hold."""
     label_format = find(format)
+    target = Path(path)
     if label_format.write is None:
         writable = ", ".join(name for name, each in formats().items() if each.write)
         raise TagfillError(f"{format} can only be read", remedy=f"write one of {writable}")
-    return label_format.write(dataset, Path(path))
+    if not len(dataset.table):
+        raise TagfillError("there is no image to write", file=target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return label_format.write(dataset, target)
+    except OSError as error:
+        raise TagfillError(f"cannot be written ({error.strerror})", file=target) from error
 
 
 def detect(path: Path) -> Format:
     """The format a source looks like."""
-    hits = [label_format for label_format in formats().values() if label_format.detect(path)]
+    fitting = [label_format for label_format in formats().values() if label_format.detect(path)]
+    hits = [label_format for label_format in fitting if not label_format.last_resort] or fitting
     if len(hits) == 1:
         return hits[0]
     names = ", ".join(label_format.name for label_format in hits or formats().values())
