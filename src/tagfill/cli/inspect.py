@@ -78,11 +78,13 @@ def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dic
             {"classes": [first, second], "images": count}
             for first, second, count in total.top_pairs(MOST_PAIRS)
         ],
+        "classes_without_positive": total.without_positive,
+        "classes_without_negative": total.without_negative,
         "boxes": None if dataset.boxes is None else len(dataset.boxes),
         "image_root": images or dataset.image_root,
         "image_files": None if check is None else _files(check),
         "content_hash": dataset.table.content_hash,
-        "problems": facts(_all_problems(dataset, total, check)),
+        "problems": facts([*dataset.problems, *(check.problems if check else ())]),
         "notes": [*dataset.notes, *_hints(dataset, total, images)],
     }
 
@@ -123,20 +125,6 @@ def _check(dataset: Dataset, images: Path | None, workers: int | None) -> ImageC
 
 def _files(check: ImageCheck) -> dict[str, Any]:
     return {name: value for name, value in vars(check).items() if name != "problems"}
-
-
-def _all_problems(
-    dataset: Dataset, figures: Statistics, check: ImageCheck | None
-) -> Iterator[Problem]:
-    yield from dataset.problems
-    for name in figures.without_positive:
-        yield Problem(
-            "warning",
-            f"class {name!r} has no positive and cannot be learnt",
-            file=str(dataset.source),
-        )
-    if check is not None:
-        yield from check.problems
 
 
 def _hints(dataset: Dataset, figures: Statistics, images: Path | None) -> Iterator[str]:

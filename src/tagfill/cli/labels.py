@@ -53,6 +53,12 @@ class Reading:
 
 
 AS_USUAL = Reading()
+DEFAULT_FORMAT = "csv_wide"
+_BY_SUFFIX = {
+    ".csv": (DEFAULT_FORMAT, "csv_long", "tag_list"),
+    ".jsonl": ("jsonl",),
+    ".parquet": ("parquet",),
+}
 
 
 def read_classes(path: Path) -> tuple[str, ...]:
@@ -114,6 +120,8 @@ def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
         log.print(f"not held: {sentence}", markup=False, soft_wrap=True)
 
 
-def writable() -> list[str]:
-    """Names of the formats that can be written."""
-    return [name for name, each in formats().items() if each.write]
+def target_format(dataset: Dataset, out: Path) -> str:
+    """The format to write where the user named none: what OUT's suffix says, else that of DATA."""
+    own = dataset.format if formats()[dataset.format].write else DEFAULT_FORMAT
+    fitting = _BY_SUFFIX.get(out.suffix.lower())
+    return own if fitting is None or own in fitting else fitting[0]

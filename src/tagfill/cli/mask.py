@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from tagfill.cli.labels import AS_USUAL, Reading, counts, facts, report, save, writable
+from tagfill.cli.labels import AS_USUAL, Reading, counts, facts, report, save, target_format
 from tagfill.labels import Dataset, Rows
 from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe_dataset
 
@@ -65,7 +65,8 @@ def mask(
         seed: Seed of the draw; 1200 is the one of the single-positive papers.
         split: The split to mask, or "all"; by default "train" where there are splits, else all
             images. Other splits stay fully labelled, so that evaluation stays honest.
-        to: Format to write; by default that of DATA, or csv_wide where that cannot be written.
+        to: Format to write; by default what the suffix of OUT says, else that of DATA, or
+            csv_wide where that cannot be written.
         format: Format of DATA; detected when not given.
         force: Overwrite OUT.
         json: One JSON object on stdout.
@@ -76,7 +77,7 @@ def mask(
     dataset = reading.load(data, format)
     part = split or default_split(dataset)
     masked = observe_dataset(dataset, chosen, seed, part)
-    target = to or (dataset.format if dataset.format in writable() else "csv_wide")
+    target = to or target_format(dataset, out)
     lost = save(replace(masked, truth=None), out, target, force=force)
     result = {
         "source": data,
