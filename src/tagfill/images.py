@@ -109,6 +109,8 @@ def check_images(
     """
     if not Path(root).is_dir():
         raise TagfillError("no such image folder", file=root)
+    if workers is not None and workers < 1:
+        raise TagfillError(f"workers must be at least 1, got {workers}")
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         looks = list(pool.map(partial(_look, Path(root), decode), images))
     by_bytes: dict[bytes, list[str]] = defaultdict(list)

@@ -53,8 +53,8 @@ def _summary(result: Facts) -> Iterator[str]:
         for state in ("positives", "negatives", "unknowns")
     )
     yield (
-        f"{result['confirmed_none']:,} images confirmed to have none of the classes,"
-        f" {result['no_known_label']:,} with no known label"
+        f"images confirmed to have none of the classes: {result['confirmed_none']:,},"
+        f" with no known label: {result['no_known_label']:,}"
     )
     if result["truth"] is not None:
         yield f"full labels behind them: {result['truth']['positives']:,} positives"

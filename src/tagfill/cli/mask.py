@@ -75,7 +75,7 @@ def mask(
 
     chosen = make(regime, settings.given())
     dataset = reading.load(data, format)
-    part = split or default_split(dataset)
+    part = default_split(dataset) if split is None else split
     masked = observe_dataset(dataset, chosen, seed, part)
     target = to or target_format(dataset, out)
     lost = save(replace(masked, truth=None), out, target, force=force)
