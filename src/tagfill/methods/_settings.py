@@ -26,6 +26,11 @@ def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise TagfillError(f"{name} cannot be {value!r}", remedy=f"use one of {', '.join(choices)}")
 
 
+def require_reduction(value: str) -> None:
+    """Refuse a reduction other than mean and sum."""
+    require_choice("reduction", value, ("mean", "sum"))
+
+
 def reduced(cells: Cells, reduction: Reduction) -> Cells:
     """A loss whose mean over all cells is the asked reduction of ``cells``."""
     if reduction == "mean":

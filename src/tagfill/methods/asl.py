@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tagfill.losses.focal import asymmetric
-from tagfill.methods._settings import Reduction, reduced, require_range
+from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
 from tagfill.methods.base import CellMethod, Info, Method
 
 INFO = Info(title="Asymmetric loss", source="Ridnik et al. 2021 (ASL); Zhou et al. 2022, Table 1")
@@ -48,6 +48,7 @@ class Config:
         require_range("gamma_positive", self.gamma_positive, 0)
         require_range("gamma_negative", self.gamma_negative, 0)
         require_range("margin", self.margin, 0, 1)
+        require_reduction(self.reduction)
 
 
 PRESETS = {"published": Config(detach_weight=True, eps=1e-8, reduction="sum")}

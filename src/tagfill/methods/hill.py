@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tagfill.losses.robust import hill
-from tagfill.methods._settings import Reduction, reduced, require_range
+from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
 from tagfill.methods.base import CellMethod, Info, Method
 
 INFO = Info(title="Hill loss", source="Zhang et al. 2021 (Hill and SPLC)")
@@ -42,6 +42,7 @@ class Config:
     def __post_init__(self) -> None:
         require_range("lam", self.lam, 1)
         require_range("gamma", self.gamma, 0)
+        require_reduction(self.reduction)
 
 
 PRESETS = {"published": Config(reduction="sum")}

@@ -30,7 +30,13 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.losses.focal import partial_asymmetric
 from tagfill.losses.selection import likely_or_common
-from tagfill.methods._settings import Reduction, reduced, require_choice, require_range
+from tagfill.methods._settings import (
+    Reduction,
+    reduced,
+    require_choice,
+    require_range,
+    require_reduction,
+)
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 
 MODES = ("selective", "negative", "ignore", "ignore_normalized")
@@ -81,6 +87,7 @@ class Config:
         require_range("margin", self.margin, 0, 1)
         require_range("likelihood_topk", self.likelihood_topk, 0)
         require_choice("mode", self.mode, MODES)
+        require_reduction(self.reduction)
 
 
 PRESETS = {

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tagfill.losses.robust import self_paced_correction
-from tagfill.methods._settings import Reduction, reduced, require_range
+from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
 from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
 
 INFO = Info(title="Self-paced loss correction", source="Zhang et al. 2021 (Hill and SPLC)")
@@ -50,6 +50,7 @@ class Config:
         require_range("tau", self.tau, 0, 1)
         require_range("start_epoch", self.start_epoch, 1)
         require_range("gamma", self.gamma, 0)
+        require_reduction(self.reduction)
 
 
 PRESETS = {
