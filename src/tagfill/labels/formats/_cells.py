@@ -12,7 +12,7 @@ import pyarrow.compute
 import pyarrow.csv
 
 from tagfill.errors import Problems
-from tagfill.labels.formats._ids import is_plain
+from tagfill.labels.formats._ids import odd_ids
 from tagfill.labels.formats._text import csv_records, delimiter, head
 from tagfill.labels.formats._wide import Cells, Layout
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
@@ -20,7 +20,7 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 CODES = {"": UNKNOWN, "0": NEGATIVE, "1": POSITIVE, "0.0": NEGATIVE, "1.0": POSITIVE}
 """What a cell may hold; ``1.0`` and ``0.0`` are what pandas writes where cells are missing."""
 
-_BLOCK = 1 << 24
+_BLOCK = 1 << 22
 _MANY = 20
 
 
@@ -31,8 +31,8 @@ def read_fast(path: Path, layout: Layout) -> Cells | None:
             cells = _read_as(kind, path, layout)
         except pa.ArrowInvalid:
             continue
-        plain = cells is not None and all(map(is_plain, cells.images))
-        return cells if cells and plain and len(set(cells.images)) == len(cells.images) else None
+        clean = cells is not None and not len(odd_ids(cells.images))
+        return cells if cells and clean and len(set(cells.images)) == len(cells.images) else None
     return None
 
 

@@ -8,16 +8,24 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tagfill.errors import Problems
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
 
-_URL = re.compile(r"[A-Za-z][\w+.-]*://")
-_ODD = re.compile(r"^/|^\s*$|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|$)")
+from tagfill.errors import Problems
+from tagfill.labels.table import Rows
+
+_URL = r"^[A-Za-z][\w+.-]*://"
+_ODD = r"^/|^\s*\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
-def is_plain(image: str) -> bool:
-    """Whether an id needs no attention: a relative path in its simplest spelling, or an address."""
-    return _ODD.search(image) is None or _URL.match(image) is not None
+def odd_ids(images: Sequence[str]) -> Rows:
+    """Numbers of the ids that need attention: all but addresses and plain relative paths."""
+    texts = pa.array(images, pa.string())
+    odd = pa.compute.match_substring_regex(texts, _ODD)
+    address = pa.compute.match_substring_regex(texts, _URL)
+    return np.flatnonzero(pa.compute.and_not(odd, address).to_numpy(zero_copy_only=False))
 
 
 def clean_ids(
@@ -34,9 +42,8 @@ def clean_ids(
     """
     cleaned = list(images)
     respelled: list[int] = []
-    for number, image in enumerate(images):
-        if is_plain(image):
-            continue
+    for number in odd_ids(images).tolist():
+        image = images[number]
         simple = posixpath.normpath(image.replace("\\", "/"))
         if not image.strip() or simple == ".":
             problems.error("there is no image id", file=source, row=rows[number])

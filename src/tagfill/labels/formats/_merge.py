@@ -48,10 +48,11 @@ class Records:
             )
         if not self.ids:
             raise TagfillError("there is no image in it", file=self.source)
-        row_of: dict[str, int] = {}
-        place = np.array([row_of.setdefault(each, len(row_of)) for each in self.ids], dtype=np.intp)
-        values = self.values
-        if len(row_of) < len(self.ids):
+        row_of = {image: row for row, image in enumerate(dict.fromkeys(self.ids))}
+        if len(row_of) == len(self.ids):
+            place, values = np.arange(len(self.ids)), self.values
+        else:
+            place = np.array([row_of[image] for image in self.ids], dtype=np.intp)
             values = self._without_repeats(place)
         table = LabelTable(tuple(row_of), self.classes, values)
         self._warn_empty_classes(table)
