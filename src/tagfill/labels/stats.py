@@ -14,7 +14,7 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 Regime = Literal["full", "partial", "positive_only", "single_positive", "unlabelled"]
 Counts = npt.NDArray[np.int64]
 
-_BLOCK = 65_536  # rows; float32 counts stay exact below 2**24
+_BLOCK = 8_192  # rows that fit the cache; float32 counts them exactly
 
 
 @dataclass(frozen=True, eq=False)
