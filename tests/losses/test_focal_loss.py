@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.losses.tester import check_loss, gradient
 
-from tagfill.losses.focal import asymmetric, focal, partial_asymmetric
+from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
 
 LOGITS = torch.logit(torch.tensor([[0.8, 0.5, 0.2], [0.5, 0.2, 0.8]], dtype=torch.float64))
 LABELS = torch.tensor([[1, -1, 0], [-1, 1, -1]], dtype=torch.int8)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.cells import by_label, negative_term, positive_term
-from tagfill.losses.focal import focal_negative, focal_positive
+from tagfill.losses.focusing import focal_negative, focal_positive
 from tagfill.losses.guarded import guarded_terms
 
 

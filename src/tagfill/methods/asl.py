@@ -1,7 +1,7 @@
 """Asymmetric loss: negatives lose weight faster than positives, and easy ones drop out.
 
-loss = mean over images and classes of
-       -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
+    loss = mean over images and classes of
+           -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
 
 Ridnik et al. 2021 (ASL), with g+ 0, g- 4, margin 0.05; compared in Zhou et al. 2022 (EM + APL),
 Table 1. Unknown is taken for negative. Cells with p below the margin have no loss and no gradient.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tagfill.losses.focal import asymmetric
+from tagfill.losses.focusing import asymmetric
 from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
 from tagfill.methods.base import CellMethod, Info, Method
 

@@ -1,6 +1,6 @@
 """Simplified asymmetric focal loss of Query2Label: no margin, gentle focus on negatives.
 
-loss = scale x mean over images and classes of -[z=1] (1 - p)^g+ log p - [z!=1] p^g- log(1 - p)
+    loss = scale x mean over images and classes of -[z=1] (1 - p)^g+ log p - [z!=1] p^g- log(1 - p)
 
 Liu et al. 2021 (Query2Label), with g+ 0 and g- 1; Eq. 11 of the reproduction by Islam et al., which
 prints it without the minus. Made for full labels; unknown is taken for negative.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tagfill.losses.focal import asymmetric
+from tagfill.losses.focusing import asymmetric
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import CellMethod, Info, Method
 

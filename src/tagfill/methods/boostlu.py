@@ -1,7 +1,7 @@
 """BoostLU: positive evidence in class-activation maps, weak under assumed negatives, is amplified.
 
-logit = mean over places of (alpha a where a > 0, a elsewhere), a = the class-activation map
-loss  = that of ``base`` on these logits
+    logit = mean over places of (alpha a where a > 0, a elsewhere), a = the class-activation map
+    loss  = that of ``base`` on these logits
 
 Kim et al. 2023 (BoostLU), published with the large-loss methods (``base`` "ll_r", "ll_ct", "ll_cp")
 and the rates 0.5, 0.2 and 0.1 % for all data sets, which are the defaults of ``delta``. Without

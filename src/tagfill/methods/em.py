@@ -1,7 +1,8 @@
 """Entropy maximisation: unknown tags are acknowledged as unknown.
 
-loss = mean over images and classes of
-       -[z=1] log p - [z=0] log(1 - p) - [z=-1] alpha H(p),  H(p) = -p log p - (1 - p) log(1 - p)
+    loss = mean over images and classes of
+           -[z=1] log p - [z=0] log(1 - p) - [z=-1] alpha H(p),
+           H(p) = -p log p - (1 - p) log(1 - p)
 
 Zhou et al. 2022 (EM + APL), Eq. 3 and 4. By the logit g the unknown term has the gradient
 -alpha e^-g log(e^-g) / (1 + e^-g)^2 (Eq. 5): none at g = 0 and little for confident guesses, so

@@ -1,8 +1,8 @@
 """Entropy maximisation with asymmetric pseudo-labels: the surest absences are learnt, step by step.
 
-loss = mean over images and classes of
-       -[z=1] log p - [z=0] log(1 - p) - [unknown] alpha H(p)
-       + [pseudo-labelled] beta (-s log p - (1 - s) log(1 - p))
+    loss = mean over images and classes of
+           -[z=1] log p - [z=0] log(1 - p) - [unknown] alpha H(p)
+           + [pseudo-labelled] beta (-s log p - (1 - s) log(1 - p))
 
 Zhou et al. 2022 (EM + APL), Algorithm 1 and Eq. 6-8. After T_w epochs of plain ``em``, and after
 every later epoch that another one follows, each class c labels the n_c unknown cells of lowest

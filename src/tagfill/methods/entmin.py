@@ -1,6 +1,6 @@
 """Entropy minimisation: unknown tags are pushed to a decision, whichever is nearer.
 
-loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
+    loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
 
 Grandvalet and Bengio 2004; the opposite of ``em``, compared in Zhou et al. 2022 (EM + APL),
 Table 1, where it fails (53 mAP on VOC): nothing tells the network which way to decide. Observed

@@ -1,6 +1,6 @@
 """Focal loss: tags the network already gets right count less; unknown is taken for negative.
 
-loss = mean over images and classes of -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
+    loss = mean over images and classes of -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
 
 Lin et al. 2017, without its class weight; compared in Zhou et al. 2022 (EM + APL), Table 1, whose
 code for it is not published. Gamma 2 is Lin's value and that of the multi-label code of Ridnik et
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tagfill.losses.focal import focal
+from tagfill.losses.focusing import focal
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import CellMethod, Info, Method
 

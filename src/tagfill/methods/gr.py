@@ -1,10 +1,10 @@
 """Generalised robust loss: an unknown tag costs its expected robust loss under a soft guess.
 
-loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
-       + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
+    loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
+           + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
 
-       k = sigmoid(w p + b), the chance that the tag is there
-       v = exp(-(p - mu)^2 / (2 sigma^2)), how much the cell counts
+           k = sigmoid(w p + b), the chance that the tag is there
+           v = exp(-(p - mu)^2 / (2 sigma^2)), how much the cell counts
 
 Chen et al. 2024 (GR loss). No gradient flows through k and v. w, b, mu and sigma move linearly with
 the epochs, t from 1 to T: w and b by the share (t - 1) / T of their way, mu and sigma by t / T, as

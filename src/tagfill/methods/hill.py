@@ -1,8 +1,8 @@
 """Hill loss: unknown tags the network believes in are not pushed down.
 
-loss = mean over images and classes of
-       -[z=1] (1 - q)^gamma log q - [z=0] log(1 - p) + [z=-1] (lam - p) p^2,
-       q = sigmoid(logit - margin)
+    loss = mean over images and classes of
+           -[z=1] (1 - q)^gamma log q - [z=0] log(1 - p) + [z=-1] (lam - p) p^2,
+           q = sigmoid(logit - margin)
 
 Zhang et al. 2021 (Hill and SPLC). The paper knows positive and unknown only; observed negatives
 are certain and cost their cross-entropy here.

@@ -1,6 +1,6 @@
 """Assume negative with an l1 penalty on the weights of the classification head.
 
-loss = mean over images and classes of (-[z=1] log p - [z!=1] log(1 - p)) + weight x sum of |w|
+    loss = mean over images and classes of (-[z=1] log p - [z!=1] log(1 - p)) + weight x sum of |w|
 
 Compared in Zhou et al. 2022 (EM + APL), Table 1 ("L1R"), whose code for it is not published. Which
 weights are penalised and how much is not said there: the head's, and 1e-5, are ours.

@@ -1,6 +1,6 @@
 """Assume negative with an l2 penalty on the weights of the classification head.
 
-loss = mean over images and classes of (-[z=1] log p - [z!=1] log(1 - p)) + weight x sum of w^2
+    loss = mean over images and classes of (-[z=1] log p - [z!=1] log(1 - p)) + weight x sum of w^2
 
 Compared in Zhou et al. 2022 (EM + APL), Table 1 ("L2R"), whose code for it is not published. Which
 weights are penalised and how much is not said there: the head's, and 1e-4, are ours.

@@ -1,7 +1,8 @@
 """Large loss, permanent correction: assumed negatives hardest to learn become positive for good.
 
-loss = mean over images and classes of -[z=1] log p - [z!=1] log(1 - p), in which from the second
-       epoch on the ceil(B K delta) unknown cells of the batch with the largest loss become positive
+    loss = mean over images and classes of -[z=1] log p - [z!=1] log(1 - p), in which from the
+           second epoch on the ceil(B K delta) unknown cells of the batch with the largest loss
+           become positive
 
 Kim et al. 2022 (Large Loss Matters), LL-Cp; B images in the batch, K classes. A corrected cell is
 positive in this step and all later ones. Only unknown cells are ranked: observed negatives stay.

@@ -1,8 +1,8 @@
 """Large loss, rejection: the assumed negatives hardest to learn are left out.
 
-loss = mean over images and classes of -[z=1] log p - [z!=1] log(1 - p), in which the
-       ceil(B K (t - 1) delta) unknown cells of the batch with the largest loss
-       are left out of the loss
+    loss = mean over images and classes of -[z=1] log p - [z!=1] log(1 - p), in which the
+           ceil(B K (t - 1) delta) unknown cells of the batch with the largest loss
+           are left out of the loss
 
 Kim et al. 2022 (Large Loss Matters), LL-R; B images in the batch, K classes, epoch t from 1, so
 that the first epoch is plain ``an``. Only unknown cells are ranked: observed negatives stay.

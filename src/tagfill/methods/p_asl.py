@@ -1,8 +1,8 @@
 """Partial asymmetric loss with selective ignoring: doubtful unknown tags are left out.
 
-loss = mean over images and classes of
-       -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1, kept] au q^gu log(1 - q),
-       q = max(p - margin, 0)
+    loss = mean over images and classes of
+           -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1, kept] au q^gu log(1 - q),
+           q = max(p - margin, 0)
 
 Ben-Baruch et al. 2022 (CSL). Unknown cells count as negative, with a focus of their own, except
 the ``likelihood_topk`` x B most likely ones of a batch of B images, and those of classes whose
@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from tagfill.errors import TagfillError
-from tagfill.losses.focal import partial_asymmetric
+from tagfill.losses.focusing import partial_asymmetric
 from tagfill.losses.selection import likely_or_common
 from tagfill.methods._settings import (
     Reduction,

@@ -1,7 +1,7 @@
 """Self-paced loss correction: unknown tags the network believes in count as positive.
 
-loss = mean over images and classes of
-       -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
+    loss = mean over images and classes of
+           -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
 
 Zhang et al. 2021 (Hill and SPLC). Positive are observed positives and, once the first epoch is
 over, unknown cells with p > tau at this step; nothing is remembered. Observed negatives, which the
