@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tagfill.errors import TagfillError
     from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
     from tagfill.labels.io import load_labels, save_labels
+    from tagfill.models.bundle import load
 
 __version__ = "0.1.0"
 
@@ -19,6 +20,7 @@ _PUBLIC = {
     "Dataset": "tagfill.labels",
     "LabelTable": "tagfill.labels",
     "TagfillError": "tagfill.errors",
+    "load": "tagfill.models.bundle",
     "load_labels": "tagfill.labels.io",
     "save_labels": "tagfill.labels.io",
 }
@@ -30,6 +32,7 @@ __all__ = [
     "Dataset",
     "LabelTable",
     "TagfillError",
+    "load",
     "load_labels",
     "save_labels",
 ]

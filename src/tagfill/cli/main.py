@@ -14,6 +14,9 @@ COMMANDS = {
     "convert": "Write labels in another format; says what the target cannot hold.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
     "scenes": "Draw the embedded picture-book data set.",
+    "backbones": "Backbones that can be named, or what is known of one.",
+    "import-weights": "Turn released checkpoints into model folders.",
+    "evaluate": "Every metric of a model's scores against labels; unknown cells are left out.",
 }
 
 app = App(

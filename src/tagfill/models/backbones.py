@@ -1,0 +1,105 @@
+"""The one surface of all backbones: maps, pooled features, stages, freezing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from tagfill.errors import TagfillError
+from tagfill.models.bodies import TimmBody, TransformersBody
+from tagfill.models.lgconv import GLOBAL_BRANCH
+from tagfill.models.spec import BackboneSpec
+
+
+class Backbone(nn.Module):
+    """A feature extractor.
+
+    ``spec`` says what goes in and comes out. What ``freeze`` and ``freeze_batch_norm`` fix stays
+    fixed in training mode.
+
+    Args:
+        body: the architecture.
+        spec: what is known of it.
+        unused: parameters of the body its map does not depend on; they never learn.
+    """
+
+    def __init__(
+        self, body: TimmBody | TransformersBody, spec: BackboneSpec, unused: Iterable[str] = ()
+    ) -> None:
+        super().__init__()
+        self.body = body
+        self.spec = spec
+        self._unused = {f"body.{name}" for name in unused}
+        self._frozen_stages: int | None = 0
+        self._frozen_batch_norm = False
+        self._mark()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Feature map: [N, 3, H, W] to [N, D, H', W']."""
+        maps: Tensor = self.body(images)
+        return maps
+
+    def pooled(self, images: Tensor) -> Tensor:
+        """Mean of the feature map over its grid: [N, D]. The same rule for every architecture."""
+        return self.forward(images).mean(dim=(2, 3))
+
+    @property
+    def stages(self) -> list[list[str]]:
+        """Parameter names of each stage, the stem first."""
+        return [[f"body.{name}" for name in stage] for stage in self.body.stages()]
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether nothing of it learns."""
+        return not any(parameter.requires_grad for parameter in self.parameters())
+
+    def freeze(self, stages: int | None = None) -> None:
+        """Fix the first stages, the stem counting as one; None fixes everything, 0 nothing.
+
+        BatchNorm layers of fixed stages keep their statistics. Global branches of ``lgconv`` are
+        new and go on learning unless everything is fixed.
+        """
+        count = len(self.stages)
+        if stages is not None and not 0 <= stages <= count:
+            raise TagfillError(
+                f"{stages} stages of {self.spec.name} cannot be frozen", remedy=f"it has {count}"
+            )
+        self._frozen_stages = stages
+        self._mark()
+
+    def freeze_batch_norm(self, frozen: bool = True) -> None:
+        """Make every BatchNorm a fixed affine map, or let them learn again."""
+        self._frozen_batch_norm = frozen
+        self._mark()
+
+    def train(self, mode: bool = True) -> Backbone:
+        """Training mode, except for what is fixed."""
+        super().train(mode)
+        if mode and self.is_frozen:
+            self.body.eval()
+        elif mode:
+            for module in self.modules():
+                if isinstance(module, _BatchNorm) and not _learns(module):
+                    module.eval()
+        return self
+
+    def _mark(self) -> None:
+        fixed = self._unused | {
+            name
+            for stage in self.stages[: self._frozen_stages]
+            for name in stage
+            if f".{GLOBAL_BRANCH}." not in name
+        }
+        for name, parameter in self.named_parameters():
+            parameter.requires_grad_(self._frozen_stages is not None and name not in fixed)
+        if self._frozen_batch_norm:
+            for module in self.modules():
+                if isinstance(module, _BatchNorm):
+                    module.requires_grad_(False)
+        self.train(self.training)
+
+
+def _learns(module: nn.Module) -> bool:
+    return any(parameter.requires_grad for parameter in module.parameters())

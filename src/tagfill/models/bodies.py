@@ -1,0 +1,170 @@
+"""Architectures of timm and transformers behind one face: images in, a feature map out."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tagfill.errors import TagfillError
+from tagfill.models.libraries import load_timm, load_transformers
+from tagfill.models.spec import BackboneSpec
+from tagfill.models.weights import State
+
+Stages = list[list[str]]
+"""Parameter names of each stage, the stem first."""
+
+
+def make_body(spec: BackboneSpec) -> TimmBody | TransformersBody:
+    """The architecture with random weights; needs no network."""
+    if spec.library == "timm":
+        return TimmBody(spec.architecture, spec.options)
+    return TransformersBody(spec.architecture, spec.options)
+
+
+def tokens_to_map(tokens: Tensor, image: Tensor, prefix: int | None = None) -> Tensor:
+    """Lay a token sequence out on the grid it came from.
+
+    Args:
+        tokens: [N, T, D] with class and register tokens, if any, in front.
+        image: [N, 3, H, W] what the tokens were made of.
+        prefix: how many tokens to drop; None finds the largest grid of the image's proportions.
+
+    Returns:
+        [N, D, H', W']
+    """
+    count, aspect = tokens.shape[1], image.shape[2] / image.shape[3]
+    for dropped in (prefix,) if prefix is not None else range(min(count, 17)):
+        cells = count - dropped
+        rows = min(
+            (each for each in range(1, cells + 1) if cells % each == 0),
+            key=lambda rows: abs(rows * rows / cells - aspect),
+        )
+        if prefix is not None or 0.75 < rows * rows / cells / aspect < 1.34:
+            grid = tokens[:, dropped:].unflatten(1, (rows, cells // rows))
+            return torch.movedim(grid, 3, 1)
+    raise TagfillError(f"{count} tokens do not form a grid")
+
+
+class TimmBody(nn.Module):
+    """A timm model up to its last feature map."""
+
+    def __init__(self, architecture: str, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.net: Any = load_timm().create_model(
+            architecture, pretrained=False, num_classes=0, **options
+        )
+        self._drop_pooling()
+
+    def _drop_pooling(self) -> None:
+        """Attention pooling has weights that maps do not need."""
+        if getattr(self.net, "attn_pool", None) is not None:
+            self.net.reset_classifier(0, "")
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[N, 3, H, W] to [N, D, H', W']."""
+        features: Tensor = self.net.forward_features(images)
+        if features.ndim == 3:
+            return tokens_to_map(features, images, getattr(self.net, "num_prefix_tokens", None))
+        if features.ndim != 4:
+            raise TagfillError(f"{type(self.net).__name__} has no feature map")
+        if getattr(self.net, "output_fmt", "NCHW") == "NHWC":
+            return features.permute(0, 3, 1, 2)
+        return features
+
+    def adapt(self, state: State) -> State:
+        """Tensors of a checkpoint of this architecture, however old, under the body's names."""
+        rename: Callable[..., State] | None = getattr(
+            sys.modules[type(self.net).__module__], "checkpoint_filter_fn", None
+        )
+        adapted = state if rename is None else rename(dict(state), self.net)
+        return {f"net.{name}": tensor for name, tensor in adapted.items()}
+
+    def stages(self) -> Stages:
+        """Parameter names from the stem upwards."""
+        groups: dict[int, list[str]] = {}
+        if hasattr(self.net, "group_matcher"):
+            matcher = self.net.group_matcher(coarse=True)
+            groups = load_timm().models.group_parameters(self.net, matcher)
+        if len(groups) < 2:
+            return list_stages(self)
+        return [[f"net.{name}" for name in groups[key]] for key in sorted(groups)]
+
+
+class TransformersBody(nn.Module):
+    """A vision model of transformers up to its last hidden state.
+
+    CvT keeps its final LayerNorm outside the body, in the classifier; it is applied to the map here
+    (``norm``), as the published Query2Label code does.
+    """
+
+    def __init__(self, model_type: str, config: Mapping[str, Any]) -> None:
+        super().__init__()
+        library = load_transformers()
+        settings = {key: value for key, value in config.items() if key != "model_type"}
+        self.config: Any = library.AutoConfig.for_model(model_type, **settings)
+        self.net: Any = library.AutoModel.from_config(self.config)
+        self.norm = nn.LayerNorm(self.config.embed_dim[-1]) if model_type == "cvt" else None
+        accepted = inspect.signature(self.net.forward).parameters
+        self._arguments: dict[str, Any] = (
+            {"interpolate_pos_encoding": True} if "interpolate_pos_encoding" in accepted else {}
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[N, 3, H, W] to [N, D, H', W']."""
+        hidden: Tensor = self.net(images, **self._arguments).last_hidden_state
+        if self.norm is not None:
+            return torch.movedim(self.norm(torch.movedim(hidden, 1, -1)), -1, 1)
+        if hidden.ndim == 4:
+            return hidden
+        if hidden.ndim == 3:
+            return tokens_to_map(hidden, images, self._prefix(hidden, images))
+        raise TagfillError(f"{type(self.net).__name__} has no feature map")
+
+    def _prefix(self, tokens: Tensor, images: Tensor) -> int | None:
+        patch = getattr(self.config, "patch_size", None)
+        if not isinstance(patch, int):
+            return None
+        dropped = tokens.shape[1] - (images.shape[2] // patch) * (images.shape[3] // patch)
+        return dropped if 0 <= dropped <= 16 else None
+
+    def adapt(self, state: State) -> State:
+        """Tensors of a transformers checkpoint under the body's names."""
+        prefix = f"{self.net.base_model_prefix}."
+        adapted = {f"net.{name.removeprefix(prefix)}": tensor for name, tensor in state.items()}
+        for part in ("weight", "bias"):
+            if self.norm is not None and f"layernorm.{part}" in state:
+                adapted[f"norm.{part}"] = state[f"layernorm.{part}"]
+        return adapted
+
+    def stages(self) -> Stages:
+        """Parameter names from the embedding upwards."""
+        return list_stages(self)
+
+
+def list_stages(module: nn.Module) -> Stages:
+    """Stages by the first list of blocks found: what precedes it, each block, the rest."""
+    names = [name for name, _ in module.named_parameters()]
+    blocks = next(
+        (
+            name
+            for name, each in module.named_modules()
+            if isinstance(each, nn.ModuleList | nn.Sequential) and len(each) > 1
+        ),
+        None,
+    )
+    if blocks is None:
+        return [names]
+    depth = blocks.count(".") + 1
+    keys = [name.split(".")[depth] if name.startswith(f"{blocks}.") else None for name in names]
+    first = next(number for number, key in enumerate(keys) if key is not None)
+    stages: Stages = [names[:first]]
+    for name, key, before in zip(names[first:], keys[first:], [None, *keys[first:]], strict=False):
+        if key is not None and key != before:
+            stages.append([])
+        stages[-1].append(name)
+    return [stage for stage in stages if stage]

@@ -1,0 +1,190 @@
+"""A model as a folder: ``model.safetensors`` and ``model.json``; nothing in it is executed.
+
+The folder belongs to the bundle alone: saving replaces it as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from tagfill.errors import TagfillError
+from tagfill.models.network import Network, rebuild_network
+from tagfill.models.preprocess import Preprocess, eval_transform
+from tagfill.models.weights import read_state
+
+FORMAT = "tagfill-model"
+VERSION = 1
+TENSORS = "model.safetensors"
+DESCRIPTION = "model.json"
+_KEYS = {
+    *("format", "version", "classes", "network", "input", "weights", "thresholds", "calibration"),
+    *("sha256", "versions", "details"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A trained model and what is needed to use it.
+
+    Args:
+        network: the network, in evaluation mode once loaded.
+        classes: names of its K classes.
+        thresholds: [K] probability from which a class counts as present, where fitted.
+        calibration: what turns logits into probabilities, where fitted; plain JSON values.
+        details: anything else worth keeping (data, method, metrics); plain JSON values.
+    """
+
+    network: Network
+    classes: tuple[str, ...]
+    thresholds: tuple[float, ...] | None = None
+    calibration: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def transform(self) -> Preprocess:
+        """Pictures as the network wants them."""
+        return eval_transform(self.network.backbone.spec)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the bundle; the folder appears, or is replaced, only when all of it is on disk."""
+        self._check()
+        target = Path(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        try:
+            tensors = {
+                name: tensor.detach().cpu().contiguous().clone()
+                for name, tensor in self.network.state_dict().items()
+            }
+            save_file(tensors, draft / TENSORS)
+            described = self._describe(_sha256(draft / TENSORS))
+            (draft / DESCRIPTION).write_text(json.dumps(described, indent=2) + "\n")
+            _replace(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return target
+
+    def _check(self) -> None:
+        count = self.network.classes
+        if len(self.classes) != count or len(set(self.classes)) != count:
+            raise TagfillError(f"{count} different class names are needed")
+        if self.thresholds is not None and len(self.thresholds) != count:
+            raise TagfillError(f"{count} thresholds are needed, {len(self.thresholds)} were given")
+
+    def _describe(self, sha256: str) -> dict[str, Any]:
+        spec = self.network.backbone.spec
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "classes": list(self.classes),
+            "input": {"size": spec.size, "mean": spec.mean, "std": spec.std, "resize": "squash"},
+            "weights": {"source": spec.weights, "licence": spec.licence},
+            "thresholds": None if self.thresholds is None else list(self.thresholds),
+            "calibration": self.calibration,
+            "sha256": sha256,
+            "versions": {name: version(name) for name in ("tagfill", "torch", "timm")},
+            "details": dict(self.details),
+            "network": self.network.to_json(),
+        }
+
+
+def load(path: str | Path) -> Bundle:
+    """Read a model folder, or the one inside a run folder, without any network access.
+
+    Raises:
+        TagfillError: not a bundle, one of a newer version, or one that was changed or damaged.
+    """
+    folder = Path(path)
+    if not (folder / DESCRIPTION).is_file() and (folder / "model" / DESCRIPTION).is_file():
+        folder = folder / "model"
+    described = _read_description(folder / DESCRIPTION)
+    tensors = folder / TENSORS
+    if not tensors.is_file():
+        raise TagfillError("the model's tensors are missing", file=tensors)
+    if _sha256(tensors) != described["sha256"]:
+        raise TagfillError(
+            f"is not the file {DESCRIPTION} was written for (its SHA-256 differs)",
+            file=tensors,
+            remedy="save or copy the model again",
+        )
+    with torch.random.fork_rng(devices=[]):
+        network = rebuild_network(described["network"]).eval()
+    _fill(network, tensors)
+    bundle = Bundle(
+        network=network,
+        classes=tuple(described["classes"]),
+        thresholds=_tuple(described["thresholds"]),
+        calibration=described["calibration"],
+        details=described["details"],
+    )
+    bundle._check()
+    return bundle
+
+
+def _read_description(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise TagfillError(f"there is no model here ({DESCRIPTION} is missing)", file=file.parent)
+    try:
+        described = json.loads(file.read_text())
+    except ValueError as error:
+        raise TagfillError(f"is not JSON ({error})", file=file) from error
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise TagfillError("does not describe a tagfill model", file=file)
+    if described.get("version") != VERSION:
+        raise TagfillError(
+            f"is of version {described.get('version')}, this program reads version {VERSION}",
+            file=file,
+            remedy="update tagfill",
+        )
+    if set(described) != _KEYS:
+        raise TagfillError(f"has odd or missing keys: {sorted(set(described) ^ _KEYS)}", file=file)
+    classes = described["classes"]
+    if not isinstance(classes, list) or not all(isinstance(each, str) for each in classes):
+        raise TagfillError("the class names are not a list of words", file=file)
+    return described
+
+
+def _fill(network: Network, file: Path) -> None:
+    state, wanted = read_state(file), network.state_dict()
+    if {name: tensor.shape for name, tensor in state.items()} != {
+        name: tensor.shape for name, tensor in wanted.items()
+    }:
+        odd = sorted(state.keys() ^ wanted.keys()) or sorted(
+            name for name in wanted if state[name].shape != wanted[name].shape
+        )
+        raise TagfillError(
+            f"the tensors do not fit the network described (for example {odd[0]!r})", file=file
+        )
+    network.load_state_dict(state)
+
+
+def _replace(draft: Path, target: Path) -> None:
+    """Put a finished folder in the place of another; the old one goes last."""
+    old = None
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+        os.replace(target, old / target.name)
+    os.replace(draft, target)
+    if old is not None:
+        shutil.rmtree(old)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _tuple(values: Sequence[float] | None) -> tuple[float, ...] | None:
+    return None if values is None else tuple(float(value) for value in values)

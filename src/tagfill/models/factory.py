@@ -1,0 +1,101 @@
+"""Backbones by name: an offline name, a preset, any timm name, or ``hf:NAME``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tagfill.errors import TagfillError
+from tagfill.models import hub, offline
+from tagfill.models.backbones import Backbone
+from tagfill.models.bodies import TimmBody, TransformersBody, make_body
+from tagfill.models.lgconv import wrap_convolutions
+from tagfill.models.presets import OFFLINE, PRESETS
+from tagfill.models.probe import look
+from tagfill.models.sources import Source, find_source
+from tagfill.models.spec import BackboneSpec
+from tagfill.models.weights import fit_state, read_state
+
+
+def build_backbone(
+    name: str,
+    *,
+    size: int | None = None,
+    pretrained: bool = True,
+    weights: str | Path | None = None,
+    lgconv: bool = False,
+) -> Backbone:
+    """A backbone with its weights.
+
+    Args:
+        name: an offline name, a preset, any timm name, or ``hf:NAME``.
+        size: input side; None takes the weights' own.
+        pretrained: False leaves the weights random.
+        weights: a file with weights of this architecture, instead of the usual ones.
+        lgconv: give every 3x3 convolution a global branch.
+
+    Raises:
+        TagfillError: unknown name, a size the architecture cannot take, weights out of reach.
+    """
+    source = find_source(name, size, pretrained=pretrained and weights is None)
+    state, spec = None, source.draft
+    if weights is not None:
+        state = read_state(weights)
+        spec = replace(spec, weights=f"file:{Path(weights).name}", licence="unknown")
+    elif pretrained:
+        state = source.read()
+        spec = replace(spec, weights=source.weights, licence=source.licence)
+    spec, unused = _complete(spec)
+    body = make_body(spec)
+    if state is not None:
+        fit_state(body, body.adapt(state), file=weights)
+    return _finish(body, replace(spec, lgconv=lgconv), unused)
+
+
+def rebuild_backbone(spec: BackboneSpec) -> Backbone:
+    """The same architecture with random weights; needs no network."""
+    try:
+        return _finish(make_body(spec), spec, look(spec).unused)
+    except (RuntimeError, ValueError, TypeError, KeyError) as error:
+        raise TagfillError(
+            f"the installed {spec.library} cannot build the backbone {spec.architecture!r}: {error}"
+        ) from error
+
+
+def describe(name: str, size: int | None = None) -> dict[str, Any]:
+    """What is known of a backbone, without loading weights."""
+    source = find_source(name, size, pretrained=False)
+    spec, _ = _complete(source.draft)
+    return {
+        **spec.to_json(),
+        "weights": source.weights,
+        "licence": source.licence,
+        "weights_here": weights_here(name, source),
+        "used_by": PRESETS[name].used_by if name in PRESETS else None,
+    }
+
+
+def weights_here(name: str, source: Source) -> bool:
+    """Whether the weights can be had without a network."""
+    if name in OFFLINE:
+        return offline.installed(OFFLINE[name])
+    return source.repository is not None and hub.is_cached(source.repository)
+
+
+def _complete(draft: BackboneSpec) -> tuple[BackboneSpec, Sequence[str]]:
+    seen = look(draft)
+    spec = replace(draft, channels=seen.channels, stride=seen.stride, parameters=seen.parameters)
+    return spec, seen.unused
+
+
+def _finish(
+    body: TimmBody | TransformersBody, spec: BackboneSpec, unused: Sequence[str]
+) -> Backbone:
+    if spec.lgconv and wrap_convolutions(body) == 0:
+        raise TagfillError(
+            f"{spec.name} has no 3x3 convolutions a global branch could join",
+            remedy="use lgconv with a convolutional backbone",
+        )
+    return Backbone(body, spec, unused)

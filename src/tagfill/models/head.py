@@ -1,0 +1,102 @@
+"""What all heads have in common, and the two plain ones: linear and class-activation maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from torch import Tensor, nn
+
+from tagfill.errors import TagfillError
+from tagfill.models.output import Output
+
+
+class Head(nn.Module):
+    """Turns a backbone's features into scores of K classes.
+
+    It takes feature maps [N, D, H, W], fresh or cached; where ``reads`` is "pooled" it also takes
+    pooled features [N, D], with the same result.
+    """
+
+    reads: ClassVar[Literal["pooled", "maps"]] = "maps"
+
+    def forward(self, features: Tensor, maps: bool = False) -> Output:
+        """Score features.
+
+        Args:
+            features: [N, D, H, W] maps, or [N, D] where the head reads pooled features.
+            maps: also return where each class was seen, if the head can tell.
+        """
+        raise NotImplementedError
+
+    def classifier_weights(self) -> tuple[Tensor, ...]:
+        """The matrices that penalties on classifier weights act on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LinearConfig:
+    """Global average pooling and a fully connected layer.
+
+    Args:
+        dropout: on the pooled features.
+    """
+
+    dropout: float = 0.0
+
+
+class LinearHead(Head):
+    """logits = W mean(map) + b."""
+
+    reads = "pooled"
+
+    def __init__(self, channels: int, classes: int, config: LinearConfig) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(config.dropout)
+        self.classifier = nn.Linear(channels, classes)
+
+    def forward(self, features: Tensor, maps: bool = False) -> Output:
+        """Score maps or pooled features; with ``maps``, the scores each cell alone would give."""
+        pooled = features.mean(dim=(2, 3)) if features.ndim == 4 else features
+        logits = self.classifier(self.dropout(pooled))
+        if not maps:
+            return Output(logits)
+        require_maps(features, "linear")
+        cells = self.classifier(features.movedim(1, -1)).movedim(-1, 1)
+        return Output(logits, maps=cells)
+
+    def classifier_weights(self) -> tuple[Tensor, ...]:
+        """[K, D]."""
+        return (self.classifier.weight,)
+
+
+@dataclass(frozen=True)
+class CamConfig:
+    """A score for every cell and class, then the mean over cells."""
+
+
+class CamHead(Head):
+    """maps = 1x1 convolution; logits = mean(maps). The maps are what ``boostlu`` scales."""
+
+    def __init__(self, channels: int, classes: int, config: CamConfig) -> None:
+        super().__init__()
+        self.classifier = nn.Conv2d(channels, classes, kernel_size=1)
+
+    def forward(self, features: Tensor, maps: bool = False) -> Output:
+        """Score maps; the class-activation maps are always returned."""
+        require_maps(features, "cam")
+        activation = self.classifier(features)
+        return Output(activation.mean(dim=(2, 3)), maps=activation)
+
+    def classifier_weights(self) -> tuple[Tensor, ...]:
+        """[K, D]."""
+        return (self.classifier.weight.flatten(1),)
+
+
+def require_maps(features: Tensor, head: str) -> None:
+    """Refuse pooled features where a head needs to know where things are."""
+    if features.ndim != 4:
+        raise TagfillError(
+            f"the {head} head needs feature maps, not pooled features",
+            remedy="cache maps instead of pooled features, or run it on images",
+        )

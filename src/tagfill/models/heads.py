@@ -1,0 +1,68 @@
+"""Heads by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tagfill.errors import TagfillError
+from tagfill.models import lem, q2l
+from tagfill.models.head import CamConfig, CamHead, Head, LinearConfig, LinearHead
+
+HeadConfig = LinearConfig | CamConfig | q2l.Q2LConfig | lem.LemConfig
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of head: its settings, its class, its named settings."""
+
+    config: type[Any]
+    head: type[Any]
+    presets: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+HEADS: dict[str, Kind] = {
+    "linear": Kind(LinearConfig, LinearHead),
+    "q2l": Kind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS),
+    "lem": Kind(lem.LemConfig, lem.LemHead, lem.PRESETS),
+    "cam": Kind(CamConfig, CamHead),
+}
+
+
+def configure_head(
+    name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
+) -> HeadConfig:
+    """A head's configuration from a preset and single settings; unknown names are errors."""
+    kind = HEADS.get(name)
+    if kind is None:
+        raise TagfillError(f"no head is called {name!r}", remedy=f"use one of {', '.join(HEADS)}")
+    if preset is not None and preset not in kind.presets:
+        known = ", ".join(kind.presets) or "none"
+        raise TagfillError(f"{name} has no preset {preset!r}", remedy=f"presets: {known}")
+    known_settings = [each.name for each in dataclasses.fields(kind.config)]
+    for setting in settings or {}:
+        if setting not in known_settings:
+            known = ", ".join(known_settings) or "none"
+            raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
+    base = kind.config() if preset is None else kind.presets[preset]
+    config: HeadConfig = dataclasses.replace(base, **(settings or {}))
+    return config
+
+
+def head_name(config: HeadConfig) -> str:
+    """The name a configuration belongs to."""
+    return next(name for name, kind in HEADS.items() if kind.config is type(config))
+
+
+def build_head(config: HeadConfig, channels: int, classes: int) -> Head:
+    """Make a head.
+
+    Args:
+        config: its settings; their type says which head.
+        channels: D of the feature maps.
+        classes: K.
+    """
+    head: Head = HEADS[head_name(config)].head(channels, classes, config)
+    return head

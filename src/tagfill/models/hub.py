@@ -1,0 +1,77 @@
+"""Weights from the model hub, or a quick and clear answer that it cannot be reached."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tagfill.errors import TagfillError
+
+ANSWER_WITHIN = 4.0
+_WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
+
+
+def is_cached(repository: str, file: str | None = None) -> bool:
+    """Whether a repository's file (its weights unless named) is on this machine."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if Path(repository).is_dir():
+        return True
+    files = _WEIGHT_FILES if file is None else (file,)
+    return any(isinstance(try_to_load_from_cache(repository, each), str) for each in files)
+
+
+def is_reachable() -> bool:
+    """Whether the hub answers; a proxy of the environment is used, ``HF_HUB_OFFLINE`` obeyed."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    request = urllib.request.Request(constants.ENDPOINT, method="HEAD")  # noqa: S310 (hub address)
+    try:
+        urllib.request.urlopen(request, timeout=ANSWER_WITHIN).close()  # noqa: S310 (hub address)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def fetching(repository: str, name: str, file: str | None = None) -> Iterator[None]:
+    """Around a download: fails at once where the hub is out of reach, uses the cache if it can.
+
+    The hub's own client would retry for a minute first.
+
+    Args:
+        repository: of the hub, or a folder.
+        name: of the backbone, for the message.
+        file: what is wanted of it; None means the weights.
+
+    Raises:
+        TagfillError: it cannot be had; the message names the remedies.
+    """
+    from huggingface_hub import constants
+
+    offline = constants.HF_HUB_OFFLINE
+    if not is_reachable():
+        if not is_cached(repository, file):
+            raise _unreachable(repository, name, file)
+        constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _unreachable(repository, name, file) from error
+    finally:
+        constants.HF_HUB_OFFLINE = offline
+
+
+def _unreachable(repository: str, name: str, file: str | None) -> TagfillError:
+    wanted = "weights" if file is None else "configuration"
+    return TagfillError(
+        f"the {wanted} of {name!r} ({repository}) cannot be reached and are not in the cache",
+        remedy="use --weights FILE, --no-pretrained, or the offline backbone efficientnet_lite0",
+    )

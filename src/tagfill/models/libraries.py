@@ -1,0 +1,24 @@
+"""The two libraries backbones come from, imported when first needed and in a working order."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tagfill.compat import mend_torchvision, optional
+
+
+def load_timm() -> ModuleType:
+    """timm, whose import needs a torchvision that can be imported."""
+    mend_torchvision()
+    import timm
+
+    module: ModuleType = timm
+    return module
+
+
+def load_transformers() -> ModuleType:
+    """transformers, an optional extra."""
+    mend_torchvision()
+    module = optional("transformers", "hf")
+    module.utils.logging.set_verbosity_error()
+    return module

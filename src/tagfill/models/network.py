@@ -1,0 +1,107 @@
+"""Backbone and head together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from tagfill.errors import TagfillError
+from tagfill.models.backbones import Backbone
+from tagfill.models.factory import build_backbone, rebuild_backbone
+from tagfill.models.head import Head
+from tagfill.models.heads import HeadConfig, build_head, configure_head, head_name
+from tagfill.models.output import Output
+from tagfill.models.presets import DEFAULT
+from tagfill.models.spec import BackboneSpec
+
+
+class Network(nn.Module):
+    """Images in, scores of K classes out.
+
+    ``network(images)`` runs end to end. ``network.features(images)`` gives what the head reads, to
+    be cached; ``network.head(features)`` goes on from there.
+    """
+
+    def __init__(self, backbone: Backbone, head: Head, config: HeadConfig, classes: int) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+        self.config = config
+        self.classes = classes
+
+    def forward(self, images: Tensor, maps: bool = False) -> Output:
+        """Score images.
+
+        Args:
+            images: [N, 3, H, W], normalised.
+            maps: also return where each class was seen.
+        """
+        output: Output = self.head(self.backbone(images), maps)
+        return output
+
+    def features(self, images: Tensor) -> Tensor:
+        """What the head reads: [N, D] pooled features or [N, D, H, W] maps."""
+        if self.head.reads == "pooled":
+            return self.backbone.pooled(images)
+        maps: Tensor = self.backbone(images)
+        return maps
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary that ``rebuild_network`` reads."""
+        return {
+            "backbone": self.backbone.spec.to_json(),
+            "head": {"name": head_name(self.config), "settings": asdict(self.config)},
+            "classes": self.classes,
+        }
+
+
+def build_network(
+    backbone: str = DEFAULT,
+    head: str | HeadConfig = "linear",
+    *,
+    classes: int,
+    size: int | None = None,
+    pretrained: bool = True,
+    weights: str | Path | None = None,
+    lgconv: bool = False,
+    freeze: int | None = 0,
+    frozen_batch_norm: bool = False,
+) -> Network:
+    """A network for training.
+
+    Args:
+        backbone: an offline name, a preset, any timm name, or ``hf:NAME``.
+        head: its name, for the default settings, or a configuration.
+        classes: K.
+        size: input side; None takes the backbone's own.
+        pretrained: False leaves the backbone's weights random.
+        weights: a file with the backbone's weights, instead of the usual ones.
+        lgconv: give every 3x3 convolution of the backbone a global branch.
+        freeze: how many stages of the backbone to fix; None fixes all.
+        frozen_batch_norm: make every BatchNorm of the backbone a fixed affine map.
+    """
+    config = configure_head(head) if isinstance(head, str) else head
+    body = build_backbone(
+        backbone, size=size, pretrained=pretrained, weights=weights, lgconv=lgconv
+    )
+    body.freeze(freeze)
+    body.freeze_batch_norm(frozen_batch_norm)
+    return Network(body, build_head(config, body.spec.channels, classes), config, classes)
+
+
+def rebuild_network(description: Mapping[str, Any]) -> Network:
+    """The network ``Network.to_json`` described, with random weights; needs no network access."""
+    try:
+        spec = BackboneSpec.from_json(description["backbone"])
+        head, settings = description["head"]["name"], description["head"]["settings"]
+        classes = int(description["classes"])
+        config = configure_head(head, settings)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TagfillError(f"the network's description is damaged ({error!r})") from error
+    return Network(
+        rebuild_backbone(spec), build_head(config, spec.channels, classes), config, classes
+    )

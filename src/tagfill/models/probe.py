@@ -1,0 +1,73 @@
+"""One look at an architecture, without memory for its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from tagfill.errors import TagfillError
+from tagfill.models.bodies import make_body
+from tagfill.models.spec import BackboneSpec
+
+_USUAL_STRIDES = (32, 16, 14, 8, 64, 4)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look tells.
+
+    Args:
+        channels: depth of the feature map.
+        stride: input pixels per cell of it.
+        parameters: how many there are.
+        unused: names of parameters the map does not depend on.
+    """
+
+    channels: int
+    stride: int
+    parameters: int
+    unused: tuple[str, ...]
+
+
+def look(spec: BackboneSpec) -> Look:
+    """Pass an empty image through the architecture.
+
+    On the ``meta`` device, where tensors have shapes but no values; architectures that need values
+    even then are built for real.
+
+    Raises:
+        TagfillError: the architecture cannot take images of this size.
+    """
+    try:
+        return _pass(spec, "meta")
+    except Exception:  # anything may be missing on the meta device
+        try:
+            return _pass(spec, "cpu")
+        except (AssertionError, RuntimeError, ValueError, IndexError) as error:
+            raise TagfillError(
+                f"{spec.name} cannot take images of {spec.size} x {spec.size} pixels ({error})",
+                remedy="choose another size, such as a multiple of 32",
+            ) from error
+
+
+def _pass(spec: BackboneSpec, device: str) -> Look:
+    with torch.random.fork_rng(devices=[]), torch.device(device):
+        body = make_body(spec).eval()
+        maps = body(torch.zeros(1, 3, spec.size, spec.size))
+    maps.sum().backward()
+    parameters = dict(body.named_parameters())
+    return Look(
+        channels=maps.shape[1],
+        stride=_stride(spec.size, maps.shape[2]),
+        parameters=sum(each.numel() for each in parameters.values()),
+        unused=tuple(name for name, each in parameters.items() if each.grad is None),
+    )
+
+
+def _stride(size: int, cells: int) -> int:
+    """Pixels per cell: a usual number that gives this many cells, exactly or by rounding."""
+    if size % cells == 0 and size // cells in _USUAL_STRIDES:
+        return size // cells
+    fitting = (each for each in _USUAL_STRIDES if cells in (size // each, -(-size // each)))
+    return next(fitting, round(size / cells))

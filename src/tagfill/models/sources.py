@@ -1,0 +1,206 @@
+"""Where a backbone's architecture and weights are, by its name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tagfill.errors import TagfillError
+from tagfill.models import hub, offline
+from tagfill.models.libraries import load_timm, load_transformers
+from tagfill.models.presets import HF, OFFLINE, PRESETS
+from tagfill.models.spec import IMAGENET_MEAN, IMAGENET_STD, BackboneSpec, Triple
+from tagfill.models.weights import State
+
+_PROCEDURAL = ("transformers_version", "_name_or_path", "auto_map", "architectures", "dtype")
+_LABELS = ("id2label", "label2id")
+
+
+@dataclass(frozen=True)
+class Source:
+    """An architecture to build and weights to fetch.
+
+    Args:
+        draft: the spec, but for what only a look at the architecture tells.
+        weights: where the weights are, with their version.
+        licence: of the weights.
+        repository: of the model hub, where the weights are there.
+        read: fetches the tensors, under their authors' names.
+    """
+
+    draft: BackboneSpec
+    weights: str
+    licence: str
+    repository: str | None
+    read: Callable[[], State]
+
+
+def find_source(name: str, size: int | None = None, *, pretrained: bool = True) -> Source:
+    """Look a name up: offline names, presets, ``hf:NAME``, then timm.
+
+    Args:
+        name: as the user wrote it.
+        size: input side; None takes the usual one.
+        pretrained: whether weights are wanted; only then may the hub be asked for a
+            configuration whose weights it is said to hold.
+    """
+    if size is not None and size < 1:
+        raise TagfillError(f"an image size of {size} pixels makes no sense")
+    if name in OFFLINE:
+        return _offline_source(name, size)
+    preset = PRESETS.get(name)
+    model = name if preset is None else preset.model
+    size = size if preset is None else size or preset.size
+    if model.startswith(HF):
+        config = {} if preset is None else dict(preset.config)
+        licence = "see the model's page" if preset is None else preset.licence or "unknown"
+        return _transformers_source(name, model.removeprefix(HF), size, config, licence)
+    return _timm_source(name, model, size, pretrained=pretrained)
+
+
+def _offline_source(name: str, size: int | None) -> Source:
+    package = OFFLINE[name]
+    draft = _timm_draft(name, package.architecture, size or package.size)
+    return Source(
+        draft,
+        offline.version(package),
+        package.licence,
+        None,
+        lambda: offline.read_offline(package),
+    )
+
+
+def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -> Source:
+    timm = load_timm()
+    if not timm.is_model(model):
+        near = get_close_matches(model, [*OFFLINE, *PRESETS, *timm.list_models()], n=3)
+        raise TagfillError(
+            f"no backbone is called {name!r}",
+            remedy=f"did you mean {', '.join(near)}?" if near else "see `tagfill backbones`",
+        )
+    facts = timm.get_pretrained_cfg(model)
+    if facts is None:
+        raise TagfillError(f"timm has no weights {model!r}", remedy=_tags(timm, model))
+    repository = facts.hf_hub_id if facts.has_weights else None
+    if pretrained and repository is None:
+        raise TagfillError(
+            f"there are no pretrained weights of {name!r}",
+            remedy="use --no-pretrained or --weights FILE",
+        )
+
+    def read() -> State:
+        assert repository is not None
+        arguments = (facts.hf_hub_filename,) if facts.hf_hub_filename else ()
+        with hub.fetching(repository, name):
+            state: State = timm.models.load_state_dict_from_hf(repository, *arguments)
+        return state
+
+    draft = _timm_draft(name, model, size or facts.input_size[-1])
+    return Source(draft, repository or "none", facts.license or "unknown", repository, read)
+
+
+def _tags(timm: Any, model: str) -> str:
+    known = timm.list_pretrained(f"{model.partition('.')[0]}.*")
+    return f"weights there are: {', '.join(known) or 'none'}"
+
+
+def _timm_draft(name: str, model: str, size: int) -> BackboneSpec:
+    facts = load_timm().get_pretrained_cfg(model)
+    return BackboneSpec(
+        name=name,
+        library="timm",
+        architecture=model.partition(".")[0],
+        size=size,
+        channels=0,
+        stride=0,
+        mean=_triple(facts.mean),
+        std=_triple(facts.std),
+        interpolation=facts.interpolation,
+        options=_size_options(model, size) if facts.fixed_input_size else {},
+    )
+
+
+def _size_options(model: str, size: int) -> dict[str, Any]:
+    """What an architecture made for one input size wants in order to take another."""
+    options: dict[str, Any]
+    for options in ({"img_size": size, "dynamic_img_size": True}, {"img_size": size}):
+        try:
+            with torch.device("meta"):
+                load_timm().create_model(model.partition(".")[0], pretrained=False, **options)
+        except (TypeError, AssertionError):
+            continue
+        return options
+    return {}
+
+
+def _transformers_source(
+    name: str, model: str, size: int | None, config: dict[str, Any], licence: str
+) -> Source:
+    library = load_transformers()
+    if config:
+        found = library.AutoConfig.for_model(**config)
+    elif model in library.CONFIG_MAPPING and not Path(model).is_dir():
+        found = library.AutoConfig.for_model(model)
+    else:
+        with hub.fetching(model, name, file="config.json"):
+            found = library.AutoConfig.from_pretrained(model)
+    found = getattr(found, "vision_config", found)
+    stored = {} if config else _preprocessor(model)
+    draft = BackboneSpec(
+        name=name,
+        library="transformers",
+        architecture=found.model_type,
+        size=size or _side(getattr(found, "image_size", 224)),
+        channels=0,
+        stride=0,
+        mean=_triple(stored.get("image_mean", IMAGENET_MEAN)),
+        std=_triple(stored.get("image_std", IMAGENET_STD)),
+        interpolation="bicubic",
+        options=_plain(found.to_dict()),
+    )
+
+    def read() -> State:
+        kind = "AutoModelForImageClassification" if found.model_type == "cvt" else "AutoModel"
+        with hub.fetching(model, name):
+            network = getattr(library, kind).from_pretrained(model, config=found)
+        state: State = network.state_dict()
+        return state
+
+    return Source(draft, model, licence, model, read)
+
+
+def _preprocessor(model: str) -> dict[str, Any]:
+    """Normalisation stored beside the weights, where there is any."""
+    from huggingface_hub import try_to_load_from_cache
+
+    file = "preprocessor_config.json"
+    path = Path(model) / file
+    if not path.is_file():
+        kept = try_to_load_from_cache(model, file) if not Path(model).is_dir() else None
+        if not isinstance(kept, str):
+            return {}
+        path = Path(kept)
+    stored: dict[str, Any] = json.loads(path.read_text())
+    return stored
+
+
+def _plain(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration that JSON holds and that names nothing to be downloaded or executed."""
+    kept = {key: value for key, value in config.items() if key not in _PROCEDURAL + _LABELS}
+    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    return plain
+
+
+def _side(size: Any) -> int:
+    return int(size[0] if isinstance(size, list | tuple) else size)
+
+
+def _triple(values: Any) -> Triple:
+    red, green, blue = (float(value) for value in values)
+    return red, green, blue
