@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ class Inputs(Protocol):
 
 def derived_seed(*parts: int) -> int:
     """A well mixed 63-bit seed from a few integers."""
-    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 class FeatureInputs:

@@ -100,8 +100,9 @@ class Stage:
         self.schedule = make_schedule(
             config.schedule, self.optimizer, steps=total, warmup=config.warmup
         )
-        self.network: nn.Module
-        self.network, self.optimizer = accelerator.prepare(self.plain, self.optimizer)
+        self.network: nn.Module = accelerator.prepare(self.plain)
+        if accelerator.scaler is not None:  # the wrapper unscales gradients, at a price per step
+            self.optimizer = accelerator.prepare(self.optimizer)
         self.forward = Forward(self.network, method, data, accelerator, self.world, seed)
         self.selector = Selector(config.patience)
         self.position = Position()
@@ -159,14 +160,20 @@ class Stage:
         terms = self.method.loss(step)
         total = torch.stack(list(terms.values())).sum()
         self._check_finite(total, terms)
-        if closes or self.world.size == 1:
-            self.accelerator.backward(total / self.config.accumulate)
-        else:
-            with self.accelerator.no_sync(self.network):
-                self.accelerator.backward(total / self.config.accumulate)
+        if total.requires_grad:
+            self._backward(total / self.config.accumulate, synchronise=closes)
         self._sum_terms(terms)
         if closes:
             self._update(step)
+
+    def _backward(self, loss: Tensor, *, synchronise: bool) -> None:
+        if not synchronise and self.world.size > 1:
+            with self.accelerator.no_sync(self.network):
+                self.accelerator.backward(loss)
+        elif self.accelerator.scaler is None:
+            loss.backward()  # what accelerate does too, after looking for packages at every call
+        else:
+            self.accelerator.backward(loss)
 
     def _closes_accumulation(self) -> bool:
         done = self.position.batch + 1

@@ -1,0 +1,104 @@
+"""Two processes with half the batch each must be one process with the whole batch."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from safetensors.torch import load_file, save_file
+from tests.methods.harness import ToyNetwork, make_features, make_truth, some_of_each
+from torch import Tensor
+
+from tagfill import methods
+from tagfill.methods.base import Setup
+from tagfill.train.device import make_accelerator
+from tagfill.train.forward import Forward, StageData
+from tagfill.train.gather import World
+from tagfill.train.inputs import FeatureInputs, scores
+
+ROWS = torch.tensor([3, 7, 11, 2, 19, 23, 5])  # an odd number: one share is padded
+EPOCH = 3
+
+
+def started(name: str, observed: Tensor, truth: Tensor) -> methods.base.Method:
+    method = methods.make(name)
+    setup = Setup(
+        observed=observed,
+        epochs=10,
+        steps_per_epoch=4,
+        expected_positives=float(truth.float().sum(1).mean()),
+        class_prior=truth.float().mean(0),
+        truth=truth if method.needs.truth else None,
+    )
+    method.start(setup)
+    return method
+
+
+def loss_and_gradients(name: str) -> dict[str, Tensor]:
+    """One step of a method in whatever world this process lives in."""
+    truth = make_truth()
+    observed, features = some_of_each(truth), make_features(truth)
+    method = started(name, observed, truth)
+    world, accelerator = World.current(), make_accelerator()
+    network = ToyNetwork()
+    network.project.requires_grad_(method.needs.embeddings)
+    strong = features[None] + 0.1 if method.needs.two_views else None
+    inputs = FeatureInputs(features, strong)
+    data = StageData(inputs, observed, truth if method.needs.truth else None)
+    forward = Forward(accelerator.prepare(network), method, data, accelerator, world, seed=0)
+    batch = next(inputs.batches([world.share(ROWS)], EPOCH))
+    terms = method.loss(forward(ROWS, batch, EPOCH, 0, 0))
+    total = torch.stack(list(terms.values())).sum()
+    total.backward()
+    found = {"loss": total.detach()}
+    for key, parameter in network.named_parameters():
+        if parameter.grad is not None:
+            found[f"network.{key}"] = parameter.grad
+    for number, group in enumerate(method.parameter_groups()):
+        for place, parameter in enumerate(group.parameters):
+            if parameter.grad is not None:
+                found[f"method.{number}.{place}"] = parameter.grad.to_dense()
+    found["scores"] = scores(network, FeatureInputs(features[:13]), world, torch.device("cpu"))
+    return found
+
+
+def worker(rank: int, folder: str, port: int) -> None:
+    torch.set_num_threads(1)
+    launched = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
+    os.environ.update({key: str(value) for key, value in launched.items()})
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    make_accelerator()
+    assert World.current() == World(rank, 2)
+    for name in methods.names():
+        found = loss_and_gradients(name)
+        save_file(
+            {key: each.contiguous() for key, each in found.items()}, f"{folder}/{name}-{rank}"
+        )
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What two processes found, for every method."""
+    folder = tmp_path_factory.mktemp("pair")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    mp.spawn(worker, (str(folder), port), nprocs=2)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", methods.names())
+def test_two_halves_make_a_whole(name: str, pair: Path) -> None:
+    alone = loss_and_gradients(name)
+    together = [load_file(pair / f"{name}-{rank}") for rank in (0, 1)]
+    for found in together:
+        assert set(found) == set(alone)
+        for key, expected in alone.items():
+            torch.testing.assert_close(found[key], expected, rtol=1e-5, atol=1e-6, msg=key)
