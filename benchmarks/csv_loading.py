@@ -30,8 +30,8 @@ start, cpu = time.perf_counter(), time.process_time()
 table = load_labels(sys.argv[1]).table
 seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak, 
-                  "images": len(table), "classes": len(table.classes), "positives": table.positives}))
+print(json.dumps({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak,
+                  "images": len(table), "classes": len(table.classes)}))
 """
 
 
@@ -49,7 +49,7 @@ def write_file(path: Path, images: int, classes: int) -> None:
 
 
 def python_csv_cpu_seconds(path: Path, images: int) -> float:
-    """Processor seconds for the first images with the csv module and a plain loop over the cells."""
+    """Processor seconds for the first images with the csv module and a plain loop."""
     codes = {"": -1, "0": 0, "1": 1}
     start = time.process_time()
     with path.open(newline="") as file:

@@ -1,0 +1,147 @@
+"""PASCAL VOC devkit: the class lists of ``ImageSets/Main``, boxes from ``Annotations``.
+
+In the lists 1 means the image shows the class, -1 that it does not, and 0 that it shows only
+objects marked difficult, which by the challenge's rule are no positives. Images without lists are
+labelled by their annotations and the same rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._boxes import BoxList
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._text import text_lines
+from tagfill.labels.formats._voc_xml import Scene, read_scene
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
+
+_YEAR = re.compile(r"VOC\d{4}")
+_DIFFICULT = {"negative": NEGATIVE, "positive": POSITIVE, "unknown": UNKNOWN}
+
+Codes = dict[str, dict[str, int]]
+"""Label by image, then class."""
+
+
+def find_devkit(path: Path) -> Path | None:
+    """The folder ``VOC20xx`` that a path is, or of which it is the parent or grandparent."""
+    for base in (path, path / "VOCdevkit"):
+        years = sorted(each for each in base.glob("VOC*") if _YEAR.fullmatch(each.name))
+        found = [each for each in (base, *years) if _is_devkit(each)]
+        if len(found) > 1:
+            names = ", ".join(each.name for each in found)
+            raise TagfillError(f"several years are in it: {names}", file=base, remedy="name one")
+        if found:
+            return found[0]
+    return None
+
+
+def _is_devkit(path: Path) -> bool:
+    places = (path / "ImageSets" / "Main", path / "JPEGImages")
+    return (path / "Annotations").is_dir() and any(place.is_dir() for place in places)
+
+
+def _detect(path: Path) -> bool:
+    return path.is_dir() and find_devkit(path) is not None
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    devkit = find_devkit(path)
+    if devkit is None:
+        raise TagfillError("no VOC devkit here (Annotations and ImageSets/Main)", file=path)
+    split_of = _splits(devkit)
+    difficult = _DIFFICULT[options.difficult]
+    codes = _class_lists(devkit, sorted(set(split_of.values())), difficult, problems)
+    scenes = _scenes(devkit, split_of, problems)
+    for stem, scene in scenes.items():
+        codes.setdefault(stem, scene.codes(difficult))
+    classes = sorted({name for labels in codes.values() for name in labels})
+    gather = Gather(path, replace(options, absent=None), problems)
+    gather.notes += _notes(devkit, options, split_of, codes, scenes)
+    label_of = {name: gather.label(name) for name in classes}
+    boxes = BoxList()
+    for stem in sorted(split_of or scenes):
+        record = gather.record(f"{stem}.jpg")
+        gather.split(record, split_of.get(stem, ""))
+        if stem in codes:
+            for name in classes:
+                gather.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
+        for item in scenes[stem].objects if stem in scenes else ():
+            if not item.difficult or difficult == POSITIVE:
+                boxes.add(record, label_of.get(item.name), item.corners, scenes[stem].size)
+    gather.notes += boxes.notes
+    dataset = gather.dataset(FORMAT.name)
+    root = options.image_root or devkit / "JPEGImages"
+    return replace(dataset, boxes=boxes.boxes(gather.place), image_root=root)
+
+
+def _splits(devkit: Path) -> dict[str, str]:
+    main = devkit / "ImageSets" / "Main"
+    names = [name for name in ("train", "val", "test") if (main / f"{name}.txt").is_file()]
+    if (main / "trainval.txt").is_file() and not {"train", "val"} & set(names):
+        names.append("trainval")
+    return {line.split()[0]: name for name in names for _, line in text_lines(main / f"{name}.txt")}
+
+
+def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, problems: Problems) -> Codes:
+    meaning = {"1": POSITIVE, "-1": NEGATIVE, "0": difficult}
+    codes: Codes = {}
+    for split in splits:
+        for file in sorted((devkit / "ImageSets" / "Main").glob(f"*_{split}.txt")):
+            name = file.name.removesuffix(f"_{split}.txt")
+            for row, line in text_lines(file):
+                stem, *rest = line.split()
+                if len(rest) != 1 or rest[0] not in meaning:
+                    problems.error("expected an image and 1, 0 or -1", file=file, row=row)
+                    continue
+                codes.setdefault(stem, {})[name] = meaning[rest[0]]
+    return codes
+
+
+def _scenes(devkit: Path, wanted: Iterable[str], problems: Problems) -> dict[str, Scene]:
+    folder = devkit / "Annotations"
+    stems = sorted(wanted) or sorted(file.stem for file in folder.glob("*.xml"))
+    scenes = {}
+    for stem in stems:
+        file = folder / f"{stem}.xml"
+        if file.is_file():
+            scene = read_scene(file, problems)
+            if scene is not None:
+                scenes[stem] = scene
+    return scenes
+
+
+def _notes(
+    devkit: Path,
+    options: ReadOptions,
+    split_of: dict[str, str],
+    codes: Codes,
+    scenes: dict[str, Scene],
+) -> list[str]:
+    hard = sum(item.difficult for scene in scenes.values() for item in scene.objects)
+    notes = [
+        f"{hard} objects are marked difficult; images with no other of the class count as"
+        f" {options.difficult} (--difficult changes this)"
+    ]
+    bare = sum(stem not in codes for stem in split_of)
+    if bare:
+        notes.append(f"{bare} images have neither class lists nor annotations: labels unknown")
+    unlisted = sum(1 for _ in (devkit / "Annotations").glob("*.xml")) - len(scenes)
+    if split_of and unlisted > 0:
+        notes.append(f"{unlisted} annotated images are in none of the image sets and left out")
+    if options.absent:
+        notes.append("--absent has no effect here: VOC states negatives")
+    return notes
+
+
+FORMAT = Format(
+    name="voc",
+    title="PASCAL VOC devkit folder",
+    detect=_detect,
+    read=_read,
+)
