@@ -1,1 +1,28 @@
-"""Scenes."""
+"""Picture-book scenes: small landscapes with labelled things, drawn from a seed.
+
+A thing is one drawing function and one ``Thing`` entry in its family's module (``sky``, ``plants``,
+``buildings``, ``vehicles``, ``animals``, ``people``); ``clutter`` holds those without a label.
+``plan`` decides what stands where, ``compose`` paints it and measures what can be seen.
+"""
+
+from __future__ import annotations
+
+from tagfill.scenes.album import Album, dataset
+from tagfill.scenes.catalogue import CLASSES
+from tagfill.scenes.compose import MIN_AREA, MIN_VISIBLE, Box
+from tagfill.scenes.scene import DEFAULT_DIFFICULTY, Scene, generate
+from tagfill.scenes.write import contact_sheet, write_scenes
+
+__all__ = [
+    "CLASSES",
+    "DEFAULT_DIFFICULTY",
+    "MIN_AREA",
+    "MIN_VISIBLE",
+    "Album",
+    "Box",
+    "Scene",
+    "contact_sheet",
+    "dataset",
+    "generate",
+    "write_scenes",
+]

@@ -1,0 +1,145 @@
+"""Decides what is in a picture and where, before anything is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from tagfill.scenes.catalogue import CLUTTER, THINGS
+from tagfill.scenes.environments import Setting, draw_setting
+from tagfill.scenes.thing import Thing
+
+
+@dataclass(frozen=True)
+class Hardness:
+    """What a difficulty of 0..1 means.
+
+    Args:
+        size: factor on the height of things.
+        spread: how unequal sizes are.
+        clutter: largest number of distractors.
+        tries: how often a free spot is looked for; fewer means more occlusion.
+        jitter: spread of colours, in levels of 255.
+        fade: largest loss of contrast.
+        noise: largest standard deviation of noise, in levels of 255.
+        blur: largest blur radius, in fractions of the picture.
+    """
+
+    size: float
+    spread: float
+    clutter: int
+    tries: int
+    jitter: float
+    fade: float
+    noise: float
+    blur: float
+
+    @classmethod
+    def of(cls, difficulty: float) -> Hardness:
+        """Small, crowded and varied early on; the camera's faults come late."""
+        return cls(
+            size=1.2 - 0.55 * difficulty,
+            spread=0.1 + 0.5 * difficulty,
+            clutter=round(1 + 9 * difficulty),
+            tries=6 - round(4 * difficulty),
+            jitter=6 + 22 * difficulty,
+            fade=0.6 * difficulty**2,
+            noise=20 * difficulty**2,
+            blur=0.008 * difficulty**2,
+        )
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A thing, where its foot stands and how large it is, in fractions of the picture.
+
+    Args:
+        x, y: the middle of its foot, from the upper left corner.
+        depth: 0 far, 1 near; nearer things are painted later.
+        form: seed of the drawing.
+    """
+
+    thing: Thing
+    x: float
+    y: float
+    height: float
+    depth: float
+    tilt: float
+    flip: bool
+    form: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole picture: ``behind`` the land and ``before`` it, each in painting order."""
+
+    setting: Setting
+    behind: tuple[Placement, ...]
+    before: tuple[Placement, ...]
+
+
+def draw_plan(rng: Random, hardness: Hardness) -> Plan:
+    """Plan one picture."""
+    setting = draw_setting(rng, hardness.jitter)
+    placed: list[Placement] = []
+    for thing in THINGS:
+        if rng.random() < _probability(thing, setting):
+            for _ in range(_count(rng, thing)):
+                placed.append(_place(rng, thing, setting, hardness, placed))
+    homes = [thing for thing in CLUTTER if _probability(thing, setting)]
+    for _ in range(rng.randint(0, hardness.clutter) if homes else 0):
+        placed.append(_place(rng, rng.choice(homes), setting, hardness, placed))
+    behind = [each for each in placed if each.thing.place in ("heaven", "far")]
+    before = [each for each in placed if each.thing.place not in ("heaven", "far")]
+    return Plan(setting, tuple(behind), tuple(sorted(before, key=lambda each: each.depth)))
+
+
+def _probability(thing: Thing, setting: Setting) -> float:
+    if thing.hour != "any" and (thing.hour == "night") != (setting.hour == "night"):
+        return 0.0
+    return thing.lives.get(setting.environment.name, 0.0)
+
+
+def _count(rng: Random, thing: Thing) -> int:
+    low, high = thing.many
+    return low + int((high - low + 1) * rng.random() ** 2)
+
+
+def _place(
+    rng: Random, thing: Thing, setting: Setting, hardness: Hardness, others: list[Placement]
+) -> Placement:
+    options = [_anywhere(rng, thing, setting, hardness) for _ in range(hardness.tries)]
+    return min(options, key=lambda each: sum(_overlap(each, other) for other in others))
+
+
+def _anywhere(rng: Random, thing: Thing, setting: Setting, hardness: Hardness) -> Placement:
+    horizon = setting.horizon
+    depth = rng.uniform(*thing.depth)
+    height = rng.uniform(*thing.height) * hardness.size * rng.uniform(1 - hardness.spread, 1.0)
+    if thing.place in ("heaven", "sky"):
+        y = horizon * (1 - rng.uniform(*thing.band)) + height / 2
+    elif thing.place == "far":
+        y = horizon + 0.02
+    else:
+        low, high = setting.environment.spans[thing.place]
+        depth = low + (high - low) * depth
+        y = horizon + (1 - horizon) * depth
+        height *= setting.environment.far_scale * (1 - depth) + depth
+    return Placement(
+        thing=thing,
+        x=rng.uniform(-0.02, 1.02),
+        y=y,
+        height=height,
+        depth=depth,
+        tilt=rng.uniform(-thing.tilt, thing.tilt),
+        flip=thing.flips and rng.random() < 0.5,
+        form=rng.random(),
+    )
+
+
+def _overlap(one: Placement, two: Placement) -> float:
+    wide = (one.thing.width * one.height + two.thing.width * two.height) / 2
+    across = 1 - abs(one.x - two.x) / wide
+    middle = abs((one.y - one.height / 2) - (two.y - two.height / 2))
+    along = 1 - middle / ((one.height + two.height) / 2)
+    return max(0.0, across) * max(0.0, along)

@@ -1,0 +1,184 @@
+"""Writes scenes as a data set: pictures, labels, boxes and a contact sheet."""
+
+from __future__ import annotations
+
+import json
+import math
+import multiprocessing
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tagfill.errors import TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.io import save_labels
+from tagfill.labels.table import Labels, LabelTable
+from tagfill.scenes.album import gather_boxes, image_id
+from tagfill.scenes.catalogue import CLASSES
+from tagfill.scenes.compose import Box
+from tagfill.scenes.scene import DEFAULT_DIFFICULTY, check, draw_scene
+
+LABELS, BOXES, SHEET = "labels.csv", "boxes.json", "contact_sheet.png"
+
+_CHUNK = 32
+_QUALITY = 90
+_OURS = re.compile(r"\d{6,}\.jpg")
+
+
+@dataclass(frozen=True)
+class _Job:
+    out: Path
+    indices: range
+    size: int
+    seed: int
+    difficulty: float
+
+
+Truth = tuple[Labels, tuple[Box, ...]]
+
+
+def write_scenes(
+    out: str | Path,
+    count: int = 2000,
+    size: int = 256,
+    seed: int = 0,
+    difficulty: float = DEFAULT_DIFFICULTY,
+    test_fraction: float = 0.25,
+    *,
+    workers: int = 1,
+    overwrite: bool = False,
+) -> Dataset:
+    """Draw scenes into a folder.
+
+    It then holds ``images/*.jpg``, ``labels.csv`` (wide, full labels, with a split column),
+    ``boxes.json`` (COCO instances) and ``contact_sheet.png``. The labels are written last, so a
+    folder with labels is complete. Neither ``count`` nor ``workers`` changes any picture or its
+    split.
+
+    Args:
+        out: the folder; made if it is not there.
+        test_fraction: share of the pictures in the split "test", evenly spread.
+        workers: number of processes. More than one needs a main module that can be imported.
+        overwrite: replace scenes that are already there.
+
+    Raises:
+        TagfillError: an argument is out of range, or the folder holds scenes already.
+    """
+    check(count, size, seed, difficulty)
+    if not 0 <= test_fraction < 1:
+        raise TagfillError(f"test fraction must be at least 0 and below 1, got {test_fraction}")
+    if workers < 1:
+        raise TagfillError(f"workers must be 1 or more, got {workers}")
+    folder = Path(out)
+    _prepare(folder, overwrite)
+    jobs = [
+        _Job(folder, range(first, min(first + _CHUNK, count)), size, seed, difficulty)
+        for first in range(0, count, _CHUNK)
+    ]
+    truths = list(_run(jobs, workers))
+    dataset = _dataset(folder, truths, size, test_fraction)
+    _write_coco(folder / BOXES, dataset.table.images, [boxes for _, boxes in truths], size)
+    contact_sheet([folder / image for image in dataset.table.images[:24]], folder / SHEET)
+    save_labels(dataset, folder / LABELS, format=dataset.format)
+    return dataset
+
+
+def contact_sheet(
+    pictures: Sequence[Path], target: Path, columns: int = 6, side: int = 160
+) -> None:
+    """Thumbnails side by side."""
+    gap = 6
+    rows = math.ceil(len(pictures) / columns)
+    columns = min(columns, len(pictures))
+    sheet = Image.new("RGB", (columns * (side + gap) + gap, rows * (side + gap) + gap), "white")
+    for number, path in enumerate(pictures):
+        row, column = divmod(number, columns)
+        with Image.open(path) as picture:
+            small = picture.resize((side, side), Image.Resampling.LANCZOS)
+        sheet.paste(small, (gap + column * (side + gap), gap + row * (side + gap)))
+    sheet.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
+def _prepare(folder: Path, overwrite: bool) -> None:
+    images = folder / "images"
+    if folder.exists() and not folder.is_dir():
+        raise TagfillError("is a file, not a folder", file=folder)
+    present = (folder / LABELS).exists() or (images.is_dir() and any(images.iterdir()))
+    if present and not overwrite:
+        raise TagfillError(
+            "holds a data set already", file=folder, remedy="choose another folder or overwrite it"
+        )
+    (folder / LABELS).unlink(missing_ok=True)
+    images.mkdir(parents=True, exist_ok=True)
+    for old in images.iterdir():
+        if _OURS.fullmatch(old.name):
+            old.unlink()
+
+
+def _run(jobs: list[_Job], workers: int) -> Iterator[Truth]:
+    workers = min(workers, len(jobs))
+    if workers == 1:
+        for job in jobs:
+            yield from _draw(job)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        for truths in pool.map(_draw, jobs):
+            yield from truths
+
+
+def _draw(job: _Job) -> list[Truth]:
+    truths = []
+    for index in job.indices:
+        scene = draw_scene(index, job.size, job.seed, job.difficulty)
+        scene.image.save(job.out / image_id(index), quality=_QUALITY)
+        truths.append((scene.labels, scene.boxes))
+    return truths
+
+
+def _dataset(folder: Path, truths: list[Truth], size: int, test_fraction: float) -> Dataset:
+    count = len(truths)
+    ids = tuple(image_id(index) for index in range(count))
+    marks = np.floor(np.arange(count + 1) * test_fraction)
+    test = marks[1:] > marks[:-1]
+    splits = {"train": np.flatnonzero(~test), "test": np.flatnonzero(test)}
+    return Dataset(
+        table=LabelTable(ids, CLASSES, np.stack([labels for labels, _ in truths])),
+        source=folder / LABELS,
+        format="csv_wide",
+        splits={name: rows for name, rows in splits.items() if len(rows)},
+        boxes=gather_boxes((boxes for _, boxes in truths), size),
+        image_root=folder,
+    )
+
+
+def _write_coco(
+    path: Path, images: Sequence[str], boxes_of_images: list[tuple[Box, ...]], size: int
+) -> None:
+    category = {name: number for number, name in enumerate(CLASSES, start=1)}
+    flat = [(row, box) for row, boxes in enumerate(boxes_of_images) for box in boxes]
+    content = {
+        "info": {"description": "tagfill picture-book scenes"},
+        "images": [
+            {"id": row, "file_name": image, "width": size, "height": size}
+            for row, image in enumerate(images)
+        ],
+        "categories": [{"id": number, "name": name} for name, number in category.items()],
+        "annotations": [
+            {
+                "id": number,
+                "image_id": row,
+                "category_id": category[box.name],
+                "bbox": [box.left, box.top, box.width, box.height],
+                "area": box.area,
+                "iscrowd": 0,
+            }
+            for number, (row, box) in enumerate(flat, start=1)
+        ],
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
