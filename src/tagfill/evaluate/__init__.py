@@ -4,14 +4,6 @@ Figures are fractions, except what is named mAP, which is in percent.
 """
 
 from tagfill.evaluate.arrays import EmptyClasses, sigmoid
-from tagfill.evaluate.bootstrap import (
-    Difference,
-    Interval,
-    bootstrap,
-    mean_average_precision_statistic,
-    paired_bootstrap,
-    precision_recall_statistic,
-)
 from tagfill.evaluate.calibration import (
     Reliability,
     brier_score,
@@ -29,6 +21,7 @@ from tagfill.evaluate.counts import (
     precision_recall,
     top_k,
 )
+from tagfill.evaluate.metrics import ClassMetrics, Metrics, summary
 from tagfill.evaluate.precision import (
     DEFINITIONS,
     Definition,
@@ -45,24 +38,40 @@ from tagfill.evaluate.ranking import (
     label_ranking_average_precision,
     ranking_loss,
 )
+from tagfill.evaluate.resampling import (
+    Difference,
+    Interval,
+    bootstrap,
+    mean_average_precision_statistic,
+    paired_bootstrap,
+    precision_recall_statistic,
+)
+from tagfill.evaluate.scores import ScoreFile, load_scores
+from tagfill.evaluate.selection import CRITERIA, Criterion, choose_criterion
 
 __all__ = [
+    "CRITERIA",
     "DEFINITIONS",
     "AtK",
+    "ClassMetrics",
     "Counts",
+    "Criterion",
     "Definition",
     "Difference",
     "EmptyClasses",
     "ImageRanking",
     "Interval",
     "MeanAveragePrecision",
+    "Metrics",
     "PrecisionRecall",
     "Reliability",
+    "ScoreFile",
     "at_k",
     "at_threshold",
     "average_precision",
     "bootstrap",
     "brier_score",
+    "choose_criterion",
     "classwise_calibration_error",
     "count",
     "coverage_error",
@@ -71,6 +80,7 @@ __all__ = [
     "hamming_loss",
     "image_ranking",
     "label_ranking_average_precision",
+    "load_scores",
     "mean_average_precision",
     "mean_average_precision_statistic",
     "paired_bootstrap",
@@ -79,5 +89,6 @@ __all__ = [
     "ranking_loss",
     "reliability",
     "sigmoid",
+    "summary",
     "top_k",
 ]

@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tagfill.evaluate.bootstrap import (
+from tagfill.evaluate.counts import count, precision_recall
+from tagfill.evaluate.precision import mean_average_precision
+from tagfill.evaluate.resampling import (
     bootstrap,
     mean_average_precision_statistic,
     paired_bootstrap,
     precision_recall_statistic,
 )
-from tagfill.evaluate.counts import count, precision_recall
-from tagfill.evaluate.precision import mean_average_precision
 
 
 def simulated(rng, images=300, classes=6, signal=1.5, unknown=0.2):

@@ -1,0 +1,114 @@
+"""`tagfill evaluate`: every metric of a model's scores against labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tagfill.cli.labels import AS_USUAL, Reading, facts, report
+from tagfill.errors import TagfillError
+from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, summary
+
+if TYPE_CHECKING:
+    from tagfill.labels import Dataset, LabelTable
+
+DEFAULT_THRESHOLD = 0.5
+
+
+def evaluate(
+    model: Path,
+    data: Path,
+    /,
+    *,
+    split: str | None = None,
+    observed: bool = False,
+    logits: bool = False,
+    threshold: float | None = None,
+    average_precision: Definition = "non_interpolated",
+    empty_classes: EmptyClasses = "skip",
+    bootstrap: int = 0,
+    seed: int = 0,
+    format: str | None = None,
+    reading: Reading = AS_USUAL,
+    json: bool = False,
+) -> None:
+    """Every metric of a model's scores against labels; unknown cells are left out.
+
+    Args:
+        model: Scores: .csv or .parquet with a column "image" and one column a class, or .npy with
+            the rows and columns of DATA.
+        data: The label file or folder to compare with.
+        split: The part of DATA to use, where it has parts.
+        observed: Compare with the observed labels even where DATA also has the full ones.
+        logits: The scores are logits, not probabilities.
+        threshold: A tag is given when its probability is at least this; 0.5 when not given.
+        average_precision: Which definition of average precision.
+        empty_classes: What classes without positives add to means over classes.
+        bootstrap: Number of resamples for confidence intervals, such as 1000.
+        seed: Seed of the resamples.
+        format: Format of DATA; detected when not given.
+        json: One JSON object on stdout.
+    """
+    from tagfill.cli.evaluate_view import show
+    from tagfill.cli.output import print_json
+
+    dataset = reading.load(data, format)
+    labels, kind = _labels(dataset, split, observed)
+    given = _scores(model, labels)
+    if not logits and threshold is None:
+        _refuse_logits(given, model)
+    metrics = summary(
+        given.scores,
+        labels.values,
+        labels.classes,
+        logits=logits,
+        threshold=DEFAULT_THRESHOLD if threshold is None else threshold,
+        definition=average_precision,
+        empty_classes=empty_classes,
+        resamples=bootstrap,
+        seed=seed,
+    )
+    result: dict[str, Any] = {
+        "model": model,
+        "data": data,
+        "split": split,
+        "labels": kind,
+        **metrics.as_dict(),
+        "notes": [*dataset.notes, *given.notes],
+        "problems": facts(dataset.problems),
+    }
+    if json:
+        print_json(result)
+        return
+    report(replace(dataset, notes=tuple(result["notes"])))
+    show(result)
+
+
+def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:
+    """What to compare with: the full labels behind masked ones, unless the user wants those."""
+    full = None if observed else dataset.truth
+    table, kind = (dataset.table, "observed") if full is None else (full, "full")
+    if split is not None:
+        table = table.select(dataset.part(split).images)
+    if not len(table):
+        raise TagfillError("there is no image to evaluate", file=dataset.source)
+    return table, kind
+
+
+def _scores(model: Path, labels: LabelTable) -> ScoreFile:
+    if model.is_dir():
+        raise TagfillError(
+            "is a folder, not a score file", file=model, remedy="give a .csv, .parquet or .npy file"
+        )
+    return load_scores(model, labels)
+
+
+def _refuse_logits(given: ScoreFile, model: Path) -> None:
+    low, high = float(given.scores.min()), float(given.scores.max())
+    if low < 0 or high > 1:
+        raise TagfillError(
+            f"the scores run from {low:.3g} to {high:.3g}, so they are not probabilities",
+            file=model,
+            remedy="add --logits if they are logits, or name a --threshold in their own unit",
+        )

@@ -1,0 +1,119 @@
+"""What `tagfill evaluate` shows to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tagfill.cli.output import console, table
+
+Facts = Mapping[str, Any]
+
+_DECISIONS = {
+    "at_threshold": "threshold",
+    "top_3": "top 3",
+    "top_3_at_threshold": "both",
+}
+_RATES = {
+    "overall_precision": "OP, overall precision",
+    "overall_recall": "OR, overall recall",
+    "overall_f1": "OF1",
+    "class_precision": "CP, mean precision of classes",
+    "class_recall": "CR, mean recall of classes",
+    "class_f1_of_means": "CF1 of CP and CR",
+    "class_f1_mean_of_f1": "CF1, mean F1 of classes",
+}
+_AT_K = ("precision", "recall", "hit")
+_CLASS_COLUMNS = {
+    "positives": "pos",
+    "negatives": "neg",
+    "unknowns": "unknown",
+    "average_precision": "AP",
+    "precision": "P",
+    "recall": "R",
+    "f1": "F1",
+}
+
+
+def show(result: Facts) -> None:
+    """Print a report; shares are shown in percent."""
+    _say(*_headline(result))
+    decisions = [
+        [title, *(_percent(result[name][rate]) for name in _DECISIONS)]
+        for rate, title in _RATES.items()
+    ]
+    console.print(table("Decided tags (%)", ["tags by", *_DECISIONS.values()], decisions))
+    best = [
+        [f"k = {k}", *(_percent(figures[name]) for name in _AT_K)]
+        for k, figures in result["at_k"].items()
+    ]
+    console.print(table("The k best classes of each image (%)", ["", *_AT_K], best))
+    _say(*_rest(result))
+    classes = [
+        [each["name"], *(_cell(each[name]) for name in _CLASS_COLUMNS)]
+        for each in result["per_class"]
+    ]
+    console.print(table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes))
+
+
+def _headline(result: Facts) -> Iterator[str]:
+    cells = {state: result[state] for state in ("positives", "negatives", "unknowns")}
+    yield (
+        f"{result['images']:,} images x {result['classes']:,} classes, {result['labels']} labels: "
+        + ", ".join(f"{number:,} {state}" for state, number in cells.items())
+    )
+    chosen = result["definitions"]["average_precision"]
+    others = ", ".join(
+        f"{name} {_number(value)}"
+        for name, value in result["mAP_by_definition"].items()
+        if name != chosen
+    )
+    yield f"mAP {_number(result['mAP'])} ({chosen}; {others})"
+    for name, interval in result["intervals"].items():
+        scale = 1.0 if name == "mAP" else 100.0
+        low, high = (_number(interval[end], scale) for end in ("low", "high"))
+        yield (
+            f"  {name} {_number(interval['value'], scale)}, {100 * interval['level']:g} % interval"
+            f" {low} to {high} ({interval['resamples']:,} resamples)"
+        )
+    if result["classes_without_positives"]:
+        rule = "left out" if result["definitions"]["empty_classes"] == "skip" else "counted as 0"
+        names = ", ".join(result["classes_without_positives"])
+        yield f"classes without positives, {rule}: {names}"
+
+
+def _rest(result: Facts) -> Iterator[str]:
+    ranking, calibration = result["ranking"], result["calibration"]
+    yield (
+        f"Hamming loss {_number(result['hamming_loss'], digits=4)},"
+        f" exact match {_number(result['exact_match'], 100.0)} %"
+    )
+    yield (
+        f"ranking loss {_number(ranking['ranking_loss'], digits=4)}, coverage"
+        f" {_number(ranking['coverage_error'])}, LRAP"
+        f" {_number(ranking['label_ranking_average_precision'], 100.0)} %"
+        f" (images that can be scored: {ranking['images_scored']:,})"
+    )
+    if calibration is None:
+        yield "calibration: the scores are not probabilities"
+    else:
+        yield (
+            f"calibration error {_number(calibration['expected_calibration_error'], digits=4)},"
+            f" Brier score {_number(calibration['brier_score'], digits=4)}"
+        )
+
+
+def _cell(value: float | None) -> float | None:
+    return value if isinstance(value, int) else _percent(value)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100.0 * share
+
+
+def _number(value: float | None, scale: float = 1.0, digits: int = 2) -> str:
+    return "-" if value is None else f"{scale * value:.{digits}f}"
+
+
+def _say(*lines: str) -> None:
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
