@@ -11,8 +11,10 @@ import dataclasses
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Mapping
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -26,10 +28,14 @@ _NOT_METHODS = {"base"}
 
 def names() -> list[str]:
     """All methods that can be named, in alphabetical order."""
-    own = {
-        module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")
-    }
-    return sorted((own - _NOT_METHODS) | {entry.name for entry in entry_points(group=ENTRY_POINTS)})
+    return sorted({*own_names(), *_declared()})
+
+
+@cache
+def own_names() -> tuple[str, ...]:
+    """The methods of this package."""
+    modules = (module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(name for name in modules if name[0] != "_" and name not in _NOT_METHODS)
 
 
 def find(name: str) -> MethodModule:
@@ -38,9 +44,9 @@ def find(name: str) -> MethodModule:
         return _from_file(Path(name))
     if name not in names():
         raise TagfillError(f"unknown method {name!r}", remedy=f"use one of {', '.join(names())}")
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        return cast(MethodModule, entry.load())
-    return cast(MethodModule, importlib.import_module(f"{__name__}.{name}"))
+    if name in own_names():
+        return cast(MethodModule, importlib.import_module(f"{__name__}.{name}"))
+    return _checked(_declared()[name].load(), name)
 
 
 def configure(
@@ -75,6 +81,11 @@ def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | Non
     return method
 
 
+@cache
+def _declared() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+
+
 def _from_file(path: Path) -> MethodModule:
     if not path.is_file():
         raise TagfillError("no such method file", file=path)
@@ -82,8 +93,13 @@ def _from_file(path: Path) -> MethodModule:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # dataclasses look their module up by name
     spec.loader.exec_module(module)
+    return _checked(module, str(path))
+
+
+def _checked(module: Any, source: str) -> MethodModule:
     for part in ("INFO", "Config", "build"):
         if not hasattr(module, part):
-            raise TagfillError(f"a method file must define {part}", file=path)
+            raise TagfillError(f"a method's module must define {part}", file=source)
     return cast(MethodModule, module)
