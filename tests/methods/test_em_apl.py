@@ -171,7 +171,13 @@ def test_warm_up_that_leaves_no_epoch_is_refused(warmup, epochs):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"theta": 1.1}, {"theta": 0.9, "positive_theta": 0.2}, {"base": "bce"}, {"beta": -1.0}],
+    [
+        {"warmup": 2.5},
+        {"theta": 1.1},
+        {"theta": 0.9, "positive_theta": 0.2},
+        {"base": "bce"},
+        {"beta": -1.0},
+    ],
 )
 def test_senseless_settings_are_refused(settings):
     with pytest.raises(TagfillError):

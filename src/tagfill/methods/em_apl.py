@@ -50,7 +50,8 @@ class Config:
         alpha: weight of the entropy of unknown cells.
         beta: weight of pseudo-labelled cells; 1 switches down-weighting off.
         theta: share of a class's unknown cells that become negative pseudo-labels, over all rounds.
-        warmup: T_w, the epochs before the first pseudo-labels; below 1 it is a share of all.
+        warmup: T_w, the epochs before the first pseudo-labels; below 1 it is a share of all epochs,
+            at least one.
         soft: pseudo-labels are probabilities, not 0 and 1.
         positive_theta: share of a class's unknown cells that become positive pseudo-labels.
         base: what remaining unknown cells cost: "em" their entropy, "an" -log(1 - p).
@@ -74,6 +75,11 @@ class Config:
         require_range("positive_theta", self.positive_theta, 0, 1)
         require_range("theta + positive_theta", self.theta + self.positive_theta, 0, 1)
         require_choice("base", self.base, ("em", "an"))
+        if self.warmup > 1 and self.warmup != int(self.warmup):
+            raise TagfillError(
+                f"warmup = {self.warmup:g} makes no sense",
+                remedy="give a whole number of epochs, or a share below 1",
+            )
 
 
 PRESETS = {
