@@ -179,6 +179,7 @@ def test_check_without_decoding_finds_missing_files_only(tmp_path):
     check = check_images(["broken.png", "gone.jpg"], tmp_path, decode=False)
     assert check.missing == ("gone.jpg",)
     assert check.unreadable == ()
+    assert not check.opened
 
 
 def test_a_wrong_folder_is_one_problem_not_many(tmp_path):

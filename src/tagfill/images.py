@@ -80,6 +80,7 @@ class ImageCheck:
 
     Args:
         checked: how many images were looked for.
+        opened: whether their files were opened, too; if not, only missing ones are known.
         missing: ids without a file.
         unreadable: ids whose file cannot be decoded.
         duplicates: groups of ids whose files hold the same bytes.
@@ -88,6 +89,7 @@ class ImageCheck:
     """
 
     checked: int
+    opened: bool
     missing: tuple[str, ...]
     unreadable: tuple[str, ...]
     duplicates: tuple[tuple[str, ...], ...]
@@ -121,6 +123,7 @@ def check_images(
     sizes = sorted((look.size for look in looks if look.size), key=lambda size: size[0] * size[1])
     return ImageCheck(
         checked=len(images),
+        opened=decode,
         missing=tuple(i for i, look in zip(images, looks, strict=True) if look.path is None),
         unreadable=tuple(i for i, look in zip(images, looks, strict=True) if look.fault),
         duplicates=duplicates,

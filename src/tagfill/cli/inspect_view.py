@@ -17,6 +17,7 @@ MOST_BINS = 10
 MOST_PAIRS = 8
 MOST_PROBLEMS = 20
 BAR = 20
+USUAL_SPLITS = ("train", "val", "test")
 
 Facts = Mapping[str, Any]
 
@@ -62,10 +63,10 @@ def _summary(result: Facts) -> Iterator[str]:
 
 def _splits(splits: Mapping[str, Facts]) -> None:
     keys = ["images", "positives", "negatives", "unknowns", "regime"]
-    _grid(
-        ["split", *keys],
-        [[escape(name), *(part[key] for key in keys)] for name, part in splits.items()],
-    )
+    usual = [name for name in USUAL_SPLITS if name in splits]
+    names = dict.fromkeys([*usual, *splits])
+    rows = [[escape(name), *(splits[name][key] for key in keys)] for name in names]
+    _grid(["split", *keys], rows)
 
 
 def _classes(result: Facts) -> None:
@@ -97,11 +98,12 @@ def _pairs(pairs: Sequence[Facts]) -> str:
 
 def _image_files(files: Facts, root: object) -> str:
     found = [
-        f"{files['checked']:,} images looked for in {root}",
+        f"{files['checked']:,} image files looked for in {root}",
         f"{len(files['missing']):,} missing",
-        f"{len(files['unreadable']):,} unreadable",
-        f"{len(files['duplicates']):,} groups of duplicates",
     ]
+    if files["opened"]:
+        found.append(f"{len(files['unreadable']):,} unreadable")
+        found.append(f"{len(files['duplicates']):,} groups with the same bytes")
     if files["smallest"]:
         sizes = ["{} x {}".format(*files[which]) for which in ("smallest", "largest")]
         found.append(f"sizes {' to '.join(sizes)}")
