@@ -12,6 +12,7 @@ from tagfill.losses.assume import assume_negative
 from tagfill.losses.large_loss import large_loss_correction, large_loss_rejection
 from tagfill.losses.selection import largest_unknown
 from tagfill.methods.base import Setup, Step
+from tagfill.models.head import CamConfig, CamHead
 from tagfill.models.output import Output
 
 IMAGES, CLASSES = 20, 5
@@ -131,6 +132,12 @@ def test_boosted_maps_keep_the_state_of_their_base():
     assert torch.equal(first.estimates(), second.estimates())
     assert first.needs.state
     assert not started("boostlu").needs.state
+
+
+def test_the_head_predicts_what_the_method_trains():
+    head = CamHead(channels=3, classes=CLASSES, config=CamConfig(boost=5.0))
+    output = head(torch.randn(2, 3, 4, 4))
+    torch.testing.assert_close(output.logits, boosted_logits(output.maps, alpha=5))
 
 
 def test_boosted_maps_need_maps():

@@ -7,9 +7,9 @@ Kim et al. 2023 (BoostLU), published with the large-loss methods (``base`` "ll_r
 and the rates 0.5, 0.2 and 0.1 % for all data sets, which are the defaults of ``delta``. Without
 large loss (``base`` "an") training may undo the boost by smaller maps.
 
-The published model pools its maps this way when it predicts, too. What this method trains are the
-boosted logits: score images by ``tagfill.losses.boosted_logits(maps, alpha=alpha)``, not by the
-plain mean of the maps.
+The published model pools its maps this way when it predicts, too. The loss is computed from the
+raw maps whatever the head does with them; for predictions that match, give the ``cam`` head the
+same factor (its setting ``boost``).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import torch
 from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
@@ -72,21 +73,29 @@ class LinearHead(Head):
 
 @dataclass(frozen=True)
 class CamConfig:
-    """A score for every cell and class, then the mean over cells."""
+    """A score for every cell and class, then the mean over cells.
+
+    Args:
+        boost: factor on positive cells before the mean; the alpha of the method ``boostlu``.
+    """
+
+    boost: float = 1.0
 
 
 class CamHead(Head):
-    """maps = 1x1 convolution; logits = mean(maps). The maps are what ``boostlu`` scales."""
+    """maps = 1x1 convolution; logits = mean of the maps, positive cells times ``boost``."""
 
     def __init__(self, channels: int, classes: int, config: CamConfig) -> None:
         super().__init__()
+        self.boost = config.boost
         self.classifier = nn.Conv2d(channels, classes, kernel_size=1)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
-        """Score maps; the class-activation maps are always returned."""
+        """Score maps; the class-activation maps are always returned, without the boost."""
         require_maps(features, "cam")
         activation = self.classifier(features)
-        return Output(activation.mean(dim=(2, 3)), maps=activation)
+        boosted = torch.where(activation > 0, self.boost * activation, activation)
+        return Output(boosted.mean(dim=(2, 3)), maps=activation)
 
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """[K, D]."""

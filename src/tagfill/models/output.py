@@ -14,8 +14,9 @@ class Output:
     Args:
         logits: [B, K] raw scores.
         embeddings: [B, K, E] label-wise embeddings of unit length (``lem`` head), else None.
-        maps: [B, K, H, W] class-activation maps whose spatial mean is the logits (``cam`` head), or
-            attention maps of the query heads when asked for; else None.
+        maps: [B, K, H, W] class-activation maps whose spatial mean, boosted if the head boosts, is
+            the logits (``cam`` head), or attention maps of the query heads when asked for; else
+            None.
     """
 
     logits: Tensor
