@@ -44,7 +44,6 @@ class Gather:
         self._label_of = {name: number for number, name in enumerate(options.classes or ())}
         self._images: list[str] = []
         self._rows: list[int | None] = []
-        self._silent: set[int] = set()
         self._splits: dict[int, str] = {}
         self._cells = tuple(array(code) for code in "qqbq")
 
@@ -84,10 +83,6 @@ class Gather:
             for cells, each in zip(self._cells, statement, strict=True):
                 cells.append(each)
 
-    def keep_unknown(self, record: int) -> None:
-        """Nobody looked at this image: absence means nothing in this record."""
-        self._silent.add(record)
-
     def split(self, record: int, name: str, row: int | None = None) -> None:
         """Put an image into a named part; an empty name is no statement."""
         name = name.strip()
@@ -104,8 +99,7 @@ class Gather:
         """The data set of all records, repeats merged."""
         values = self._scatter()
         if self.absent == "negative":
-            looked = np.array([each not in self._silent for each in range(len(self))], dtype=bool)
-            values[(values == UNKNOWN) & looked[:, None]] = NEGATIVE
+            values[values == UNKNOWN] = NEGATIVE
         root = self.options.image_root
         ids = clean_ids(self._images, self._rows, self.source, root, self.problems)
         records = Records(ids, self._rows, self.classes, values, self.source, self.problems)

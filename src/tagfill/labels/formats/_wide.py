@@ -83,10 +83,15 @@ def layout_of(header: Sequence[str], path: Path, row: int | None = None) -> Layo
 
 
 def wide_dataset(
-    path: Path, format: str, layout: Layout, cells: Cells, options: ReadOptions, problems: Problems
+    path: Path,
+    format: str,
+    found: tuple[str, ...],
+    cells: Cells,
+    options: ReadOptions,
+    problems: Problems,
 ) -> Dataset:
-    """The data set of a wide table."""
-    classes, values, notes = _listed(layout.classes, cells.values, path, options, problems)
+    """The data set of a wide table whose columns are the classes found."""
+    classes, values, notes = _listed(found, cells.values, path, options, problems)
     if options.absent == "negative":
         values = np.where(values == UNKNOWN, np.int8(NEGATIVE), values)
         notes.append(absence_note("negative"))

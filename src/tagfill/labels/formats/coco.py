@@ -77,16 +77,16 @@ def _labels(categories: Sequence[Mapping[str, Any]], gather: Gather) -> dict[Any
 
 def _records(images: Sequence[Mapping[str, Any]], gather: Gather) -> dict[Any, int]:
     record_of: dict[Any, int] = {}
-    for number, image in enumerate(images):
+    for number, image in enumerate(images, 1):
         name, identity = image.get("file_name"), image.get("id")
         if not isinstance(name, str):
-            gather.problems.error(f"images[{number}] has no file_name", file=gather.source)
+            gather.problems.error("the image has no file_name", file=gather.source, row=number)
             continue
         if identity in record_of:
             gather.problems.error(
-                f"images[{number}] repeats the id {identity!r}", file=gather.source
+                f"image id {identity!r} is repeated", file=gather.source, row=number
             )
-        record_of[identity] = gather.record(name)
+        record_of[identity] = gather.record(name, number)
     return record_of
 
 

@@ -35,7 +35,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         layout, found = layout.with_split_as_class(), Problems()
         cells = _cells(path, layout, found)
     problems.found.extend(found)
-    return wide_dataset(path, FORMAT.name, layout, cells, options, problems)
+    return wide_dataset(path, FORMAT.name, layout.classes, cells, options, problems)
 
 
 def _cells(path: Path, layout: Layout, problems: Problems) -> Cells:

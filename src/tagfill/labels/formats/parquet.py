@@ -47,7 +47,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         splits=[] if layout.split is None else _texts(table, layout.split),
         values=values.T,
     )
-    return wide_dataset(path, FORMAT.name, layout, cells, options, problems)
+    return wide_dataset(path, FORMAT.name, layout.classes, cells, options, problems)
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:

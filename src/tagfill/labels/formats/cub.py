@@ -1,0 +1,122 @@
+"""CUB-200-2011 attributes: 312 attributes of each bird, with the annotator's certainty.
+
+Wah et al. 2011. Labels are taken as stated, whatever their certainty, as the published protocols
+do; ``ReadOptions.min_certainty`` makes the less certain ones unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._text import text_lines
+from tagfill.labels.formats._wide import Cells, wide_dataset
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Rows
+
+_LABELS = "attributes/image_attribute_labels.txt"
+_NOT_VISIBLE = 1
+
+
+def _home(path: Path) -> Path | None:
+    homes = (path, path / "CUB_200_2011")
+    return next((home for home in homes if (home / _LABELS).is_file()), None)
+
+
+def _detect(path: Path) -> bool:
+    return _home(path) is not None
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    home = _home(path)
+    if home is None:
+        raise TagfillError(f"there is no {_LABELS} in it", file=path)
+    images = _numbered(home / "images.txt")
+    attributes = _numbered(_attributes_file(home))
+    image, attribute, present, certainty = _statements(home / _LABELS).T
+    sure = certainty >= options.min_certainty
+    values = np.full((len(images), len(attributes)), UNKNOWN, dtype=np.int8)
+    rows = _positions(images, image, home / _LABELS, "image")
+    columns = _positions(attributes, attribute, home / _LABELS, "attribute")
+    values[rows[sure], columns[sure]] = present[sure]
+    cells = Cells(
+        images=list(images.values()),
+        rows=range(1, len(images) + 1),
+        splits=_splits(home / "train_test_split.txt", images),
+        values=values,
+    )
+    dataset = wide_dataset(home, FORMAT.name, tuple(attributes.values()), cells, options, problems)
+    hidden = int(np.count_nonzero(certainty == _NOT_VISIBLE))
+    unsure = f"{int((~sure).sum())} labels of certainty below {options.min_certainty} are unknown"
+    stated = f"{hidden} labels are of parts not visible and taken as stated"
+    return replace(
+        dataset,
+        notes=(*dataset.notes, stated if sure.all() else unsure),
+        image_root=options.image_root or home / "images",
+    )
+
+
+def _attributes_file(home: Path) -> Path:
+    places = (home / "attributes" / "attributes.txt", home / "attributes.txt")
+    beside = home.parent / "attributes.txt"
+    return next((file for file in places if file.is_file()), beside)
+
+
+def _numbered(file: Path) -> dict[int, str]:
+    """Names by their number, from lines of a number and a name."""
+    if not file.is_file():
+        raise TagfillError("the file is missing", file=file)
+    names: dict[int, str] = {}
+    for row, line in text_lines(file):
+        number, _, name = line.strip().partition(" ")
+        if not number.isdecimal() or not name:
+            raise TagfillError("expected a number and a name", file=file, row=row)
+        names[int(number)] = name
+    return names
+
+
+def _statements(file: Path) -> npt.NDArray[np.int64]:
+    """[lines, 4] of image, attribute, present, certainty; some lines have fields to spare."""
+    try:
+        table = np.loadtxt(file, dtype=np.int64, usecols=(0, 1, 2, 3), ndmin=2)
+    except ValueError as error:
+        raise TagfillError(f"not a list of attribute labels ({error})", file=file) from None
+    bad = np.flatnonzero((table[:, 2] != POSITIVE) & (table[:, 2] != NEGATIVE))
+    if len(bad):
+        raise TagfillError(
+            f"{table[bad[0], 2]} is not 1 (present) or 0", file=file, row=int(bad[0]) + 1
+        )
+    return table
+
+
+def _positions(names: dict[int, str], numbers: Rows, file: Path, kind: str) -> Rows:
+    position = np.full(max([*names, int(numbers.max(initial=0))]) + 1, -1, dtype=np.intp)
+    position[list(names)] = np.arange(len(names))
+    found = position[numbers]
+    missing = np.flatnonzero(found < 0)
+    if len(missing):
+        raise TagfillError(
+            f"{kind} {numbers[missing[0]]} is not listed", file=file, row=int(missing[0]) + 1
+        )
+    return found
+
+
+def _splits(file: Path, images: dict[int, str]) -> list[str]:
+    if not file.is_file():
+        return []
+    training = _numbered(file)
+    names = {"1": "train", "0": "test"}
+    return [names.get(training.get(number, ""), "") for number in images]
+
+
+FORMAT = Format(
+    name="cub",
+    title="CUB-200-2011 attributes folder",
+    detect=_detect,
+    read=_read,
+)

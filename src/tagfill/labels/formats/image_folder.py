@@ -1,0 +1,123 @@
+"""Folders of images: the folder's name is the one positive known of each image in it.
+
+``cat/a.jpg`` and ``cat/more/b.jpg`` show a cat. Where all top folders are called train, val, test
+or the like they are splits and the classes lie below. Images beside the folders have no label.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._merge import usual_split
+from tagfill.labels.formats._write import known_labels, not_held, positives_only, split_of_rows
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import POSITIVE
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+_SPLITS = {"train", "val", "test"}
+
+
+def _detect(path: Path) -> bool:
+    return path.is_dir() and any(_is_image(file) and len(file.parts) > 1 for file in _files(path))
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    gather = Gather(path, options, problems, FORMAT.default_absent)
+    tops = _folders(path)
+    depth = int(bool(tops) and {usual_split(top) for top in tops} <= _SPLITS)
+    below = {name for top in tops for name in _folders(path / top)}
+    for name in sorted(below) if depth else tops:
+        gather.label(name)
+    strangers = bare = 0
+    for file in _files(path):
+        if not _is_image(file):
+            strangers += 1
+            continue
+        record = gather.record(str(file))
+        split, classes = file.parts[:-1][:depth], file.parts[:-1][depth:]
+        gather.split(record, "".join(split))
+        bare += not classes
+        for name in classes[:1]:
+            gather.mark(record, gather.label(name), POSITIVE)
+    if bare:
+        problems.warn(f"{bare} images lie in no class folder and have no label", file=path)
+    if strangers:
+        gather.notes.append(f"{strangers} files are no images and were left out")
+    return replace(gather.dataset(FORMAT.name), image_root=path)
+
+
+def _is_image(file: PurePosixPath) -> bool:
+    return file.suffix.lower() in IMAGE_SUFFIXES
+
+
+def _folders(path: Path) -> list[str]:
+    return sorted(
+        each.name for each in os.scandir(path) if each.is_dir() and not each.name.startswith(".")
+    )
+
+
+def _files(path: Path) -> Iterator[PurePosixPath]:
+    for folder, below, names in os.walk(path, followlinks=True):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        for name in sorted(names):
+            if not name.startswith("."):
+                yield PurePosixPath(Path(folder, name).relative_to(path).as_posix())
+
+
+def _write(dataset: Dataset, path: Path) -> list[str]:
+    table, root = dataset.table, dataset.image_root
+    if root is None:
+        raise TagfillError(
+            "an image folder is made of the images themselves, and where they are is not known",
+            remedy="name their folder with --images",
+        )
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise TagfillError("the folder is not empty", file=path)
+    for name in table.classes:
+        if len(PurePosixPath(name).parts) != 1 or name in (".", "..") or name.startswith("."):
+            raise TagfillError(f"class {name!r} cannot be the name of a folder")
+    missing = [image for image in table.images if not (root / image).is_file()]
+    if missing:
+        raise TagfillError(f"{len(missing)} images are missing, first {missing[0]!r}", file=root)
+    names, lost = split_of_rows(dataset)
+    for folder in [each for each in dataset.splits if len(dataset.splits[each])] or [""]:
+        for name in table.classes:
+            (path / folder / name).mkdir(parents=True, exist_ok=True)
+    for row, image in enumerate(table.images):
+        place = [names[row], *known_labels(table, row, POSITIVE)[:1]]
+        target = path / _new_id(image, [each for each in place if each])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / image, target)
+    several = int(np.count_nonzero((table.values == POSITIVE).sum(axis=1) > 1))
+    if several:
+        lost.append(f"{several} images have several positives; each is in the folder of its first")
+    return lost + positives_only(table) + not_held(dataset)
+
+
+def _new_id(image: str, folders: list[str]) -> str:
+    """The image's path below its split and class, which its id may already begin with."""
+    parts = list(PurePosixPath(image).parts)
+    for folder in folders:
+        if len(parts) > 1 and parts[0] == folder:
+            parts.pop(0)
+    return str(PurePosixPath(*folders, *parts))
+
+
+FORMAT = Format(
+    name="image_folder",
+    title="image folders, named after the single known positive",
+    detect=_detect,
+    read=_read,
+    write=_write,
+    default_absent="unknown",
+    last_resort=True,
+)

@@ -1,0 +1,192 @@
+"""Label Studio tasks (JSON): multiple-choice annotations in, annotations and predictions out.
+
+A submitted annotation states its choices as positives and, since the annotator saw all choices,
+the other classes as negatives (``--absent unknown`` changes that); one submitted without any choice
+confirms that the image has none. A task without annotation, or with only skipped ones, says
+nothing. Where annotators disagree the label is unknown.
+
+Partly known labels are written with a second control, ``not_present``, that lists the negatives:
+an annotation that has it leaves all classes named in neither control unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset, Suggestions
+from tagfill.labels.formats._gather import Gather, absence_note
+from tagfill.labels.formats._json import load_json
+from tagfill.labels.formats._studio import (
+    NOT_PRESENT,
+    TAGS,
+    address,
+    agreed,
+    answers,
+    image_of,
+    proposals,
+)
+from tagfill.labels.formats._text import SPLIT, head
+from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
+
+Task = Mapping[str, Any]
+
+_DATA = re.compile(r'"data"\s*:\s*\{')
+
+
+def _detect(path: Path) -> bool:
+    text = head(path).lstrip()
+    return text.startswith("[") and _DATA.search(text) is not None
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    tasks = _tasks(path)
+    gather = Gather(path, replace(options, absent=None), problems)
+    _declare_classes(tasks, gather)
+    labels = {name: gather.label(name) for name in gather.classes}
+    absent = options.absent or FORMAT.default_absent or "negative"
+    disputed = silent = 0
+    proposed: list[tuple[int, str, float, str]] = []
+    for row, task in enumerate(tasks, 1):
+        record = gather.record(image_of(task["data"]), row)
+        gather.split(record, str(task["data"].get(SPLIT) or ""), row)
+        votes = [answer.codes(tuple(labels), absent) for answer in answers(task)]
+        silent += not votes
+        for name, label in labels.items():
+            value = agreed(votes, name)
+            disputed += value is None
+            gather.mark(record, label, UNKNOWN if value is None else value, row)
+        proposed += [(record, *proposal) for proposal in proposals(task)]
+    if disputed:
+        problems.warn(f"annotators disagree on {disputed} labels: left unknown", file=path)
+    gather.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
+    gather.notes.append(f"in submitted annotations {absence_note(absent)}")
+    dataset = gather.dataset(FORMAT.name)
+    return replace(dataset, suggestions=_suggestions(proposed, gather))
+
+
+def _tasks(path: Path) -> list[Task]:
+    tasks = load_json(path)
+    if not isinstance(tasks, list):
+        raise TagfillError("expected a list of Label Studio tasks", file=path)
+    for row, task in enumerate(tasks, 1):
+        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+            raise TagfillError(
+                "not a Label Studio task: it has no data",
+                file=path,
+                row=row,
+                remedy="export as JSON, not JSON-MIN",
+            )
+    return tasks
+
+
+def _declare_classes(tasks: Sequence[Task], gather: Gather) -> None:
+    """Number the classes: those listed in the data, then all choices in order of appearance."""
+    listed = [name for task in tasks for name in task["data"].get("classes") or []]
+    for name in listed:
+        gather.label(name)
+    for row, task in enumerate(tasks, 1):
+        for answer in answers(task):
+            for name in (*answer.chosen, *(answer.refused or ())):
+                gather.label(name, row)
+        for name, _, _ in proposals(task):
+            gather.label(name, row)
+    if not listed and gather.options.classes is None:
+        gather.notes.append(
+            f"the classes are the {len(gather.classes)} choices that occur; a choice nobody ever"
+            " made is not among them"
+        )
+
+
+def _suggestions(
+    proposed: Sequence[tuple[int, str, float, str]], gather: Gather
+) -> Suggestions | None:
+    label_of = {name: label for label, name in enumerate(gather.classes)}
+    known = [each for each in proposed if each[1] in label_of]
+    if not known:
+        return None
+    records, names, scores, models = zip(*known, strict=True)
+    return Suggestions(
+        image=gather.place[np.array(records)],
+        label=np.array([label_of[name] for name in names], dtype=np.intp),
+        score=np.array(scores, dtype=np.float64),
+        model=models[-1],
+    )
+
+
+def _write(dataset: Dataset, path: Path) -> list[str]:
+    table = dataset.table
+    names, lost = split_of_rows(dataset)
+    predictions = _predictions(dataset)
+    lines = []
+    for row, image in enumerate(table.images):
+        data: dict[str, Any] = {"image": address(image)}
+        if names[row]:
+            data[SPLIT] = names[row]
+        if row == 0:
+            data["classes"] = list(table.classes)
+        task: dict[str, Any] = {"data": data, "annotations": _annotations(table, row)}
+        if row in predictions:
+            task["predictions"] = [predictions[row]]
+        lines.append(json.dumps(task, ensure_ascii=False))
+    path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    return lost + not_held(dataset, suggestions=True)
+
+
+def _annotations(table: LabelTable, row: int) -> list[dict[str, Any]]:
+    values = table.values[row]
+    if (values == UNKNOWN).all():
+        return []
+    chosen, refused = (known_labels(table, row, value) for value in (POSITIVE, NEGATIVE))
+    results = [_choices(TAGS, chosen)] if chosen else []
+    if (values == UNKNOWN).any():
+        results.append(_choices(NOT_PRESENT, refused))
+    return [{"was_cancelled": False, "result": results}]
+
+
+def _choices(control: str, names: list[str]) -> dict[str, Any]:
+    return {
+        "from_name": control,
+        "to_name": "image",
+        "type": "choices",
+        "value": {"choices": names},
+    }
+
+
+def _predictions(dataset: Dataset) -> dict[int, dict[str, Any]]:
+    """For each row with suggested tags one prediction, its score that of the best tag."""
+    suggestions = dataset.suggestions
+    if suggestions is None:
+        return {}
+    scores_of: dict[int, dict[str, float]] = {}
+    for image, label, score in zip(
+        suggestions.image, suggestions.label, suggestions.score, strict=True
+    ):
+        scores_of.setdefault(int(image), {})[dataset.table.classes[label]] = float(score)
+    return {
+        row: {
+            "model_version": suggestions.model,
+            "score": max(scores.values()),
+            "result": [{**_choices(TAGS, list(scores)), "meta": {"scores": scores}}],
+        }
+        for row, scores in scores_of.items()
+    }
+
+
+FORMAT = Format(
+    name="label_studio",
+    title="Label Studio tasks json",
+    detect=_detect,
+    read=_read,
+    write=_write,
+    default_absent="negative",
+)

@@ -1,0 +1,170 @@
+"""The layout of the published single-positive (MLSPL) code: arrays in ``formatted_*.npy``.
+
+Cole et al. 2021. ``formatted_{train,val}_labels.npy`` hold the full labels (0, 1),
+``formatted_{train,val}_labels_obs.npy`` the observed ones in that code's own coding: 1 observed
+positive, 0 unknown, -1 observed negative. The published "val" files are the protocol's test set;
+its validation set is a fifth of the train files. As in that protocol validation and test images
+keep their full labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._gather import absence_note
+from tagfill.labels.formats._ids import clean_ids
+from tagfill.labels.formats._merge import Records
+from tagfill.labels.formats._text import text_lines
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels, Rows
+
+_VOC_NAMES = (
+    "aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike"
+    " person pottedplant sheep sofa train tvmonitor"
+)
+VOC_CLASSES = tuple(_VOC_NAMES.split())
+_VOC_IMAGE = re.compile(r"(\d{4}_)?\d{6}\.jpg")
+_OURS = np.array([UNKNOWN, 1, NEGATIVE], dtype=np.int8)
+"""Our code for the published 0, 1 and -1, the last by counting from the end."""
+
+
+def _detect(path: Path) -> bool:
+    return (path / "formatted_train_labels.npy").is_file()
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    parts = [part for part in ("train", "val") if _file(path, part, "labels").is_file()]
+    if "train" not in parts:
+        raise TagfillError("there is no formatted_train_labels.npy in it", file=path)
+    labels = [_codes(_file(path, part, "labels"), (0, 1)) for part in parts]
+    images = [image for part in parts for image in _images(_file(path, part, "images"))]
+    if len({part.shape[1] for part in labels}) > 1 or sum(map(len, labels)) != len(images):
+        shapes = " and ".join(str(part.shape) for part in labels)
+        raise TagfillError(f"labels {shapes} do not fit {len(images)} images", file=path)
+    truth = np.concatenate(labels)
+    rows = range(1, len(images) + 1)
+    ids = clean_ids(images, rows, path, options.image_root, problems)
+    twice = [image for image, count in Counter(ids).items() if count > 1]
+    if twice:
+        raise TagfillError(f"image {twice[0]!r} is listed twice", file=path)
+    splits, notes = _splits(path, len(labels[0]), len(truth))
+    observed, more = _observed(path, labels[0].shape, truth, splits)
+    classes, naming = _classes(path, options, ids, truth.shape[1])
+    notes += [*more, naming]
+    if options.absent == "negative":
+        observed[observed == UNKNOWN] = NEGATIVE
+        notes.append(absence_note("negative"))
+    table, _ = Records(ids, rows, classes, observed, path, problems).merged()
+    return Dataset(
+        table=table,
+        source=path,
+        format=FORMAT.name,
+        splits=splits,
+        truth=table.with_values(truth),
+        image_root=options.image_root,
+        features=_features(path, parts),
+        notes=tuple(notes),
+    )
+
+
+def _file(path: Path, part: str, kind: str) -> Path:
+    return path / f"formatted_{part}_{kind}.npy"
+
+
+def _load(file: Path) -> npt.NDArray[Any]:
+    if not file.is_file():
+        raise TagfillError("the file is missing", file=file)
+    try:
+        loaded: npt.NDArray[Any] = np.load(file, allow_pickle=False)
+    except ValueError as error:
+        raise TagfillError(f"not a plain array file ({error})", file=file) from None
+    return loaded
+
+
+def _codes(file: Path, allowed: tuple[int, ...]) -> Labels:
+    array = _load(file)
+    if array.ndim != 2 or not np.isin(array, allowed).all():
+        raise TagfillError(f"expected a matrix of {', '.join(map(str, allowed))}", file=file)
+    codes: Labels = array.astype(np.int8)
+    return codes
+
+
+def _images(file: Path) -> list[str]:
+    names: list[Any] = _load(file).ravel().tolist()
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+
+
+def _observed(
+    path: Path, shape: tuple[int, ...], truth: Labels, splits: dict[str, Rows]
+) -> tuple[Labels, list[str]]:
+    """Observed labels of the training rows, full labels of all others."""
+    observed = truth.copy()
+    file = _file(path, "train", "labels_obs")
+    if not file.is_file():
+        return observed, ["there are no observed labels: training labels are the full ones"]
+    published = _codes(file, (-1, 0, 1))
+    if published.shape != shape:
+        raise TagfillError(f"shape {published.shape} is not that of the labels, {shape}", file=file)
+    observed[splits["train"]] = _OURS[published[splits["train"]]]
+    return observed, ["validation and test images keep their full labels, training ones do not"]
+
+
+def _splits(path: Path, count: int, total: int) -> tuple[dict[str, Rows], list[str]]:
+    files = [path / f"split_{part}_index.npy" for part in ("train", "val")]
+    if all(file.is_file() for file in files):
+        train, val = (_load(file).astype(np.intp) for file in files)
+        if not np.array_equal(np.sort(np.concatenate([train, val])), np.arange(count)):
+            raise TagfillError(f"the split does not divide the {count} train rows", file=files[0])
+        note = f"train and val split by {files[0].name} and {files[1].name}"
+    else:
+        from tagfill.labels.split import published_split
+
+        train, val = published_split(count)
+        note = "train and val split as published: 80/20 with seed 1200"
+    splits = {"train": train, "val": val, "test": np.arange(count, total)}
+    return {name: rows for name, rows in splits.items() if len(rows)}, [note]
+
+
+def _classes(
+    path: Path, options: ReadOptions, images: list[str], count: int
+) -> tuple[tuple[str, ...], str]:
+    file = path / "classes.txt"
+    if options.classes is not None:
+        names, origin = options.classes, "the class list"
+    elif file.is_file():
+        names, origin = tuple(line.strip() for _, line in text_lines(file)), file.name
+    elif count == len(VOC_CLASSES) and all(map(_VOC_IMAGE.fullmatch, images[:100])):
+        names, origin = VOC_CLASSES, "PASCAL VOC, which the image names look like"
+    else:
+        names = tuple(f"class_{number}" for number in range(count))
+        origin = "their column numbers; a classes.txt beside the arrays would name them"
+    if len(names) != count:
+        raise TagfillError(f"{len(names)} class names for {count} columns", file=path)
+    return names, f"class names are from {origin}"
+
+
+def _features(path: Path, parts: list[str]) -> dict[str, tuple[Path, ...]]:
+    first = f"{parts[0]}_features_"
+    found = {}
+    for file in sorted(path.glob(f"{first}*.npy")):
+        name = file.stem.removeprefix(first)
+        files = tuple(path / f"{part}_features_{name}.npy" for part in parts)
+        if all(each.is_file() for each in files):
+            found[name] = files
+    return found
+
+
+FORMAT = Format(
+    name="mlspl",
+    title="MLSPL folder of formatted_*.npy",
+    detect=_detect,
+    read=_read,
+)

@@ -1,0 +1,69 @@
+"""Open Images image-level labels: ``ImageID,Source,LabelName,Confidence``.
+
+Confidence 1 is a verified positive, 0 a verified negative; anything between is a machine's guess
+and leaves the label unknown. A class-descriptions file in the same folder gives the names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tagfill.errors import Problems
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._fields import named_records
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._text import csv_kind, csv_records
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
+
+_VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
+
+
+def _detect(path: Path) -> bool:
+    return csv_kind(path) == FORMAT.name
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    gather = Gather(path, options, problems, FORMAT.default_absent)
+    name_of = _descriptions(path, gather)
+    record_of: dict[str, int] = {}
+    guesses = 0
+    for row, image, fields in named_records(path, ("labelname",), problems):
+        if image not in record_of:
+            record_of[image] = gather.record(f"{image}.jpg" if image else "", row)
+        code = fields["labelname"].strip()
+        label = gather.label(name_of.get(code, code), row)
+        try:
+            value = _VERIFIED.get(float(fields["confidence"]), UNKNOWN)
+        except ValueError:
+            problems.error(f"confidence {fields['confidence']!r} is no number", file=path, row=row)
+            continue
+        guesses += value == UNKNOWN
+        gather.mark(record_of[image], label, value, row)
+    if guesses:
+        gather.notes.append(f"{guesses} unverified labels (confidence between 0 and 1) are unknown")
+    gather.notes.append("image ids are taken to be files called ImageID.jpg")
+    return gather.dataset(FORMAT.name)
+
+
+def _descriptions(path: Path, gather: Gather) -> dict[str, str]:
+    files = sorted(path.parent.glob("*class-descriptions*.csv"))
+    if not files:
+        return {}
+    gather.notes.append(f"class names are from {files[0].name}")
+    pairs = [fields[:2] for _, fields in csv_records(files[0]) if len(fields) > 1]
+    name_of = {code: name.strip() for code, name in pairs if code != "LabelName"}
+    shared = Counter(name_of.values())
+    return {
+        code: name if shared[name] == 1 else f"{name} ({code})" for code, name in name_of.items()
+    }
+
+
+FORMAT = Format(
+    name="open_images",
+    title="Open Images image-level labels csv",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)
