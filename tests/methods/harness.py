@@ -7,6 +7,7 @@ rehearsal.losses(rows)                  # the named terms now, without an update
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -111,6 +112,7 @@ class Rehearsal:
         preset: str | None = None,
         show_truth: bool = False,
     ) -> None:
+        self.name, self.settings, self.preset = name, settings, preset
         self.truth = make_truth() if truth is None else truth
         self.features, self.observed = make_features(make_truth()), observed
         self.method = methods.make(name, settings, preset)
@@ -174,6 +176,15 @@ class Rehearsal:
             scores = self.network(self.features).logits.sigmoid()
         self.method.after_epoch(self.epochs, scores if self.method.needs.epoch_scores else None)
         return losses
+
+    def resumed(self) -> Rehearsal:
+        """Another rehearsal that goes on from what a checkpoint of this one would hold."""
+        other = Rehearsal(self.name, self.observed, settings=self.settings, preset=self.preset)
+        other.network.load_state_dict(copy.deepcopy(self.network.state_dict()))
+        other.method.load_state({key: value.clone() for key, value in self.method.state().items()})
+        other.optimizer.load_state_dict(copy.deepcopy(self.optimizer.state_dict()))
+        other.steps, other.epochs = self.steps, self.epochs
+        return other
 
     def losses(self, rows: Tensor) -> dict[str, float]:
         """The terms now, with the same random draws at every call."""

@@ -206,7 +206,7 @@ class Method:
         return []
 
     def state(self) -> dict[str, Tensor]:
-        """Everything ``load_state`` needs to go on as if never interrupted."""
+        """Everything ``load_state`` needs to go on as if never interrupted; copy it to keep it."""
         return {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

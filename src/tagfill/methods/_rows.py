@@ -1,0 +1,119 @@
+"""Adam over a large table of rows that touches only the rows of a batch.
+
+Adam over the whole table moves every row at every step, also those whose gradient is zero, by what
+is left of their momentum. Here a row stands still until it is read; then it is moved at once by all
+it has missed. The path is that of Adam over the whole table (up to rounding and Adam's ``eps``),
+while a step costs the same however many rows there are.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
+HORIZON = 200
+"""Steps after which momentum is spent: (BETA_1 / sqrt(BETA_2))^200 < 1e-9."""
+CHUNK = 4096
+"""Rows handled at a time where all are."""
+
+VALUE, MOMENTUM, SQUARE = 0, 1, 2
+
+
+class Rows:
+    """A table [N, D] with Adam's two moments, in memory or in a mapped file.
+
+    Args:
+        shape: N, D.
+        learning_rate: of Adam.
+        device: where rows are used; a mapped table itself lies on disk.
+        mapped: keep the table in a file instead of memory.
+        directory: where that file lies until this object goes; None for the system's.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        learning_rate: float,
+        *,
+        device: torch.device,
+        mapped: bool = False,
+        directory: str | None = None,
+    ) -> None:
+        self.device, self.learning_rate = device, learning_rate
+        count, width = shape
+        if mapped:
+            self._folder = _temporary_folder(directory)
+            self.table = _mapped(Path(self._folder.name) / "rows.f32", (count, 3, width))
+        else:
+            self.table = torch.zeros(count, 3, width, device=device)
+        self.last = torch.zeros(count, dtype=torch.int64, device=self.table.device)
+        self.steps = 0
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def fill(self, rows: Tensor, start: int) -> None:
+        """Set the values of the rows from ``start`` on."""
+        self.table[start : start + len(rows), VALUE] = rows.to(self.table)
+
+    def read(self, index: Tensor) -> Tensor:
+        """[B, D] values as they are now."""
+        value, momentum, square, last = self._gather(index.to(self.table.device))
+        return (value - self._drift(momentum, square, last)).to(self.device)
+
+    def update(self, index: Tensor, gradient: Tensor) -> None:
+        """One step of Adam with this gradient at these rows and zero at all others."""
+        rows, place = torch.unique(index.to(self.table.device), return_inverse=True)
+        summed = self.table.new_zeros(len(rows), gradient.shape[1])
+        summed.index_add_(0, place, gradient.to(summed))
+        value, momentum, square, last = self._gather(rows)
+        value = value - self._drift(momentum, square, last)
+        missed = (self.steps - last)[:, None].double()
+        momentum = (momentum * BETA_1**missed).to(summed).lerp(summed, 1 - BETA_1)
+        square = (square * BETA_2**missed).to(summed).lerp(summed**2, 1 - BETA_2)
+        self.steps += 1
+        scale = math.sqrt(1 - BETA_2**self.steps) / (1 - BETA_1**self.steps)
+        value = value - self.learning_rate * scale * momentum / (square.sqrt() + EPS)
+        self.table[rows] = torch.stack([value, momentum, square], 1)
+        self.last[rows] = self.steps
+
+    def state(self) -> dict[str, Tensor]:
+        """Table, moments, and when each row was last touched."""
+        return {"table": self.table, "last": self.last, "steps": torch.tensor(self.steps)}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from ``state``."""
+        self.table.copy_(state["table"])
+        self.last.copy_(state["last"])
+        self.steps = int(state["steps"])
+
+    def _gather(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        table = self.table[rows]
+        return table[:, VALUE], table[:, MOMENTUM], table[:, SQUARE], self.last[rows]
+
+    def _drift(self, momentum: Tensor, square: Tensor, last: Tensor) -> Tensor:
+        """How far momentum alone has carried each row since step ``last``."""
+        missed = self.steps - last
+        ahead = torch.arange(1, min(int(missed.max()), HORIZON) + 1, device=last.device)
+        time = (last[:, None] + ahead).double()
+        spent = (BETA_1 / math.sqrt(BETA_2)) ** ahead.double()
+        share = spent * (1 - BETA_2**time).sqrt() / (1 - BETA_1**time) * (ahead <= missed[:, None])
+        distance = self.learning_rate * share.sum(1, keepdim=True).to(momentum)
+        return distance * momentum / (square.sqrt() + EPS)
+
+
+def _temporary_folder(parent: str | None) -> tempfile.TemporaryDirectory[str]:
+    if parent is not None:
+        Path(parent).mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix="tagfill-rows-", dir=parent)
+
+
+def _mapped(file: Path, shape: tuple[int, ...]) -> Tensor:
+    flat = torch.from_file(str(file), shared=True, size=math.prod(shape), dtype=torch.float32)
+    return flat.view(shape)

@@ -1,0 +1,202 @@
+"""Regularised online label estimation: guess the missing tags while learning to predict them.
+
+    loss = (L'(F | Y) + L'(Y | F)) / 2,
+    L'(F | Y) = mean over images and classes of CE(p, stop-gradient(q))
+                + mean over images of sum over classes of -[z=1] log p - [z=0] log(1 - p)
+                + lambda ((mean over images of sum over classes of p - k) / K)^2
+
+with p the classifier's and q the estimated probabilities. Cole et al. 2021 (MLSPL), Sec. 5.4,
+Eq. 11, with Eq. 10 inside; Sec. 6.1 for the estimates: one logit per cell, at first uniform between
+the logits of 0.4 and 0.6 where unknown ("0" there) and the logit of 0.995 at positives, with 10
+times the classifier's learning rate. Here known negatives are used and start at the logit of 0.005;
+lambda, for which the paper has no value, is K as in ``epr``; k is a number you give or an estimate
+from the observed labels.
+
+Estimators: ``dense`` is the paper's table of N x K logits. ``low_rank`` and ``network`` are the
+ways out of its size that Sec. 7 names; ``memory_mapped`` keeps the table and its moments in a file.
+``network`` is a hidden layer from the classifier's probabilities and the observed labels of an
+image to its estimates, no larger for more images.
+
+Updates: dense ones leave the estimates to the training loop's optimiser, which moves all of them at
+every step, as in the published code. Sparse ones touch only the images of the batch and follow the
+same path as Adam over the whole table, at the learning rate of the start.
+
+Published code: divides the second term by K and has lambda = 1; the preset ``published`` does so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.losses.estimation import Estimation, learn_from
+from tagfill.methods._estimators import (
+    DenseTable,
+    Estimator,
+    Factors,
+    RowFactors,
+    RowTable,
+    SmallNetwork,
+)
+from tagfill.methods._settings import require_range
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    Needs,
+    ParameterGroup,
+    Setup,
+    Step,
+    require_positives,
+    resolve_k,
+)
+
+INFO = Info(
+    title="Regularised online label estimation (ROLE)",
+    source="Cole et al. 2021 (MLSPL), Sec. 5.4, Eq. 10-11",
+    needs=Needs(state=True, expected_positives=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        k: mean number of positive tags per image; "auto" estimates it from the observed labels.
+        weight: lambda of the regulariser; "classes" is K.
+        per_class: divide the second term by the number of classes, as the published code does.
+        rate: learning rate of the estimates, as a multiple of the classifier's; "auto" is 10, and
+            1 for "network", whose every step changes the estimates of all images.
+        estimator: where the estimates live.
+        updates: "dense" or "sparse"; "auto" is sparse for "memory_mapped" and dense otherwise.
+        rank: of the "low_rank" estimator.
+        hidden: units of the "network" estimator.
+        directory: for the file of the "memory_mapped" estimator; a temporary one by default.
+    """
+
+    k: float | Literal["auto"] = "auto"
+    weight: float | Literal["classes"] = "classes"
+    per_class: bool = False
+    rate: float | Literal["auto"] = "auto"
+    estimator: Literal["dense", "low_rank", "memory_mapped", "network"] = "dense"
+    updates: Literal["auto", "dense", "sparse"] = "auto"
+    rank: int = 16
+    hidden: int = 64
+    directory: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate != "auto":
+            require_range("rate", self.rate, 0)
+        require_range("rank", self.rank, 1)
+        require_range("hidden", self.hidden, 1)
+        impossible = {"memory_mapped": "dense", "network": "sparse"}.get(self.estimator)
+        if self.updates == impossible:
+            raise TagfillError(
+                f"role: the {self.estimator} estimator has no {self.updates} updates",
+                remedy="leave updates at auto",
+            )
+
+
+PRESETS = {"published": Config(weight=1.0, per_class=True)}
+
+
+class OnlineEstimation(Method):
+    """Holds the estimator."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        network = config.estimator == "network"
+        self.needs = Needs(
+            state=not network, epoch_scores=network, expected_positives=config.k == "auto"
+        )
+        self.k = float("nan")
+        self.rate = float("nan")
+
+    def start(self, setup: Setup) -> None:
+        """Settle k and guess at random."""
+        require_positives(setup.observed, "role")
+        self.k = resolve_k(self.config.k, setup, "role")
+        self.rate = self._multiple() * setup.learning_rate
+        self.observed = setup.observed
+        self.estimator = self._estimator(setup)
+
+    def loss(self, step: Step) -> LossTerms:
+        """Both sides, each halved."""
+        guess = self.estimator.logits(step)
+        classifier = self._learn_from(step.output.logits, guess, step)
+        estimates = self._learn_from(guess, step.output.logits, step)
+        return {"classifier": classifier.total / 2, "estimates": estimates.total / 2}
+
+    def after_step(self, step: Step) -> None:
+        """Let an estimator with sparse updates take its step."""
+
+        def objective(guess: Tensor) -> Tensor:
+            return self._learn_from(guess, step.output.logits, step).total / 2
+
+        self.estimator.learn(step, objective)
+
+    def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
+        """Keep the scores that the small network's estimates are made of."""
+        if isinstance(self.estimator, SmallNetwork) and scores is not None:
+            self.estimator.scores = scores.detach()
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """The estimates, where the loop's optimiser learns them."""
+        parameters = self.estimator.parameters()
+        return [ParameterGroup(parameters, self.rate)] if parameters else []
+
+    def state(self) -> dict[str, Tensor]:
+        """The estimator's."""
+        return self.estimator.state()
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """The estimator's."""
+        self.estimator.load_state(state)
+
+    def estimates(self) -> Tensor | None:
+        """What the estimator believes."""
+        logits = self.estimator.everything()
+        if logits is None:
+            return None
+        observed = self.observed.to(logits.device)
+        return torch.where(observed < 0, torch.sigmoid(logits), observed.to(logits))
+
+    def _learn_from(self, logits: Tensor, other: Tensor, step: Step) -> Estimation:
+        return learn_from(
+            logits,
+            other,
+            step.observed,
+            k=self.k,
+            weight=None if self.config.weight == "classes" else self.config.weight,
+            per_class=self.config.per_class,
+        )
+
+    def _multiple(self) -> float:
+        if self.config.rate != "auto":
+            return self.config.rate
+        return 1.0 if self.config.estimator == "network" else 10.0
+
+    def _estimator(self, setup: Setup) -> Estimator:
+        config = self.config
+        sparse = config.updates == "sparse"
+        if config.estimator == "network":
+            return SmallNetwork(setup, config.hidden)
+        if config.estimator == "low_rank":
+            return (
+                RowFactors(setup, config.rank, self.rate) if sparse else Factors(setup, config.rank)
+            )
+        mapped = config.estimator == "memory_mapped"
+        if sparse or mapped:
+            return RowTable(setup, self.rate, mapped=mapped, directory=config.directory)
+        return DenseTable(setup)
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return OnlineEstimation(config)
