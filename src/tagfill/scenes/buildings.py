@@ -149,7 +149,7 @@ THINGS = (
             "street": 0.62,
             "beach": 0.1,
             "highlands": 0.16,
-            "snow": 0.36,
+            "snow": 0.42,
             "forest": 0.1,
         },
         many=(1, 3),
@@ -161,7 +161,7 @@ THINGS = (
         (0.46, 0.7),
         1.25,
         "ground",
-        {"highlands": 0.12, "forest": 0.04, "meadow": 0.03},
+        {"highlands": 0.09, "forest": 0.03, "meadow": 0.02},
         depth=(0.0, 0.3),
     ),
     Thing(

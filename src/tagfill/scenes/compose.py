@@ -159,7 +159,7 @@ def develop(canvas: Canvas, rng: Random, hardness: Hardness) -> Image.Image:
     keep, middle = 1 - rng.uniform(0, hardness.fade), rng.uniform(108, 148)
     faded = [round(middle + (level - middle) * keep) for level in range(256)]
     picture = ImageChops.multiply(picture.point(faded * 3), _vignette(size))
-    sigma = 2.0 + rng.uniform(0, hardness.noise)
+    sigma = 1.5 + rng.uniform(0, hardness.noise)
     grain = Image.frombytes("L", (size, size), rng.randbytes(size * size)).point(_grain(sigma))
     return ImageChops.add(picture, Image.merge("RGB", (grain, grain, grain)), 1.0, -128)
 

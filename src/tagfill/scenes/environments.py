@@ -101,7 +101,7 @@ _SKIES: dict[Hour, tuple[tuple[str, ...], ...]] = {
 _TINTS: dict[Hour, Colour] = {
     "day": (1.0, 1.0, 1.0),
     "dusk": (1.0, 0.87, 0.82),
-    "night": (0.5, 0.56, 0.8),
+    "night": (0.56, 0.62, 0.86),
 }
 _HOURS: dict[Hour, float] = {"day": 0.62, "dusk": 0.18, "night": 0.2}
 

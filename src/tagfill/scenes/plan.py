@@ -38,13 +38,13 @@ class Hardness:
     def of(cls, difficulty: float) -> Hardness:
         """Small, crowded and varied early on; the camera's faults come late."""
         return cls(
-            size=1.2 - 0.55 * difficulty,
-            spread=0.1 + 0.5 * difficulty,
+            size=1.3 - 0.6 * difficulty,
+            spread=0.05 + 0.5 * difficulty,
             clutter=round(1 + 9 * difficulty),
             tries=6 - round(4 * difficulty),
-            jitter=6 + 22 * difficulty,
+            jitter=4 + 20 * difficulty,
             fade=0.6 * difficulty**2,
-            noise=20 * difficulty**2,
+            noise=18 * difficulty**2,
             blur=0.008 * difficulty**2,
         )
 

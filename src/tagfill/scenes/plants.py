@@ -192,7 +192,7 @@ THINGS = (
         (0.13, 0.26),
         0.6,
         "ground",
-        {"meadow": 0.4, "forest": 0.12, "highlands": 0.2, "street": 0.06},
+        {"meadow": 0.4, "forest": 0.2, "highlands": 0.2, "street": 0.06},
         many=(1, 6),
         depth=(0.4, 1.06),
         tilt=8,
