@@ -201,6 +201,7 @@ def test_mistakes_are_one_message(labels, tmp_path, capsys, monkeypatch, argumen
     assert streams.out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.voc
 def test_voc(capsys):
     if not VOC.is_dir():

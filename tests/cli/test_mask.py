@@ -180,6 +180,7 @@ def test_help_lists_all_regimes(capsys):
     assert all(name in shown for name in REGIMES)
 
 
+@pytest.mark.slow
 @pytest.mark.voc
 def test_voc_single_positives_are_the_published_ones(tmp_path, capsys):
     devkit = VOC / "VOCdevkit" / "VOC2012"
