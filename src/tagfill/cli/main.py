@@ -12,6 +12,8 @@ COMMANDS = {
     "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
     "inspect": "What is in a label file: counts, unknowns, co-occurrence, regime, every problem.",
     "convert": "Write labels in another format; says what the target cannot hold.",
+    "train": "From a label file to a model; can be interrupted and resumed.",
+    "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
     "scenes": "Draw the embedded picture-book data set.",
     "backbones": "Backbones that can be named, or what is known of one.",
@@ -30,6 +32,22 @@ for _name, _help in COMMANDS.items():
     app.command(f"tagfill.cli.{_module}:{_module}", name=_name, help=_help)
 
 
+def spelled_out(tokens: list[str]) -> list[str]:
+    """Write `--method.k 1.5` and `--head.layers=2` as `--set method.k=1.5 --set head.layers=2`."""
+    found, rest = [], iter(tokens)
+    for token in rest:
+        if not token.startswith(("--method.", "--head.")):
+            found.append(token)
+            continue
+        key, equals, value = token[2:].partition("=")
+        if not equals:
+            value = next(rest, "")
+            if not value or value.startswith("--"):
+                raise TagfillError(f"--{key} needs a value")
+        found += ["--set", f"{key}={value}"]
+    return found
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; users' mistakes become one message on stderr and exit code 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
@@ -37,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     if debug:
         tokens.remove("--debug")
     try:
+        tokens = spelled_out(tokens)
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (TagfillError, CycloptsError) as error:
         if debug:

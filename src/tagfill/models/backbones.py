@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.errors import TagfillError
-from tagfill.models.bodies import TimmBody, TransformersBody
+from tagfill.models.bodies import Body
 from tagfill.models.lgconv import GLOBAL_BRANCH
 from tagfill.models.spec import BackboneSpec
 
@@ -25,9 +25,7 @@ class Backbone(nn.Module):
         unused: parameters of the body its map does not depend on; they never learn.
     """
 
-    def __init__(
-        self, body: TimmBody | TransformersBody, spec: BackboneSpec, unused: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, body: Body, spec: BackboneSpec, unused: Iterable[str] = ()) -> None:
         super().__init__()
         self.body = body
         self.spec = spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Union
 
 import torch
 from torch import Tensor, nn
@@ -19,10 +19,15 @@ Stages = list[list[str]]
 """Parameter names of each stage, the stem first."""
 
 
-def make_body(spec: BackboneSpec) -> TimmBody | TransformersBody:
+Body = Union["TimmBody", "TransformersBody", "FeatureBody"]
+
+
+def make_body(spec: BackboneSpec) -> Body:
     """The architecture with random weights; needs no network."""
     if spec.library == "timm":
         return TimmBody(spec.architecture, spec.options)
+    if spec.library == "features":
+        return FeatureBody()
     return TransformersBody(spec.architecture, spec.options)
 
 
@@ -144,6 +149,22 @@ class TransformersBody(nn.Module):
     def stages(self) -> Stages:
         """Parameter names from the embedding upwards."""
         return list_stages(self)
+
+
+class FeatureBody(nn.Module):
+    """Stands in for a backbone where features are given: [N, D] or maps pass unchanged."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        """[N, D] becomes a map of one cell."""
+        return features if features.ndim == 4 else features[:, :, None, None]
+
+    def adapt(self, state: State) -> State:
+        """There are no weights."""
+        return state
+
+    def stages(self) -> Stages:
+        """There are no parameters."""
+        return []
 
 
 def list_stages(module: nn.Module) -> Stages:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
-from tagfill.models import hub, offline
+from tagfill.models import hub
 from tagfill.models.backbones import Backbone
-from tagfill.models.bodies import TimmBody, TransformersBody, make_body
+from tagfill.models.bodies import Body, make_body
 from tagfill.models.lgconv import wrap_convolutions
 from tagfill.models.presets import OFFLINE, PRESETS
 from tagfill.models.probe import look
@@ -56,12 +56,28 @@ def build_backbone(
 
 def rebuild_backbone(spec: BackboneSpec) -> Backbone:
     """The same architecture with random weights; needs no network."""
+    if spec.library == "features":
+        return given_features(spec.channels)
     try:
         return _finish(make_body(spec), spec, look(spec).unused)
     except (RuntimeError, ValueError, TypeError, KeyError) as error:
         raise TagfillError(
             f"the installed {spec.library} cannot build the backbone {spec.architecture!r}: {error}"
         ) from error
+
+
+def given_features(channels: int) -> Backbone:
+    """What takes a backbone's place where features are given instead of images."""
+    spec = BackboneSpec(
+        name="given features",
+        library="features",
+        architecture="none",
+        size=0,
+        channels=channels,
+        stride=1,
+        weights="none",
+    )
+    return Backbone(make_body(spec), spec)
 
 
 def describe(name: str, size: int | None = None) -> dict[str, Any]:
@@ -80,7 +96,7 @@ def describe(name: str, size: int | None = None) -> dict[str, Any]:
 def weights_here(name: str, source: Source) -> bool:
     """Whether the weights can be had without a network."""
     if name in OFFLINE:
-        return offline.installed(OFFLINE[name])
+        return OFFLINE[name].is_installed
     return source.repository is not None and hub.is_cached(source.repository)
 
 
@@ -90,9 +106,7 @@ def _complete(draft: BackboneSpec) -> tuple[BackboneSpec, Sequence[str]]:
     return spec, seen.unused
 
 
-def _finish(
-    body: TimmBody | TransformersBody, spec: BackboneSpec, unused: Sequence[str]
-) -> Backbone:
+def _finish(body: Body, spec: BackboneSpec, unused: Sequence[str]) -> Backbone:
     if spec.lgconv and wrap_convolutions(body) == 0:
         raise TagfillError(
             f"{spec.name} has no 3x3 convolutions a global branch could join",

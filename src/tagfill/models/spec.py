@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from tagfill.errors import TagfillError
 
-Library = Literal["timm", "transformers"]
+Library = Literal["timm", "transformers", "features"]
 Triple = tuple[float, float, float]
 
 IMAGENET_MEAN: Triple = (0.485, 0.456, 0.406)
@@ -21,7 +21,8 @@ class BackboneSpec:
 
     Args:
         name: as the user wrote it: an offline name, a preset, a timm name or ``hf:NAME``.
-        library: where the architecture comes from.
+        library: where the architecture comes from; "features" for a network that reads given
+            features instead of images.
         architecture: timm's name without weight tag, or transformers' model type.
         options: what the architecture is built with: timm arguments or the transformers config.
         size: side of the square input in pixels.
@@ -61,7 +62,7 @@ class BackboneSpec:
         if set(values) != set(known):
             odd = sorted(set(values) ^ set(known))
             raise TagfillError(f"the backbone's description has odd or missing keys: {odd}")
-        if values["library"] not in ("timm", "transformers"):
+        if values["library"] not in get_args(Library):
             raise TagfillError(f"unknown backbone library {values['library']!r}")
         mean, std = (cast(Triple, tuple(map(float, values[key]))) for key in ("mean", "std"))
         return cls(**{**values, "mean": mean, "std": std})

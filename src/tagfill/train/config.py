@@ -16,7 +16,9 @@ from tagfill.errors import TagfillError
 from tagfill.train.optim import OptimizerName, ScheduleName
 
 InputKind = Literal["features", "images"]
-Select = Literal["auto", "map", "map_known", "observed", "loss", "last"]
+Select = Literal[
+    "auto", "mAP", "known_mAP", "observed_mAP", "observed_reciprocal_rank", "loss", "last"
+]
 Augment = Literal["flip", "strong", "crops"]
 ValSplit = Literal["stratified", "published"]
 Precision = Literal["no", "fp16", "bf16"]
@@ -46,6 +48,7 @@ class ModelConfig:
 
     backbone: str = "efficientnet_lite0"
     head: str = "linear"
+    head_preset: str | None = None
     head_settings: dict[str, Any] = field(default_factory=dict)
     weights: str | None = None
     pretrained: bool = True

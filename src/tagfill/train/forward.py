@@ -11,6 +11,8 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from tagfill.methods.base import Method, Mixed, Step
+from tagfill.models.head import Head
+from tagfill.models.network import Network
 from tagfill.models.output import Output
 from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, Inputs, derived_seed
@@ -125,5 +127,5 @@ def _split(answer: Output, sizes: list[int]) -> Iterator[Output]:
 
 
 def _head_weights(network: nn.Module) -> tuple[Tensor, ...]:
-    head = getattr(network, "head", network)
-    return tuple(parameter for parameter in head.parameters() if parameter.ndim > 1)
+    head = network.head if isinstance(network, Network) else network
+    return head.classifier_weights() if isinstance(head, Head) else tuple(head.parameters())

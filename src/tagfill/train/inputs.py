@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
 from tagfill.images import open_image
+from tagfill.train.cache import FeatureRows
 from tagfill.train.gather import World
 
 View = Callable[[Image.Image], Tensor]
@@ -53,18 +54,18 @@ def derived_seed(*parts: int) -> int:
 
 
 class FeatureInputs:
-    """Features computed once: rows of a matrix, or of a stack of maps that may lie on disk.
+    """Features computed once: rows of a matrix in memory, or of cached maps on disk.
 
     Args:
         features: [N, ...] pooled features or maps of the plain view.
-        strong: [V, N, ...] features of V strongly augmented views, of which each visit draws one.
+        strong: the same of V strongly augmented views, of which each visit draws one.
         seed: for that draw.
     """
 
     def __init__(
         self,
-        features: Tensor | np.ndarray[tuple[int, ...], np.dtype[np.float16]],
-        strong: Tensor | np.ndarray[tuple[int, ...], np.dtype[np.float16]] | None = None,
+        features: Tensor | FeatureRows,
+        strong: Sequence[Tensor | FeatureRows] | None = None,
         seed: int = 0,
     ) -> None:
         self.features, self.strong, self.seed = features, strong, seed
@@ -73,26 +74,21 @@ class FeatureInputs:
         return len(self.features)
 
     def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
-        """Rows of the matrix; the strong view is drawn anew for each epoch."""
-        choice = self._drawn_views(epoch)
-        for rows in order:
-            if self.strong is None or choice is None:
+        """Rows of the matrix; which strong view is seen is drawn anew for each epoch."""
+        if self.strong is None:
+            for rows in order:
                 yield InputBatch(_rows(self.features, rows))
-            else:
-                picked = [_rows(self.strong[int(choice[row])], row[None]) for row in rows]
-                yield InputBatch(_rows(self.features, rows), torch.cat(picked))
+            return
+        generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, 11))
+        drawn = torch.randint(len(self.strong), (len(self),), generator=generator)
+        for rows in order:
+            yield InputBatch(_rows(self.features, rows), _drawn(self.strong, drawn[rows], rows))
 
     def plain(self, rows: range) -> Iterator[Tensor]:
         """The rows in order."""
         size = max(1, _EVALUATION_NUMBERS // max(1, int(np.prod(self.features.shape[1:]))))
         for start in range(rows.start, rows.stop, size):
-            yield _rows(self.features, slice(start, min(start + size, rows.stop)))
-
-    def _drawn_views(self, epoch: int) -> Tensor | None:
-        if self.strong is None:
-            return None
-        generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, 11))
-        return torch.randint(len(self.strong), (len(self),), generator=generator)
+            yield _rows(self.features, torch.arange(start, min(start + size, rows.stop)))
 
 
 class ImageInputs:
@@ -177,13 +173,19 @@ def seeded(*parts: int) -> Iterator[None]:
         torch.set_rng_state(before)
 
 
-def _rows(
-    features: Tensor | np.ndarray[tuple[int, ...], np.dtype[np.float16]], rows: Tensor | slice
-) -> Tensor:
+def _rows(features: Tensor | FeatureRows, rows: Tensor) -> Tensor:
     if isinstance(features, Tensor):
         return features[rows]
-    picked = features[rows.numpy() if isinstance(rows, Tensor) else rows]
-    return torch.from_numpy(np.ascontiguousarray(picked, dtype=np.float32))
+    return torch.from_numpy(features[rows.numpy()]).float()
+
+
+def _drawn(views: Sequence[Tensor | FeatureRows], drawn: Tensor, rows: Tensor) -> Tensor:
+    """Each row from the view drawn for it."""
+    found = torch.empty((len(rows), *views[0].shape[1:]))
+    for number in drawn.unique().tolist():
+        here = drawn == number
+        found[here] = _rows(views[number], rows[here])
+    return found
 
 
 @torch.no_grad()

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 from tagfill.methods.base import ParameterGroup
+from tagfill.models.groups import parameter_groups
+from tagfill.models.network import Network
 
 OptimizerName = Literal["adam", "adamw", "sgd"]
 ScheduleName = Literal["constant", "one_cycle", "cosine"]
@@ -28,22 +30,24 @@ def make_optimizer(
 
     Args:
         name: adam (decay coupled), adamw (decay decoupled) or sgd.
-        network: its parameters named ``head...`` get ``head_multiplier`` times the learning rate.
+        network: a network, or a head alone.
         extra: groups with learning rates of their own, never decayed.
-        learning_rate: of the backbone, and of everything where there is no backbone.
-        head_multiplier: factor on the learning rate of the head.
-        weight_decay: on the network's parameters.
+        learning_rate: of the backbone, and of a head alone.
+        head_multiplier: factor on the learning rate of the head where there is a backbone.
+        weight_decay: on all of the network's parameters, as the published protocols do.
         momentum: for sgd.
     """
-    parts: dict[bool, list[nn.Parameter]] = {True: [], False: []}
-    for key, parameter in network.named_parameters():
-        if parameter.requires_grad:
-            parts[key.startswith("head.")].append(parameter)
-    groups: list[dict[str, Any]] = [
-        {"params": members, "lr": learning_rate * (head_multiplier if is_head else 1.0)}
-        for is_head, members in parts.items()
-        if members
-    ]
+    groups: list[dict[str, Any]]
+    if isinstance(network, Network):
+        groups = parameter_groups(
+            network,
+            learning_rate,
+            weight_decay=weight_decay,
+            decay_all=True,
+            head_multiplier=head_multiplier,
+        )
+    else:
+        groups = [{"params": [each for each in network.parameters() if each.requires_grad]}]
     groups += [
         {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
         for group in extra

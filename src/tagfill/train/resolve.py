@@ -172,15 +172,22 @@ def _fitting_head(
         wanted = "lem"
     elif any(each.activation_maps for each in needs):
         wanted = "cam"
-    if wanted is None or model.head == wanted:
+    if wanted is None:
         return model
+    settings = dict(model.head_settings)
+    if stages[-1].method.name == "boostlu":
+        method = stages[-1].method
+        alpha = methods.configure(method.name, method.settings, method.preset).alpha
+        settings.setdefault("boost", alpha)
+    if model.head == wanted:
+        return replace(model, head_settings=settings)
     if "head" in wishes:
         raise TagfillError(
             f"{stages[-1].method.name} needs the head {wanted}, not {model.head}",
             remedy=f"leave out --head, or use --head {wanted}",
         )
     notes.append(f"head: {wanted}, which {stages[-1].method.name} needs")
-    return replace(model, head=wanted)
+    return replace(model, head=wanted, head_settings=settings)
 
 
 def _fill(kind: Any, wishes: Mapping[str, Any], **fixed: Any) -> Any:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.methods.base import LossTerms, Method, Step
-from tagfill.models.ema import EMA
+from tagfill.models.ema import Ema
 from tagfill.train import checkpoint
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
@@ -87,7 +87,7 @@ class Stage:
         self.accelerator, self.device = accelerator, accelerator.device
         self.world = World.current()
         self.plain = network.to(self.device)
-        self.ema = EMA(self.plain, config.ema) if config.ema else None
+        self.ema = Ema(self.plain, config.ema) if config.ema else None
         self.optimizer = make_optimizer(
             config.optimizer,
             self.plain,
@@ -247,7 +247,7 @@ class Stage:
             return (-loss if self.data.criterion == "loss" else float(epoch)), self._unjudged()
         found = {"raw": self._validation(self.plain)}
         if self.ema is not None:
-            found["ema"] = self._validation(self.ema.network)
+            found["ema"] = self._validation(self.ema.module)
         weights = max(found, key=lambda name: found[name])
         return found[weights], weights
 
@@ -260,7 +260,7 @@ class Stage:
         return self.data.validate(scores(network, self.data.val_inputs, self.world, self.device))
 
     def _remember(self, weights: str) -> None:
-        source = self.ema.network if weights == "ema" and self.ema is not None else self.plain
+        source = self.ema.module if weights == "ema" and self.ema is not None else self.plain
         self.best_weights = weights
         self.best = {
             "network": {
@@ -294,7 +294,7 @@ class Stage:
             "network": self.plain.state_dict(),
             "method": self.method.state(),
             "optimizer": checkpoint.optimizer_tensors(self.optimizer),
-            "ema": self.ema.state() if self.ema is not None else {},
+            "ema": self.ema.state_dict() if self.ema is not None else {},
             **{f"best_{name}": members for name, members in self.best.items()},
         }
         facts = {
@@ -319,7 +319,7 @@ class Stage:
         if self.schedule is not None:
             self.schedule.load_state_dict(facts["schedule"])
         if self.ema is not None:
-            self.ema.load_state(tensors["ema"])
+            self.ema.load_state_dict(tensors["ema"])
         self.best = {
             name: tensors.get(f"best_{name}", {})
             for name in ("network", "method")

@@ -1,0 +1,300 @@
+"""`tagfill train`: from a label file to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from tagfill.train.resolve import Request
+    from tagfill.train.run import Run
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Where the data is and what is held out."""
+
+    images: str | None = None
+    "Folder of the images; by default beside the label file."
+    format: str | None = None
+    "Name of the label format; detected by default."
+    absent: Literal["unknown", "negative"] | None = None
+    "What a tag nobody wrote means, in formats that cannot say it."
+    difficult: Literal["negative", "positive", "unknown"] | None = None
+    "What VOC objects marked difficult count as."
+    features: str | None = None
+    "Which feature set to use, where the source has several."
+    truth: str | None = None
+    "Full labels behind masked ones: for oracle methods, and to judge by."
+    val: str | None = None
+    "Labels of the validation images."
+    test: str | None = None
+    "Labels of the test images."
+    val_fraction: float | None = None
+    "Share of the training images held out where no validation images are named; 0 for none."
+    val_split: Literal["stratified", "published"] | None = None
+    "How they are drawn: stratified by class, or as the published MLSPL code draws them."
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The network."""
+
+    backbone: str | None = None
+    "See `tagfill backbones`."
+    head: Literal["linear", "q2l", "lem", "cam"] | None = None
+    "What turns features into scores."
+    input_size: int | None = None
+    "Side of the square input in pixels."
+    weights: str | None = None
+    "A file with the backbone's weights."
+    pretrained: bool | None = None
+    "Start from pretrained weights."
+    lgconv: bool | None = None
+    "Give every 3x3 convolution a global branch (PU-MLC)."
+    freeze_stages: int | None = None
+    "How many stages of the backbone stay fixed."
+    freeze_batchnorm: bool | None = None
+    "Keep BatchNorm fixed."
+    init: str | None = None
+    "Start from the weights of an earlier run."
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """How to train."""
+
+    epochs: int | None = None
+    "Passes over the training images."
+    batch_size: int | None = None
+    "Images per step, over all processes."
+    learning_rate: float | None = None
+    "Peak learning rate."
+    optimizer: Literal["adam", "adamw", "sgd"] | None = None
+    "Optimiser."
+    weight_decay: float | None = None
+    "Weight decay."
+    head_multiplier: float | None = None
+    "Learning rate of the head over that of the backbone."
+    schedule: Literal["constant", "one_cycle", "cosine"] | None = None
+    "Learning-rate schedule."
+    clip: float | None = None
+    "Clip gradients to this norm."
+    accumulate: int | None = None
+    "Batches per optimiser step."
+    ema: float | None = None
+    "Also keep an exponential moving average of the weights with this decay."
+    patience: int | None = None
+    "Stop after this many epochs in a row without improvement."
+    augment: Literal["flip", "strong", "crops"] | None = None
+    "What training images go through."
+    linear_epochs: int | None = None
+    "Epochs of the linear stage of linear_init."
+    linear_learning_rate: float | None = None
+    "Learning rate of the linear stage of linear_init."
+    select: str | None = None
+    "Criterion for the best epoch: auto, mAP, known_mAP, observed_mAP, loss, last ..."
+    precision: Literal["no", "fp16", "bf16"] | None = None
+    "Mixed precision, for GPUs."
+    seed: int | None = None
+    "Fixes everything random."
+    workers: int | None = None
+    "Processes that read images."
+    threads: int | None = None
+    "Threads of torch."
+    gradient_checkpointing: bool | None = None
+    "Recompute activations in the backward pass: less memory, more time."
+
+
+def train(
+    data: str | None = None,
+    *,
+    method: str = "auto",
+    mode: Literal["auto", "linear", "finetune", "linear_init", "two_stage"] = "auto",
+    protocol: Literal["mlspl", "em_apl", "lac", "pu_mlc", "q2l"] | None = None,
+    preset: Literal["fast", "good", "best"] | None = None,
+    time_limit: str | None = None,
+    out: Path | None = None,
+    resume: Path | None = None,
+    config: Path | None = None,
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
+    network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
+    loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
+    tensorboard: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Train a tagger from labels, however incomplete.
+
+    Everything has a default that suits the data; what was chosen is printed. Ctrl-C stops with a
+    checkpoint; `tagfill train --resume RUN` goes on.
+
+    Parameters
+    ----------
+    data
+        Label file or folder; see `tagfill inspect`.
+    method
+        See `tagfill methods`; or the path of a Python file with a method of your own.
+    mode
+        linear: head on cached features. finetune: everything. linear_init: one after the other.
+        two_stage: the schedule of LAC.
+    protocol
+        Train as a paper states it.
+    preset
+        fast, good or best.
+    time_limit
+        Stop in time, such as 20m or 1h30m.
+    out
+        The run folder.
+    resume
+        Go on with an interrupted run.
+    config
+        Repeat the run of a config.toml.
+    set_
+        A hyper-parameter of the method or the head: method.NAME=VALUE, head.NAME=VALUE. Also
+        written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset.
+    tensorboard
+        Also write TensorBoard scalars into the run folder.
+    quiet
+        No progress.
+    json
+        One JSON object on stdout.
+    """
+    from tagfill.cli.output import log, print_json
+    from tagfill.errors import TagfillError
+    from tagfill.train.run import Interrupted
+
+    if sum(each is not None for each in (data, resume, config)) != 1:
+        raise TagfillError("give a label file, or --resume RUN, or --config FILE")
+    wishes = _given(network) | _given(loop)
+    if time_limit is not None:
+        wishes["time_limit"] = seconds_of(time_limit)
+    request = None
+    if data is not None:
+        choices = {"mode": mode, "method": method, "protocol": protocol, "preset": preset}
+        request = _request(data, _given(data_options), wishes, choices, set_ or [])
+    try:
+        run = _run(request, resume, config, out, tensorboard, quiet)
+    except Interrupted as stop:
+        log.print(f"stopped; go on with: tagfill train --resume {stop}")
+        return 130
+    if json:
+        print_json({"run": str(run.path), **run.metrics})
+    elif not quiet:
+        _show(run)
+    return 0
+
+
+def _run(
+    request: Request | None,
+    resume: Path | None,
+    config: Path | None,
+    out: Path | None,
+    tensorboard: bool,
+    quiet: bool,
+) -> Run:
+    from tagfill.cli.output import log
+    from tagfill.train import run as runs
+    from tagfill.train.config import load_config
+    from tagfill.train.data import prepare
+    from tagfill.train.events import Sink, TensorBoard, Terminal
+    from tagfill.train.folder import free_path
+
+    sinks: list[Sink] = [] if quiet else [Terminal(log)]
+    target = resume or out
+    if target is None:
+        target = free_path(Path(request.data.labels).stem or "run") if request else free_path("run")
+    if tensorboard:
+        sinks.append(TensorBoard(target / "tensorboard"))
+    if resume is not None:
+        return runs.resume(resume, sinks)
+    if config is not None:
+        settings = load_config(config)
+        return runs.train(settings, prepare(settings.data), target, sinks)
+    assert request is not None
+    return runs.fit(request, target, sinks)
+
+
+def _request(
+    labels: str,
+    data: Mapping[str, Any],
+    wishes: dict[str, Any],
+    choices: Mapping[str, Any],
+    settings: list[str],
+) -> Request:
+    from tagfill.train.config import DataConfig
+    from tagfill.train.resolve import Request
+
+    parts: dict[str, dict[str, Any]] = {"method": {}, "head": {}}
+    for setting in settings:
+        part, name, value = _setting(setting)
+        parts[part][name] = value
+    method_preset = parts["method"].pop("preset", None)
+    if "preset" in parts["head"]:
+        wishes["head_preset"] = parts["head"].pop("preset")
+    if parts["head"]:
+        wishes["head_settings"] = parts["head"]
+    return Request(
+        data=DataConfig(labels=labels, **data),
+        method_preset=method_preset,
+        method_settings=parts["method"],
+        overrides=wishes,
+        **choices,
+    )
+
+
+def _setting(text: str) -> tuple[str, str, Any]:
+    import tomllib
+
+    from tagfill.errors import TagfillError
+
+    key, equals, value = text.partition("=")
+    part, dot, name = key.partition(".")
+    if not (equals and dot) or part not in ("method", "head"):
+        raise TagfillError(
+            f"--set {text} is not understood", remedy="write --set method.NAME=VALUE"
+        )
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value
+    return part, name.replace("-", "_"), parsed
+
+
+def seconds_of(text: str) -> float:
+    """Seconds in a duration such as 90s, 20m, 1h30m or 2h."""
+    import re
+
+    from tagfill.errors import TagfillError
+
+    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
+    if not found or not any(found.groups()):
+        raise TagfillError(f"{text!r} is not a duration", remedy="write 90s, 20m or 1h30m")
+    hours, minutes, seconds = (int(each or 0) for each in found.groups())
+    return float(3600 * hours + 60 * minutes + seconds)
+
+
+def _given(options: Any) -> dict[str, Any]:
+    if options is None:
+        return {}
+    named = {each.name: getattr(options, each.name) for each in fields(options)}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _show(run: Run) -> None:
+    from tagfill.cli.output import console, table
+
+    rows = []
+    for part in ("val", "test"):
+        figures = run.metrics.get(part)
+        if figures is not None:
+            rates = figures.get("at_threshold") or {}
+            rows.append([part, figures["mAP"], rates.get("OF1"), rates.get("CF1")])
+    if rows:
+        console.print(table(f"{run.metrics['method']}", ["part", "mAP", "OF1", "CF1"], rows))
+    console.print(f"run folder: {run.path}")

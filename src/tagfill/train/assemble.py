@@ -1,0 +1,202 @@
+"""Put a run together: the network, and the inputs each stage trains and is judged on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.selection import choose_criterion
+from tagfill.labels import Labels
+from tagfill.methods.base import Needs
+from tagfill.models.bundle import load as load_bundle
+from tagfill.models.factory import given_features
+from tagfill.models.heads import build_head, configure_head
+from tagfill.models.lem import LemHead
+from tagfill.models.network import Network, build_network
+from tagfill.models.preprocess import eval_transform
+from tagfill.train.cache import FeatureRows
+from tagfill.train.config import RunConfig, StageConfig
+from tagfill.train.data import Part, TrainingData
+from tagfill.train.events import Events
+from tagfill.train.extract import extract
+from tagfill.train.forward import StageData, Validate
+from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
+from tagfill.train.views import Normalisation, strong_view, training_view, weak_view
+
+IN_MEMORY_BYTES = 2_000_000_000
+"""Cached maps up to this size are held in memory."""
+
+
+class Assembly:
+    """The network of a run and its inputs, made from the configuration and the data."""
+
+    def __init__(
+        self, config: RunConfig, data: TrainingData, device: torch.device, events: Events
+    ) -> None:
+        self.config, self.data, self.device, self.events = config, data, device, events
+        torch.manual_seed(derived_seed(config.seed, 0))
+        self.network = self._network()
+        if config.model.init is not None:
+            self._start_from(Path(config.model.init))
+
+    def trained_module(self, stage: StageConfig, needs: Needs) -> nn.Module:
+        """What a stage trains: the head on cached features, the whole network on images."""
+        head = self.network.head
+        if isinstance(head, LemHead):
+            head.freeze_projection(not needs.embeddings)
+        return self.network if stage.inputs == "images" else head
+
+    def stage_data(self, stage: StageConfig, needs: Needs) -> StageData:
+        """Inputs and labels of a stage, and how its epochs are judged."""
+        train = self.data.train
+        observed = torch.from_numpy(np.array(train.table.values))
+        truth = None
+        if needs.truth and train.truth is not None:
+            truth = torch.from_numpy(np.array(train.truth))
+        criterion, validate = self._criterion()
+        return StageData(
+            inputs=self._training_inputs(stage, needs),
+            observed=observed,
+            truth=truth,
+            val_inputs=None if self.data.val is None else self.inputs(self.data.val, stage),
+            validate=validate,
+            criterion=criterion,
+        )
+
+    def inputs(self, part: Part, stage: StageConfig) -> Inputs:
+        """A part's images as evaluation sees them."""
+        if stage.inputs == "features":
+            return FeatureInputs(self._features(part))
+        return self._images(part, stage, Needs())
+
+    def pooled_features(self) -> npt.NDArray[np.float32]:
+        """[N, D] of the training images, for estimates that need some features."""
+        features = self._features(self.data.train)
+        batches = FeatureInputs(features).plain(range(len(features)))
+        pooled = [batch.mean(dim=(2, 3)) if batch.ndim == 4 else batch for batch in batches]
+        return torch.cat(pooled).numpy()
+
+    def _network(self) -> Network:
+        model, classes = self.config.model, len(self.data.classes)
+        head = configure_head(model.head, model.head_settings, model.head_preset)
+        given = self.data.train.features
+        if given is not None:
+            channels = given.shape[1]
+            return Network(
+                given_features(channels), build_head(head, channels, classes), head, classes
+            )
+        return build_network(
+            model.backbone,
+            head,
+            classes=classes,
+            size=model.input_size,
+            pretrained=model.pretrained,
+            weights=model.weights,
+            lgconv=model.lgconv,
+            freeze=model.freeze_stages,
+            frozen_batch_norm=model.freeze_batchnorm,
+        )
+
+    def _start_from(self, run: Path) -> None:
+        """Take the weights of an earlier run; the head only where the classes are the same."""
+        bundle = load_bundle(run)
+        theirs, ours = bundle.network, self.network
+        if theirs.backbone.spec.architecture != ours.backbone.spec.architecture:
+            raise TagfillError(
+                f"was trained with the backbone {theirs.backbone.spec.name}",
+                file=run,
+                remedy=f"use --backbone {theirs.backbone.spec.name}",
+            )
+        ours.backbone.load_state_dict(theirs.backbone.state_dict())
+        if bundle.classes == self.data.classes and theirs.config == ours.config:
+            ours.head.load_state_dict(theirs.head.state_dict())
+        else:
+            self.events.note("classes or head differ from the earlier run: the head starts anew")
+
+    def _criterion(self) -> tuple[str, Validate | None]:
+        """How epochs are judged; the choice and its reason go to the user."""
+        select, val = self.config.select, self.data.val
+        if select in ("loss", "last") or val is None:
+            name = "loss" if select == "loss" else "last"
+            reason = "as asked" if select == name else "there are no validation images"
+            self.events.note(f"selection: {name} epoch, {reason}")
+            return name, None
+        labels: Labels = val.judged_by
+        criterion = choose_criterion(labels, name=None if select == "auto" else select)
+        self.events.note(f"selection: {criterion.name} on {len(val)} images: {criterion.why}")
+        return criterion.name, lambda logits: criterion.score(logits.numpy(), labels)
+
+    def _training_inputs(self, stage: StageConfig, needs: Needs) -> Inputs:
+        if stage.inputs == "images":
+            return self._images(self.data.train, stage, needs)
+        plain = self._features(self.data.train)
+        if not needs.two_views:
+            return FeatureInputs(plain)
+        if self.data.train.features is not None:
+            raise TagfillError(
+                f"{stage.method.name} needs augmented views, and the source gives features only",
+                remedy="train on images, or use a method that needs one view",
+            )
+        self.events.note(
+            f"deviation: {stage.strong_views} strong views per image are computed once and drawn"
+            " from, instead of a new one at every visit"
+        )
+        strong = [
+            self._extracted(self.data.train, f"strong-{number}")
+            for number in range(stage.strong_views)
+        ]
+        return FeatureInputs(plain, strong, seed=self.config.seed)
+
+    def _features(self, part: Part) -> Tensor | FeatureRows:
+        if part.features is not None:
+            return torch.from_numpy(np.ascontiguousarray(part.features, dtype=np.float32))
+        return self._extracted(part, "plain")
+
+    def _extracted(self, part: Part, view: str) -> Tensor | FeatureRows:
+        assert part.paths is not None
+        backbone = self.network.backbone
+        normal = self._normalisation()
+        rows = extract(
+            backbone,
+            part.paths,
+            view=eval_transform(backbone.spec) if view == "plain" else strong_view(normal),
+            view_name=view,
+            kind=self.network.head.reads,
+            size=normal.size,
+            device=self.device,
+            workers=self.config.workers,
+            progress=lambda done, total: self.events.progress(done, total, f"features ({view})"),
+        )
+        if np.prod(rows.shape) * 2 > IN_MEMORY_BYTES:
+            return rows
+        return torch.from_numpy(rows[np.arange(len(rows))]).float()
+
+    def _images(self, part: Part, stage: StageConfig, needs: Needs) -> ImageInputs:
+        assert part.paths is not None
+        normal = self._normalisation()
+        weak = weak_view(normal) if needs.two_views else training_view(stage.augment, normal)
+        return ImageInputs(
+            part.paths,
+            size=normal.size,
+            plain_view=eval_transform(self.network.backbone.spec),
+            weak_view=weak,
+            strong_view=strong_view(normal) if needs.two_views else None,
+            seed=self.config.seed,
+            workers=self.config.workers,
+        )
+
+    def _normalisation(self) -> Normalisation:
+        spec = self.network.backbone.spec
+        return Normalisation(spec.size, spec.mean, spec.std)
+
+
+def with_size(config: RunConfig, network: Network) -> RunConfig:
+    """The configuration with the input size the backbone settled on."""
+    size = network.backbone.spec.size or None
+    return replace(config, model=replace(config.model, input_size=size))

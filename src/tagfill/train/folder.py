@@ -1,0 +1,118 @@
+"""The run folder: where everything about a run is kept."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tagfill.errors import TagfillError
+from tagfill.train.config import RunConfig, load_config, save_config
+
+RUNS = Path("tagfill-runs")
+_RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths inside a run folder."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The resolved settings."""
+        return self.path / "config.toml"
+
+    @property
+    def events(self) -> Path:
+        """What happened."""
+        return self.path / "events.jsonl"
+
+    @property
+    def metrics(self) -> Path:
+        """The figures of a finished run."""
+        return self.path / "metrics.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where an interrupted run goes on from."""
+        return self.path / "checkpoints" / "last.safetensors"
+
+    @property
+    def model(self) -> Path:
+        """The bundle."""
+        return self.path / "model"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run reached its end."""
+        return self.metrics.is_file()
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig, facts: Mapping[str, Any]) -> RunFolder:
+        """Make a new run folder; one that holds a run already is left alone."""
+        folder = cls(path)
+        if folder.config.exists():
+            raise TagfillError(
+                "there is a run already",
+                file=path,
+                remedy=f"go on with `tagfill train --resume {path}`, or choose another --out",
+            )
+        if path.is_dir() and any(path.iterdir()):
+            raise TagfillError("is not empty", file=path, remedy="choose another --out")
+        path.mkdir(parents=True, exist_ok=True)
+        save_config(config, folder.config, {**facts, **_environment()})
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> tuple[RunFolder, RunConfig]:
+        """An existing run folder and its settings."""
+        folder = cls(path)
+        if not folder.config.is_file():
+            raise TagfillError("is not a run folder (no config.toml)", file=path)
+        return folder, load_config(folder.config)
+
+    def write_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Write the figures; the file is there only when the run is finished."""
+        partial = self.metrics.with_suffix(".part")
+        partial.write_text(json.dumps(metrics, indent=2, default=_plain) + "\n", encoding="utf-8")
+        partial.replace(self.metrics)
+
+    def read_metrics(self) -> dict[str, Any]:
+        """The figures of a finished run."""
+        if not self.is_finished:
+            raise TagfillError(
+                "the run is not finished",
+                file=self.path,
+                remedy=f"go on with `tagfill train --resume {self.path}`",
+            )
+        figures: dict[str, Any] = json.loads(self.metrics.read_text(encoding="utf-8"))
+        return figures
+
+
+def free_path(name: str) -> Path:
+    """A folder under ``tagfill-runs`` that does not exist yet."""
+    path, number = RUNS / name, 2
+    while path.exists():
+        path, number = RUNS / f"{name}-{number}", number + 1
+    return path
+
+
+def _environment() -> dict[str, Any]:
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "command": " ".join(Path(word).name if not i else word for i, word in enumerate(sys.argv)),
+        "versions": {name: version(name) for name in _RECORDED},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)

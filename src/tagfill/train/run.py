@@ -1,0 +1,292 @@
+"""From a request to a finished run: prepare, train every stage, judge, and keep the model."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from tagfill import methods
+from tagfill.errors import TagfillError
+from tagfill.evaluate import summary
+from tagfill.evaluate.selection import observed_mean_average_precision
+from tagfill.methods.base import Method, Setup
+from tagfill.models.bundle import Bundle
+from tagfill.train.assemble import Assembly, with_size
+from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
+from tagfill.train.config import RunConfig, StageConfig
+from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import EventFile, Events, Sink
+from tagfill.train.folder import RunFolder, free_path
+from tagfill.train.forward import StageData
+from tagfill.train.gather import World
+from tagfill.train.inputs import scores
+from tagfill.train.positives import positives_of
+from tagfill.train.resolve import Request, resolve
+from tagfill.train.stage import Interrupted, Limits, Stage
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its folder and its figures."""
+
+    folder: RunFolder
+    config: RunConfig
+    metrics: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+
+def fit(request: Request, out: Path | None = None, sinks: Sequence[Sink] = ()) -> Run:
+    """Train from a request; the run folder is new.
+
+    Raises:
+        TagfillError: the request or the data is at fault.
+        Interrupted: the user stopped; the run folder holds a checkpoint.
+    """
+    data = prepare(request.data)
+    has_gpu, given = torch.cuda.is_available(), data.train.features is not None
+    config, notes = resolve(request, regime=data.regime, given_features=given, has_gpu=has_gpu)
+    if config.data != request.data:
+        data = prepare(config.data)
+    name = f"{Path(config.data.labels).stem or 'run'}-{config.stages[-1].method.name}"
+    return train(config, data, out or free_path(name), sinks, notes)
+
+
+def train(
+    config: RunConfig,
+    data: TrainingData,
+    out: Path,
+    sinks: Sequence[Sink] = (),
+    notes: Sequence[str] = (),
+) -> Run:
+    """Train a complete configuration on prepared data; the run folder is new."""
+    accelerator = make_accelerator(config.precision, config.threads)
+    if any(stage.inputs == "images" for stage in config.stages) or data.train.paths is not None:
+        data = without_unreadable(data)
+    facts = {"data_hash": data.content_hash, "regime": data.regime, "images": _sizes(data)}
+    folder = RunFolder(out)
+    if World.current().is_main:
+        folder = RunFolder.create(out, config, facts)
+    accelerator.wait_for_everyone()
+    return _execute(folder, config, data, accelerator, sinks, [*data.notes, *notes], None)
+
+
+def resume(path: Path, sinks: Sequence[Sink] = ()) -> Run:
+    """Go on with an interrupted run, to the same end as if it had never stopped."""
+    folder, config = RunFolder.open(path)
+    if folder.is_finished:
+        return Run(folder, config, folder.read_metrics())
+    accelerator = make_accelerator(config.precision, config.threads)
+    data = prepare(config.data)
+    if data.train.paths is not None:
+        data = without_unreadable(data)
+    saved = load_checkpoint(folder.checkpoint) if folder.checkpoint.is_file() else None
+    if saved is not None and saved[1]["data_hash"] != data.content_hash:
+        raise TagfillError(
+            "the labels have changed since the run began",
+            file=config.data.labels,
+            remedy="start a new run, with --init to begin from this one's weights",
+        )
+    return _execute(folder, config, data, accelerator, sinks, (), saved)
+
+
+def _execute(
+    folder: RunFolder,
+    config: RunConfig,
+    data: TrainingData,
+    accelerator: Accelerator,
+    sinks: Sequence[Sink],
+    notes: Sequence[str],
+    saved: tuple[dict[str, dict[str, Tensor]], dict[str, Any]] | None,
+) -> Run:
+    main = World.current().is_main
+    everyone = (EventFile(folder.events), *sinks) if main else ()
+    deadline = None if config.time_limit is None else time.monotonic() + config.time_limit
+    limits = Limits(deadline=deadline)
+    with Events(*everyone) as events, _stop_on_interrupt(limits):
+        events.event("start" if saved is None else "resume", data=_sizes(data), regime=data.regime)
+        for note in notes:
+            events.note(note)
+        assembly = Assembly(config, data, accelerator.device, events)
+        runner = _Runner(folder, with_size(config, assembly.network), data, assembly, limits)
+        stage = runner.run_stages(accelerator, events, saved)
+        metrics = runner.judge(stage)
+        if main:
+            runner.keep_model(metrics)
+            folder.write_metrics(metrics)
+        events.event("end", **{part: metrics[part].get("mAP") for part in _judged(metrics)})
+    return Run(folder, runner.config, metrics)
+
+
+@dataclass
+class _Runner:
+    folder: RunFolder
+    config: RunConfig
+    data: TrainingData
+    assembly: Assembly
+    limits: Limits
+
+    def run_stages(
+        self,
+        accelerator: Accelerator,
+        events: Events,
+        saved: tuple[dict[str, dict[str, Tensor]], dict[str, Any]] | None,
+    ) -> Stage:
+        """Train all stages that are not done yet; returns the last."""
+        stages = self.config.stages
+        first = 1 if saved is None else int(saved[1]["stage"])
+        previous: Method | None = None
+        for number, config in enumerate(stages[first - 1 :], first):
+            method = methods.make(config.method.name, config.method.settings, config.method.preset)
+            module = self.assembly.trained_module(config, method.needs)
+            data = self.assembly.stage_data(config, method.needs)
+            self._start(method, config, data, events)
+            if previous is not None and type(previous) is type(method):
+                _hand_over(previous, method)
+            stage = Stage(
+                module,
+                method,
+                config,
+                data,
+                accelerator=accelerator,
+                events=events,
+                keep=self._keep,
+                seed=self.config.seed * 1_000 + number,
+                limits=self.limits,
+                number=number,
+                stages=len(stages),
+            )
+            if saved is not None and number == first:
+                stage.restore(*saved)
+            stage.run()
+            previous = method
+        return stage
+
+    def judge(self, stage: Stage) -> dict[str, Any]:
+        """Figures of the trained network on every part that is held out."""
+        config, world = self.config.stages[-1], World.current()
+        seconds = [record["seconds"] for record in stage.history]
+        metrics: dict[str, Any] = {
+            "method": config.method.name,
+            "regime": self.data.regime,
+            "criterion": stage.data.criterion,
+            "best_epoch": stage.selector.best_epoch,
+            "best_score": stage.selector.best_score,
+            "weights": stage.best_weights,
+            "epochs": len(stage.history),
+            "seconds_per_epoch": float(np.median(seconds)) if seconds else None,
+            "parameters": sum(each.numel() for each in stage.plain.parameters()),
+            "images": _sizes(self.data),
+            "data_hash": self.data.content_hash,
+            "seed": self.config.seed,
+        }
+        for name, part in self.data.parts.items():
+            if name != "train":
+                inputs = self.assembly.inputs(part, config)
+                logits = scores(stage.plain, inputs, world, stage.device).numpy()
+                metrics[name] = _figures(logits, part, self.data.classes)
+        return metrics
+
+    def keep_model(self, metrics: Mapping[str, Any]) -> None:
+        """Save the bundle."""
+        details = {
+            "method": metrics["method"],
+            "regime": metrics["regime"],
+            "seed": metrics["seed"],
+            "data_hash": metrics["data_hash"],
+            **{part: metrics[part].get("mAP") for part in _judged(metrics)},
+        }
+        network = self.assembly.network.eval()
+        Bundle(network, self.data.classes, details=details).save(self.folder.model)
+
+    def _start(self, method: Method, config: StageConfig, data: StageData, events: Events) -> None:
+        """Tell the method what it learns from."""
+        k = getattr(
+            methods.configure(config.method.name, config.method.settings, config.method.preset),
+            "k",
+            "auto",
+        )
+        expected, prior = positives_of(method.needs, k, data.observed, self.assembly, events)
+        if method.needs.truth:
+            source = "the full labels" if data.truth is not None else "the labels as they are"
+            events.note(f"{config.method.name} is an oracle: it trains on {source}")
+        steps = -(-len(data.inputs) // (config.batch_size * config.accumulate))
+        method.start(
+            Setup(
+                observed=data.observed,
+                epochs=config.epochs,
+                steps_per_epoch=steps,
+                learning_rate=config.learning_rate,
+                device=self.assembly.device,
+                seed=self.config.seed,
+                expected_positives=expected,
+                class_prior=prior,
+                truth=data.truth,
+            )
+        )
+
+    def _keep(self, tensors: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+        whole = {**facts, "data_hash": self.data.content_hash}
+        save_checkpoint(self.folder.checkpoint, tensors, whole)
+
+
+def _hand_over(previous: Method, method: Method) -> None:
+    """Learned label estimates go on into the next stage (MLSPL's LinearInit)."""
+    if method.parameter_groups():
+        method.load_state(previous.state())
+
+
+def _figures(logits: np.ndarray[Any, Any], part: Part, classes: tuple[str, ...]) -> dict[str, Any]:
+    labels = part.judged_by
+    if (labels == 0).any():
+        return summary(logits, labels, classes, logits=True).as_dict()
+    return {
+        "mAP": None,
+        "observed_mAP": observed_mean_average_precision(logits, labels),
+        "note": "no known negatives: precision cannot be measured, unknown counted as negative",
+    }
+
+
+def _judged(metrics: Mapping[str, Any]) -> list[str]:
+    return [part for part in ("val", "test") if part in metrics]
+
+
+def _sizes(data: TrainingData) -> dict[str, int]:
+    return {name: len(part) for name, part in data.parts.items()}
+
+
+@contextmanager
+def _stop_on_interrupt(limits: Limits) -> Iterator[None]:
+    """First Ctrl-C: stop after the current batch with a checkpoint. Second: stop at once."""
+
+    def ask_to_stop(number: int, frame: Any) -> None:
+        if limits.stop_requested:
+            raise KeyboardInterrupt
+        limits.stop_requested = True
+
+    try:
+        before = signal.signal(signal.SIGINT, ask_to_stop)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+__all__ = ["Interrupted", "Run", "fit", "resume", "train"]
