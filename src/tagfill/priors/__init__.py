@@ -1,0 +1,15 @@
+"""How many tags an image has, and how common each is, from labels that do not say so.
+
+>>> import numpy as np
+>>> known = np.array([[1, 0, -1], [0, 0, -1], [1, -1, 0], [-1, 1, 1]])
+>>> round(estimate_prior(known).expected_positives, 3)
+1.5
+"""
+
+from __future__ import annotations
+
+from tagfill.priors.estimate import PriorEstimate, estimate_prior
+from tagfill.priors.linear import out_of_fold_scores
+from tagfill.priors.regime import Regime, regime_of
+
+__all__ = ["PriorEstimate", "Regime", "estimate_prior", "out_of_fold_scores", "regime_of"]

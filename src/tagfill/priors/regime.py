@@ -1,0 +1,43 @@
+"""How labels came to be known, judged by their pattern."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
+
+Regime = Literal["full", "known", "single", "positives"]
+"""Everything known; cells known at random; one positive an image; some of the positives."""
+
+
+def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
+    """[N] images without an unknown cell."""
+    complete: npt.NDArray[np.bool_] = (observed != UNKNOWN).all(axis=1)
+    return complete
+
+
+def regime_of(observed: Labels) -> Regime:
+    """The regime an incomplete table looks like; images labelled in full are left out of it.
+
+    Negatives do not speak for known cells where every image has the same number of them and the
+    same number of positives: then cells were chosen by their label, and only positives count.
+    """
+    partial = observed[~complete_rows(observed)]
+    if not len(partial):
+        return "full"
+    positives = (partial == POSITIVE).sum(axis=1)
+    negatives = (partial == NEGATIVE).sum(axis=1)
+    drawn_by_label = positives.min() == positives.max() > 0 and negatives.min() == negatives.max()
+    if negatives.any() and not drawn_by_label:
+        return "known"
+    return (
+        "single" if positives.max(initial=0) == 1 and _mostly_labelled(positives) else "positives"
+    )
+
+
+def _mostly_labelled(positives: npt.NDArray[np.int_]) -> bool:
+    """Single positives are asked of every image; a share of them leaves many without."""
+    return bool((positives > 0).mean() > 0.5)
