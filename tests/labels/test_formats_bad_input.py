@@ -78,7 +78,7 @@ class TestEveryTextFormat:
 
     def test_empty_file(self, tmp_path: Path, name: str, text: str) -> None:
         for content in ("", "\n"):
-            with pytest.raises(TagfillError, match=r"empty|no image"):
+            with pytest.raises(TagfillError, match=r"empty|no image|no columns"):
                 load_labels(make(tmp_path, content), format=name)
 
     def test_absent_negative(self, tmp_path: Path, name: str, text: str) -> None:
@@ -334,3 +334,38 @@ def test_large_clean_file_reads_like_the_careful_way(tmp_path: Path) -> None:
     assert list(fast.rows) == careful.rows
     assert np.array_equal(fast.values, careful.values)
     assert np.array_equal(fast.values, np.where(codes == 2, -1, codes))
+
+
+@pytest.mark.parametrize("classes", [(), ("cat", "cat "), ("cat", "")])
+def test_class_list_itself(classes: tuple[str, ...]) -> None:
+    with pytest.raises(TagfillError, match="each once"):
+        ReadOptions(classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("csv_long", "image,cat\na,1\n"),
+        ("csv_long", "label,value\ncat,1\n"),
+        ("csv_long", "image,label,class\na,cat,dog\n"),
+        ("tag_list", "image,text\na,cat\n"),
+        ("open_images", "ImageID,Label\na,cat\n"),
+        ("csv_long", "image,label,value,value\na,cat,1,0\n"),
+    ],
+)
+def test_named_format_that_the_header_does_not_fit(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(TagfillError, match=r"the header needs|two columns") as caught:
+        load_labels(make(tmp_path, text), format=name)
+    assert caught.value.row == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["csv_wide", "csv_long", "tag_list", "jsonl", "parquet", "coco", "label_studio"]
+)
+def test_file_formats_named_for_a_folder_and_the_reverse(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TagfillError):
+        load_labels(tmp_path, format=name)
+    path = make(tmp_path, "image,cat\na,1\n")
+    for folder_format in ("voc", "cub", "nuswide", "mlspl", "image_folder"):
+        with pytest.raises(TagfillError):
+            load_labels(path, format=folder_format)

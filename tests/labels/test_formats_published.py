@@ -73,7 +73,7 @@ def test_coco_dangling_references_and_doubled_names(tmp_path: Path) -> None:
         "annotations": [
             {"image_id": 1, "category_id": 18},
             {"image_id": 7, "category_id": 99},
-            {"image_id": 7, "category_id": 18},
+            {"image_id": 7, "category_id": 18, "bbox": [1, 2, "3"]},
         ],
         "categories": [{"id": 18, "name": "dog"}, {"id": 2, "name": "dog"}],
     }
@@ -82,6 +82,7 @@ def test_coco_dangling_references_and_doubled_names(tmp_path: Path) -> None:
     text = str(caught.value)
     assert "annotations[0] refers to image 1" in text
     assert "annotations[1] refers to category 99" in text
+    assert "annotations[2] has the bbox [1, 2, '3']" in text
     assert "categories 18 and 2 are both called 'dog'" in text
 
 

@@ -26,9 +26,11 @@ def named_records(
         raise TagfillError("the file is empty", file=path)
     names = [name.strip().lower() for name in header]
     image = id_column(header)
-    if sum(name in needed for name in names) != 1:
+    if sum(name in needed for name in names) != 1 or names[image] in needed:
         raise TagfillError(
-            f"the header needs one column called {' or '.join(needed)}", file=path, row=line
+            f"the header needs image ids and one column called {' or '.join(needed)}",
+            file=path,
+            row=line,
         )
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)

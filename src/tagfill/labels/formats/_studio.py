@@ -99,7 +99,8 @@ def agreed(votes: list[dict[str, int]], name: str) -> int | None:
 
 def proposals(task: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
     """Class, score and model of every tag that the newest prediction of a task proposes."""
-    predictions = task.get("predictions") or []
+    listed = task.get("predictions") or []
+    predictions = [each for each in listed if isinstance(each, dict)]
     for prediction in predictions[-1:]:
         model = str(prediction.get("model_version") or "unknown model")
         for _, names, entry in choices(prediction.get("result")):
@@ -107,4 +108,4 @@ def proposals(task: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
             common = entry.get("score", prediction.get("score"))
             for name in names:
                 score = scores.get(name, common)
-                yield name, 1.0 if score is None else float(score), model
+                yield name, float(score) if isinstance(score, int | float) else 1.0, model

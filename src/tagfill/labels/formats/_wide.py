@@ -58,6 +58,8 @@ class Cells:
 
 def layout_of(header: Sequence[str], path: Path, row: int | None = None) -> Layout:
     """Find the columns of a header; names must be there and differ."""
+    if not header:
+        raise TagfillError("there are no columns in it", file=path)
     names = [name.strip() for name in header]
     lowered = [name.lower() for name in names]
     image = id_column(header)

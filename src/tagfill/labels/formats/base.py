@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tagfill.errors import Problems
+from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 
 Absent = Literal["unknown", "negative"]
@@ -33,6 +33,13 @@ class ReadOptions:
     difficult: Difficult = "negative"
     min_certainty: int = 1
     image_root: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.classes is not None:
+            names = tuple(name.strip() for name in self.classes)
+            if not names or not all(names) or len(set(names)) != len(names):
+                raise TagfillError("a class list needs names, each once", remedy=f"got {names}")
+            object.__setattr__(self, "classes", names)
 
 
 Reader = Callable[[Path, ReadOptions, Problems], Dataset]

@@ -44,8 +44,11 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         record, label = record_of[image], label_of[category]
         if label is not None:
             positives.add((record, label))
-        if annotation.get("bbox"):
-            left, top, width, height = annotation["bbox"]
+        box = annotation.get("bbox")
+        if box and not _is_box(box):
+            problems.error(f"annotations[{number}] has the bbox {box!r}", file=path)
+        elif box:
+            left, top, width, height = box
             boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
     for record, label in sorted(positives):
         gather.mark(record, label, POSITIVE)
@@ -91,7 +94,16 @@ def _records(images: Sequence[Mapping[str, Any]], gather: Gather) -> dict[Any, i
 
 
 def _size(image: Mapping[str, Any], side: str) -> float:
-    return float(image.get(side) or 0)
+    size = image.get(side)
+    return float(size) if isinstance(size, int | float) else 0.0
+
+
+def _is_box(box: Any) -> bool:
+    return (
+        isinstance(box, list)
+        and len(box) == 4
+        and all(isinstance(number, int | float) for number in box)
+    )
 
 
 def _list(content: Any, key: str, path: Path) -> Sequence[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._cells import CODES, read_careful, read_fast
 from tagfill.labels.formats._text import SPLIT, csv_kind, csv_records, header_kind
@@ -25,9 +25,7 @@ def _detect(path: Path) -> bool:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    row, header = next(csv_records(path), (0, []))
-    if not header:
-        raise TagfillError("the file is empty", file=path)
+    row, header = next(csv_records(path), (None, []))
     layout = layout_of(header, path, row)
     found = Problems()
     cells = _cells(path, layout, found)

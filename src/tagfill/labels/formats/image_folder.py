@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -24,10 +25,13 @@ from tagfill.labels.table import POSITIVE
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 _SPLITS = {"train", "val", "test"}
+_LOOKED_AT = 10_000
 
 
 def _detect(path: Path) -> bool:
-    return path.is_dir() and any(_is_image(file) and len(file.parts) > 1 for file in _files(path))
+    return path.is_dir() and any(
+        _is_image(file) and len(file.parts) > 1 for file in islice(_files(path), _LOOKED_AT)
+    )
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:

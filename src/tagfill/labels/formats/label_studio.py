@@ -68,6 +68,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         proposed += [(record, *proposal) for proposal in proposals(task)]
     if disputed:
         problems.warn(f"annotators disagree on {disputed} labels: left unknown", file=path)
+    older = sum(max(0, len(task.get("predictions") or []) - 1) for task in tasks)
+    if older:
+        gather.notes.append(f"{older} predictions were left out: a task has a newer one")
     gather.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
     gather.notes.append(f"in submitted annotations {absence_note(absent)}")
     dataset = gather.dataset(FORMAT.name)
@@ -86,6 +89,8 @@ def _tasks(path: Path) -> list[Task]:
                 row=row,
                 remedy="export as JSON, not JSON-MIN",
             )
+        if not all(isinstance(each, dict) for each in task.get("annotations") or []):
+            raise TagfillError("an annotation is not spelled out", file=path, row=row)
     return tasks
 
 

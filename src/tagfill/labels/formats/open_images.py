@@ -35,9 +35,10 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         code = fields["labelname"].strip()
         label = gather.label(name_of.get(code, code), row)
         try:
-            value = _VERIFIED.get(float(fields["confidence"]), UNKNOWN)
+            value = _VERIFIED.get(float(fields.get("confidence", "")), UNKNOWN)
         except ValueError:
-            problems.error(f"confidence {fields['confidence']!r} is no number", file=path, row=row)
+            text = fields.get("confidence")
+            problems.error(f"confidence {text!r} is no number", file=path, row=row)
             continue
         guesses += value == UNKNOWN
         gather.mark(record_of[image], label, value, row)
