@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from PIL import Image
 
 from tagfill import scenes
 from tagfill.cli.main import main
+from tagfill.cli.scenes import scenes as scenes_command
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import load_labels
@@ -150,3 +153,14 @@ def test_command_answers_a_mistake_with_one_message(
 ):
     assert main(["scenes", str(tmp_path / "out"), "--difficulty", "7"]) == 2
     assert "difficulty must be from 0 to 1" in capsys.readouterr().err
+
+
+def test_command_and_function_share_their_defaults():
+    def defaults(function: Callable[..., object]) -> dict[str, object]:
+        parameters = inspect.signature(function).parameters.values()
+        return {each.name: each.default for each in parameters}
+
+    command, function = defaults(scenes_command), defaults(scenes.write_scenes)
+    shared = (command.keys() & function.keys()) - {"out", "workers"}
+    assert len(shared) == 6
+    assert {name: command[name] for name in shared} == {name: function[name] for name in shared}

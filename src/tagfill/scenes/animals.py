@@ -222,7 +222,7 @@ THINGS = (
     Thing(
         "cat",
         cat,
-        (0.17, 0.28),
+        (0.2, 0.32),
         0.94,
         "walk",
         {"street": 0.2, "meadow": 0.1, "snow": 0.03, "forest": 0.03},
@@ -231,7 +231,7 @@ THINGS = (
     Thing(
         "dog",
         dog,
-        (0.17, 0.27),
+        (0.2, 0.31),
         1.5,
         "walk",
         {
@@ -257,7 +257,7 @@ THINGS = (
     Thing(
         "bird",
         bird,
-        (0.07, 0.14),
+        (0.08, 0.15),
         1.72,
         "sky",
         {
@@ -277,7 +277,7 @@ THINGS = (
     Thing(
         "butterfly",
         butterfly,
-        (0.07, 0.13),
+        (0.09, 0.16),
         1.16,
         "sky",
         {"meadow": 0.24, "forest": 0.18, "highlands": 0.06},
@@ -292,7 +292,7 @@ THINGS = (
         (0.09, 0.19),
         1.72,
         "deep",
-        {"reef": 0.95, "sea": 0.36},
+        {"reef": 0.95, "sea": 0.42},
         many=(1, 6),
         tilt=14,
         depth=(0.1, 1.0),

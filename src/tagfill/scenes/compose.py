@@ -111,7 +111,7 @@ class Canvas:
         """Paint the land; it hides what lies behind it."""
         setting, zoom = self.plan.setting, float(self.size * _LAND_FOLD)
         sheet = Image.new("RGBa", (self.size * _LAND_FOLD, self.size * _LAND_FOLD))
-        pen = Pen(sheet, np.diag([zoom, zoom]), (0.0, 0.0), setting.light)
+        pen = Pen(sheet, ((zoom, 0.0), (0.0, zoom)), (0.0, 0.0), setting.light)
         setting.environment.paint(pen, rng, setting.horizon)
         sheet = sheet.reduce(_LAND_FOLD).convert("RGBA")
         alpha = sheet.getchannel("A")
@@ -155,11 +155,13 @@ def develop(canvas: Canvas, rng: Random, hardness: Hardness) -> Image.Image:
         _rain(picture, rng)
     blur = rng.uniform(0, hardness.blur) * size
     if blur > 0.3:
-        picture = picture.filter(ImageFilter.GaussianBlur(blur))
+        picture = picture.filter(ImageFilter.BoxBlur(blur))
     keep, middle = 1 - rng.uniform(0, hardness.fade), rng.uniform(108, 148)
     faded = [round(middle + (level - middle) * keep) for level in range(256)]
     picture = ImageChops.multiply(picture.point(faded * 3), _vignette(size))
-    sigma = 1.5 + rng.uniform(0, hardness.noise)
+    sigma = rng.uniform(0, hardness.noise)
+    if sigma < 0.5:
+        return picture
     grain = Image.frombytes("L", (size, size), rng.randbytes(size * size)).point(_grain(sigma))
     return ImageChops.add(picture, Image.merge("RGB", (grain, grain, grain)), 1.0, -128)
 

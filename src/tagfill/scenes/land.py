@@ -16,9 +16,9 @@ def meadow(pen: Pen, rng: Random, horizon: float) -> None:
     _hill(pen, rng, horizon - 0.06, 0.035, far, mix(far, grass, 0.4))
     _hill(pen, rng, horizon - 0.02, 0.03, mix(far, grass, 0.55), grass)
     _hill(pen, rng, horizon + 0.03, 0.025, lighter(grass, 0.16), darker(grass, 0.1))
+    _patches(pen, rng, horizon + 0.1, lighter(grass, 0.1), grass)
     if rng.random() < 0.4:
         _path(pen, rng, horizon + 0.05, pick(rng, "#e6d3a3", "#d9c08f", "#efe0bb"))
-    _patches(pen, rng, horizon + 0.1, lighter(grass, 0.1), grass)
     _tufts(pen, rng, horizon + 0.08, darker(grass, 0.16), 26)
 
 

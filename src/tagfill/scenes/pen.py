@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from tagfill.scenes.colour import Colour, Ink, Light, Paint
 
 Point = tuple[float, float]
-Points = Sequence[Point] | npt.NDArray[np.float64]
+Points = Sequence[Point]
 
 _STEPS = 6
 """Straight pieces between two control points of a smooth curve."""
@@ -24,7 +23,7 @@ class Pen:
 
     Args:
         image: RGBa picture drawn on; ink is opaque, so premultiplied and plain colours agree.
-        matrix: [2, 2] from drawing units to pixels.
+        matrix: two rows, from drawing units to pixels.
         origin: pixel of the point (0, 0).
         light: changes every colour but ink.
     """
@@ -32,14 +31,15 @@ class Pen:
     def __init__(
         self,
         image: Image.Image,
-        matrix: npt.NDArray[np.float64],
+        matrix: tuple[Point, Point],
         origin: Point,
         light: Light,
     ) -> None:
         self.image, self.light = image, light
         self._draw = ImageDraw.Draw(image)
-        self._matrix, self._origin = matrix.T, np.asarray(origin)
-        self._scale = math.sqrt(abs(float(np.linalg.det(matrix))))
+        (self._xx, self._xy), (self._yx, self._yy) = matrix
+        self._x, self._y = origin
+        self._scale = math.sqrt(abs(self._xx * self._yy - self._xy * self._yx))
 
     @property
     def night(self) -> bool:
@@ -52,7 +52,7 @@ class Pen:
 
     def blob(self, points: Points, paint: Paint) -> None:
         """A filled smooth closed curve through the points."""
-        self.shape(_smooth(np.asarray(points, dtype=np.float64), closed=True), paint)
+        self.shape(_smooth(points, closed=True), paint)
 
     def disc(
         self,
@@ -65,11 +65,16 @@ class Pen:
         turn: float = 0.0,
     ) -> None:
         """A circle, or an ellipse of half-height ``tall`` turned by ``turn`` degrees."""
-        circle = _circle(12 if radius * self._scale < 6 else 32)
-        outline = circle * np.array([radius, radius if tall is None else tall])
-        if turn:
-            outline = outline @ _rotation(turn).T
-        self.shape(outline + np.array([x, y]), paint)
+        tall = radius if tall is None else tall
+        cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+        outline = [
+            (
+                x + radius * cos * across - tall * sin * up,
+                y + radius * sin * across + tall * cos * up,
+            )
+            for across, up in _circle(12 if radius * self._scale < 6 else 32)
+        ]
+        self.shape(outline, paint)
 
     def box(self, left: float, low: float, right: float, high: float, paint: Paint) -> None:
         """A filled rectangle."""
@@ -87,7 +92,7 @@ class Pen:
 
     def curve(self, points: Points, width: float, paint: Paint) -> None:
         """A smooth line through the points."""
-        self.stroke(_smooth(np.asarray(points, dtype=np.float64), closed=False), width, paint)
+        self.stroke(_smooth(points, closed=False), width, paint)
 
     def arc(
         self,
@@ -98,10 +103,12 @@ class Pen:
         paint: Paint,
     ) -> None:
         """A band along a circle, between two angles in degrees, counted from the x axis to y."""
-        turn = np.radians(np.linspace(angles[0], angles[1], 40))
-        ray = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-        outer, inner = ray * (radius + width / 2), ray[::-1] * (radius - width / 2)
-        self.shape(np.concatenate([outer, inner]) + centre, paint)
+        (x, y), (first, last) = centre, angles
+        turns = [math.radians(first + (last - first) * step / 40) for step in range(41)]
+        outer, inner = radius + width / 2, radius - width / 2
+        rim = [(x + outer * math.cos(turn), y + outer * math.sin(turn)) for turn in turns]
+        hollow = [(x + inner * math.cos(turn), y + inner * math.sin(turn)) for turn in turns]
+        self.shape(rim + hollow[::-1], paint)
 
     def blend(self, points: Points, top: Paint, bottom: Paint) -> None:
         """A polygon whose colour runs from its top to its bottom."""
@@ -118,8 +125,9 @@ class Pen:
         self.image.paste(gradient(ends, mask.size, "RGBa"), (left, high), mask)
 
     def _pixels(self, points: Points) -> list[Point]:
-        placed = np.asarray(points, dtype=np.float64) @ self._matrix + self._origin
-        return list(map(tuple, placed.tolist()))
+        xx, xy, yx, yy = self._xx, self._xy, self._yx, self._yy
+        left, top = self._x, self._y
+        return [(xx * x + xy * y + left, yx * x + yy * y + top) for x, y in points]
 
 
 def gradient(
@@ -137,39 +145,32 @@ def gradient(
 
 
 @cache
-def _circle(sides: int) -> npt.NDArray[np.float64]:
-    turn = np.linspace(0.0, 2 * np.pi, sides, endpoint=False)
-    return np.stack([np.cos(turn), np.sin(turn)], axis=1)
-
-
-def _rotation(degrees: float) -> npt.NDArray[np.float64]:
-    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    return np.array([[cos, -sin], [sin, cos]])
+def _circle(sides: int) -> list[Point]:
+    turns = [2 * math.pi * side / sides for side in range(sides)]
+    return [(math.cos(turn), math.sin(turn)) for turn in turns]
 
 
 @cache
-def _basis() -> npt.NDArray[np.float64]:
-    """[steps, 4] Catmull-Rom weights of four neighbouring control points."""
-    t = np.linspace(0.0, 1.0, _STEPS, endpoint=False)
-    return 0.5 * np.stack(
-        [
-            -t + 2 * t**2 - t**3,
-            2 - 5 * t**2 + 3 * t**3,
-            t + 4 * t**2 - 3 * t**3,
-            -(t**2) + t**3,
-        ],
-        axis=1,
-    )
+def _basis() -> list[tuple[float, float, float, float]]:
+    """Catmull-Rom weights of four neighbouring control points, for each step between the middle."""
+    steps = [step / _STEPS for step in range(_STEPS)]
+    return [
+        (
+            (-t + 2 * t**2 - t**3) / 2,
+            (2 - 5 * t**2 + 3 * t**3) / 2,
+            (t + 4 * t**2 - 3 * t**3) / 2,
+            (-(t**2) + t**3) / 2,
+        )
+        for t in steps
+    ]
 
 
-def _smooth(points: npt.NDArray[np.float64], *, closed: bool) -> npt.NDArray[np.float64]:
-    count = len(points)
-    padded = (
-        np.concatenate([points[-1:], points, points[:2]])
-        if closed
-        else np.concatenate([points[:1], points, points[-1:]])
-    )
-    pieces = count if closed else count - 1
-    windows = np.stack([padded[at : at + pieces] for at in range(4)], axis=1)
-    curve = np.einsum("sw,pwc->psc", _basis(), windows).reshape(-1, 2)
-    return curve if closed else np.concatenate([curve, points[-1:]])
+def _smooth(points: Points, *, closed: bool) -> list[Point]:
+    inner = list(points)
+    padded = [inner[-1], *inner, *inner[:2]] if closed else [inner[0], *inner, inner[-1]]
+    curve = [
+        (a * p[0] + b * q[0] + c * r[0] + d * s[0], a * p[1] + b * q[1] + c * r[1] + d * s[1])
+        for p, q, r, s in zip(padded, padded[1:], padded[2:], padded[3:], strict=False)
+        for a, b, c, d in _basis()
+    ]
+    return curve if closed else [*curve, inner[-1]]

@@ -87,7 +87,7 @@ def draw_plan(rng: Random, hardness: Hardness) -> Plan:
             for _ in range(_count(rng, thing)):
                 placed.append(_place(rng, thing, setting, hardness, placed))
     homes = [thing for thing in CLUTTER if _probability(thing, setting)]
-    for _ in range(rng.randint(0, hardness.clutter) if homes else 0):
+    for _ in range(rng.randint(0, min(hardness.clutter, 2 * len(homes)))):
         placed.append(_place(rng, rng.choice(homes), setting, hardness, placed))
     behind = [each for each in placed if each.thing.place in ("heaven", "far")]
     before = [each for each in placed if each.thing.place not in ("heaven", "far")]

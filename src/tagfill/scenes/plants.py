@@ -189,7 +189,7 @@ THINGS = (
     Thing(
         "flower",
         flower,
-        (0.13, 0.26),
+        (0.15, 0.28),
         0.6,
         "ground",
         {"meadow": 0.4, "forest": 0.2, "highlands": 0.2, "street": 0.06},
@@ -200,7 +200,7 @@ THINGS = (
     Thing(
         "mushroom",
         mushroom,
-        (0.09, 0.2),
+        (0.1, 0.21),
         1.0,
         "ground",
         {"forest": 0.34, "meadow": 0.03},

@@ -278,7 +278,7 @@ THINGS = (
     Thing(
         "kite",
         kite,
-        (0.17, 0.28),
+        (0.2, 0.34),
         0.5,
         "sky",
         {"meadow": 0.1, "beach": 0.16, "street": 0.02},

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-import numpy as np
 from PIL import Image
 
 from tagfill.scenes.colour import Light
@@ -87,8 +86,11 @@ def sprite(
     wide, tall = 2 * math.ceil(reach_x) + 2, 2 * math.ceil(reach_y) + 2
     zoom = height * fold
     mirror = -1.0 if flip else 1.0
-    matrix = zoom * np.array([[mirror * cos, -mirror * sin], [-sin, -cos]])
-    middle = np.array([wide * fold / 2, tall * fold / 2])
+    matrix = (
+        (zoom * mirror * cos, -zoom * mirror * sin),
+        (-zoom * sin, -zoom * cos),
+    )
+    foot = (wide * fold / 2 - matrix[0][1] / 2, tall * fold / 2 - matrix[1][1] / 2)
     canvas = Image.new("RGBa", (wide * fold, tall * fold))
-    thing.draw(Pen(canvas, matrix, tuple(middle - matrix @ (0.0, 0.5)), light), rng)
+    thing.draw(Pen(canvas, matrix, foot, light), rng)
     return Sprite(canvas.reduce(fold).convert("RGBA"), -wide // 2, -round(tall / 2 + height / 2))

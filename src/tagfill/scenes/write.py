@@ -83,25 +83,25 @@ def write_scenes(
     truths = list(_run(jobs, workers))
     dataset = _dataset(folder, truths, size, test_fraction)
     _write_coco(folder / BOXES, dataset.table.images, [boxes for _, boxes in truths], size)
-    contact_sheet([folder / image for image in dataset.table.images[:24]], folder / SHEET)
+    shown = [Image.open(folder / image) for image in dataset.table.images[:24]]
+    contact_sheet(shown).save(folder / SHEET)
     save_labels(dataset, folder / LABELS, format=dataset.format)
     return dataset
 
 
 def contact_sheet(
-    pictures: Sequence[Path], target: Path, columns: int = 6, side: int = 160
-) -> None:
-    """Thumbnails side by side."""
+    pictures: Sequence[Image.Image], *, columns: int = 6, side: int = 160
+) -> Image.Image:
+    """Thumbnails side by side on white."""
     gap = 6
-    rows = math.ceil(len(pictures) / columns)
     columns = min(columns, len(pictures))
+    rows = math.ceil(len(pictures) / columns)
     sheet = Image.new("RGB", (columns * (side + gap) + gap, rows * (side + gap) + gap), "white")
-    for number, path in enumerate(pictures):
+    for number, picture in enumerate(pictures):
         row, column = divmod(number, columns)
-        with Image.open(path) as picture:
-            small = picture.resize((side, side), Image.Resampling.LANCZOS)
+        small = picture.resize((side, side), Image.Resampling.LANCZOS)
         sheet.paste(small, (gap + column * (side + gap), gap + row * (side + gap)))
-    sheet.quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+    return sheet
 
 
 def _prepare(folder: Path, overwrite: bool) -> None:
