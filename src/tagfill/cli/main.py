@@ -16,6 +16,7 @@ COMMANDS = {
     "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
     "scenes": "Draw the embedded picture-book data set.",
+    "methods": "Methods that can be named, or all about one: formula, paper, settings.",
     "backbones": "Backbones that can be named, or what is known of one.",
     "import-weights": "Turn released checkpoints into model folders.",
     "evaluate": "Every metric of a model's scores against labels; unknown cells are left out.",

@@ -3,26 +3,55 @@
 from __future__ import annotations
 
 from tagfill.losses.activation import boosted_logits
+from tagfill.losses.assume import (
+    assume_negative,
+    assume_negative_smoothed,
+    ignore_unknown,
+    ignore_unknown_smoothed,
+    ignore_unobserved_negatives,
+    sample_unknown,
+    sampled_negative,
+    weak_negative,
+)
 from tagfill.losses.entropy import (
     entropy_maximization,
     entropy_minimization,
     entropy_with_pseudo_labels,
 )
+from tagfill.losses.estimation import learn_from
 from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
 from tagfill.losses.large_loss import large_loss_correction, large_loss_rejection
+from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
+from tagfill.losses.ranking import pairwise_ranking
+from tagfill.losses.regularise import count_penalty, expected_positives
 from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
 
 __all__ = [
+    "assume_negative",
+    "assume_negative_smoothed",
     "asymmetric",
     "boosted_logits",
+    "count_penalty",
+    "count_weight",
+    "durand_weight",
     "entropy_maximization",
     "entropy_minimization",
     "entropy_with_pseudo_labels",
+    "expected_positives",
     "focal",
     "generalized_robust",
     "hill",
+    "ignore_unknown",
+    "ignore_unknown_smoothed",
+    "ignore_unobserved_negatives",
     "large_loss_correction",
     "large_loss_rejection",
+    "learn_from",
+    "pairwise_ranking",
     "partial_asymmetric",
+    "partial_cross_entropy",
+    "sample_unknown",
+    "sampled_negative",
     "self_paced_correction",
+    "weak_negative",
 ]

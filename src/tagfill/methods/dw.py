@@ -3,7 +3,7 @@
     loss = mean over images and classes of
            -[z=1] log p - [z=0] log(1 - p) - w [z unknown] log(1 - p)
 
-Zhou et al. 2022 (EM/APL), Table 1 ("DW"): the negative term of their Eq. 1 down-weighted. Neither
+Zhou et al. 2022 (EM + APL), Table 1 ("DW"): the negative term of their Eq. 1 down-weighted. Neither
 the paper nor its code gives w. Ours is the best of 0.05, 0.1, 0.2 and 0.5 on the validation part of
 VOC 2012 with single positives and a linear classifier: 84.4, 84.6, 84.5, 84.1 mAP, one run each.
 Known negatives keep their full weight. ``wan`` is the same with w = 1 / (K - 1).
@@ -18,7 +18,7 @@ from tagfill.losses.assume import weak_negative
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import CellMethod, Info, Method
 
-INFO = Info(title="Down-weighted negatives (DW)", source="Zhou et al. 2022 (EM/APL), Table 1")
+INFO = Info(title="Down-weighted negatives (DW)", source="Zhou et al. 2022 (EM + APL), Table 1")
 
 
 @dataclass(frozen=True)

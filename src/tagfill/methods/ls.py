@@ -1,6 +1,6 @@
 """Label smoothing on assume negative: another name for ``an_ls``.
 
-Zhou et al. 2022 (EM/APL) compare with it under this name in their Table 1, without giving its
+Zhou et al. 2022 (EM + APL) compare with it under this name in their Table 1, without giving its
 strength.
 """
 
@@ -11,7 +11,7 @@ from tagfill.methods.base import Info
 
 INFO = Info(
     title="Label smoothing (LS)",
-    source="Zhou et al. 2022 (EM/APL), Table 1; Cole et al. 2021 (MLSPL), Eq. 9",
+    source="Zhou et al. 2022 (EM + APL), Table 1; Cole et al. 2021 (MLSPL), Eq. 9",
     alias_of="an_ls",
 )
 

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tagfill import methods
+from tagfill.cli.main import main
+
+PAPERS = [
+    "bce",
+    "bce_ls",
+    "iu",
+    "partial_bce",
+    "iun",
+    "pseudo_negative",
+    "an",
+    "an_ls",
+    "an_ls_asymmetric",
+    "wan",
+    "pr",
+    "epr",
+    "role",
+    "em",
+    "em_apl",
+    "dw",
+    "l1r",
+    "l2r",
+    "ls",
+    "n_ls",
+    "entmin",
+    "focal",
+    "asl",
+    "plc",
+    "lac",
+    "upu",
+    "nnpu",
+    "vpu",
+    "pu_mlc",
+    "curriculum",
+    "asl_q2l",
+    "ll_r",
+    "ll_ct",
+    "ll_cp",
+    "hill",
+    "splc",
+    "p_asl",
+    "gr",
+    "boostlu",
+]
+
+
+def test_json_lists_every_method_of_the_papers_and_their_neighbours(capsys):
+    assert main(["methods", "--json"]) == 0
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["methods"]}
+    assert set(PAPERS) <= set(listed)
+    assert list(listed) == methods.names()
+    for each in listed.values():
+        assert each["title"]
+        assert each["source"]
+        assert {"needs", "settings", "presets", "alias_of", "text"} <= set(each)
+    k = next(each for each in listed["role"]["settings"] if each["name"] == "k")
+    assert k["default"] == "auto"
+    assert k["type"] == 'number or "auto"'
+    assert "mean number of positive tags" in k["doc"]
+
+
+def test_one_method_for_people(capsys):
+    assert main(["methods", "role"]) == 0
+    shown = capsys.readouterr().out
+    for part in ("L'(F | Y)", "Cole et al. 2021", "Eq. 10-11", "--method.k auto", "published"):
+        assert part in shown
+    assert "[z=1]" in shown, "brackets are not taken for markup"
+
+
+def test_one_method_as_json(capsys):
+    assert main(["methods", "ls", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["alias_of"] == "an_ls"
+
+
+def test_list_for_people_names_all(capsys):
+    assert main(["methods"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n{name} " in shown for name in methods.names())
+
+
+def test_method_file(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        '"""My method."""\n'
+        "from tagfill.methods.an import Config, build\n"
+        "from tagfill.methods.base import Info\n"
+        'INFO = Info(title="Mine", source="here")\n'
+    )
+    assert main(["methods", str(path)]) == 0
+    assert "Mine" in capsys.readouterr().out
+
+
+def test_unknown_method_is_one_message(capsys):
+    assert main(["methods", "rolle"]) == 2
+    assert "unknown method 'rolle'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["methods", "--help"]])
+def test_help_does_without_torch(arguments):
+    code = (
+        "import sys; from tagfill.cli.main import main; "
+        f"main({arguments!r}); sys.exit('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0
