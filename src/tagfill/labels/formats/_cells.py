@@ -76,15 +76,22 @@ def read_careful(path: Path, layout: Layout, problems: Problems) -> Cells:
         images.append(fields[layout.image])
         if layout.split is not None:
             splits.append(fields[layout.split])
-        for number, column in enumerate(layout.labels):
-            code = CODES.get(fields[column].strip())
-            if code is None:
-                bad.setdefault(number, []).append((row, fields[column]))
-            values.append(UNKNOWN if code is None else code)
+        values.extend(_codes([fields[column] for column in layout.labels], row, bad))
     shaped = np.array(values, dtype=np.int8).reshape(len(images), len(layout.labels))
     for number, cells in sorted(bad.items()):
         _report(cells, layout.classes[number], shaped[:, number], path, problems)
     return Cells(images, rows, splits, shaped)
+
+
+def _codes(texts: list[str], row: int, bad: dict[int, list[tuple[int, str]]]) -> list[int]:
+    try:
+        return [CODES[text] for text in texts]
+    except KeyError:
+        codes = [CODES.get(text.strip()) for text in texts]
+    for number, code in enumerate(codes):
+        if code is None:
+            bad.setdefault(number, []).append((row, texts[number]))
+    return [UNKNOWN if code is None else code for code in codes]
 
 
 def _id_only(fields: list[str], layout: Layout) -> list[str]:
