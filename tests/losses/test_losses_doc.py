@@ -1,10 +1,14 @@
-"""The example in docs/losses.md works as it stands."""
+"""The example in docs/losses.md and those in docstrings work as they stand."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
+import pytest
 import torch
 
 from tagfill import losses
@@ -28,3 +32,9 @@ def test_every_public_loss_exists_and_is_documented():
     for name in losses.__all__:
         assert callable(getattr(losses, name))
         assert f"`{name}`" in text
+
+
+@pytest.mark.parametrize("name", [each.name for each in pkgutil.iter_modules(losses.__path__)])
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"tagfill.losses.{name}")
+    assert doctest.testmod(module).failed == 0

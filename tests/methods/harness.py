@@ -186,9 +186,9 @@ class Rehearsal:
         other.steps, other.epochs = self.steps, self.epochs
         return other
 
-    def losses(self, rows: Tensor) -> dict[str, float]:
-        """The terms now, with the same random draws at every call."""
-        terms = self.method.loss(self.view(rows, generator_seed=0))
+    def losses(self, rows: Tensor, seed: int = 0) -> dict[str, float]:
+        """The terms now, without an update; the same random draws for the same seed."""
+        terms = self.method.loss(self.view(rows, generator_seed=seed))
         return {name: float(term.detach()) for name, term in terms.items()}
 
     def _mixed(self, maps: Tensor) -> Mixed:
