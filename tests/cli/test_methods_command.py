@@ -10,7 +10,8 @@ from tagfill import methods
 from tagfill.cli.main import main
 
 PAPERS = {
-    "MLSPL": "bce bce_ls iu partial_bce iun pseudo_negative an an_ls an_ls_asymmetric wan pr epr role",
+    "MLSPL": "bce bce_ls iu partial_bce iun an an_ls an_ls_asymmetric wan pr epr role",
+    "MLSPL 5.1": "pseudo_negative",
     "EM and APL": "em em_apl dw l1r l2r ls n_ls entmin focal asl",
     "LAC": "plc lac",
     "PU-MLC": "upu nnpu vpu pu_mlc curriculum",
