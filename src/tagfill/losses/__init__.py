@@ -13,6 +13,8 @@ from tagfill.losses.assume import (
     sampled_negative,
     weak_negative,
 )
+from tagfill.losses.consistency import confident_labels, pseudo_label_consistency
+from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
 from tagfill.losses.entropy import (
     entropy_maximization,
     entropy_minimization,
@@ -22,15 +24,25 @@ from tagfill.losses.estimation import learn_from
 from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
 from tagfill.losses.large_loss import large_loss_correction, large_loss_rejection
 from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
+from tagfill.losses.pu import (
+    adaptive_temperature,
+    known_negative_risk,
+    mixup_consistency,
+    non_negative_risk,
+    unbiased_risk,
+    variational_risk,
+)
 from tagfill.losses.ranking import pairwise_ranking
 from tagfill.losses.regularise import count_penalty, expected_positives
 from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
 
 __all__ = [
+    "adaptive_temperature",
     "assume_negative",
     "assume_negative_smoothed",
     "asymmetric",
     "boosted_logits",
+    "confident_labels",
     "count_penalty",
     "count_weight",
     "durand_weight",
@@ -44,14 +56,22 @@ __all__ = [
     "ignore_unknown",
     "ignore_unknown_smoothed",
     "ignore_unobserved_negatives",
+    "known_negative_risk",
+    "label_aware_consistency",
     "large_loss_correction",
     "large_loss_rejection",
     "learn_from",
+    "mixup_consistency",
+    "non_negative_risk",
     "pairwise_ranking",
     "partial_asymmetric",
     "partial_cross_entropy",
+    "pseudo_label_consistency",
     "sample_unknown",
     "sampled_negative",
     "self_paced_correction",
+    "supervised_contrast",
+    "unbiased_risk",
+    "variational_risk",
     "weak_negative",
 ]

@@ -1,0 +1,62 @@
+"""What a network says about one view of an image as the label of another view."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from tagfill.losses.assume import ignore_unknown
+
+
+def confident_labels(
+    logits: Tensor, observed: Tensor, *, threshold: float, include_observed: bool = False
+) -> Tensor:
+    """Labels of the cells a network is sure of: 1 where p >= delta, 0 where p <= 1 - delta.
+
+    Xie et al. 2022 (LAC), the indicators of Eq. 4. At p = delta = 0.5 the label is 1.
+
+    Args:
+        logits: [N, K] raw scores of the view that labels; no gradient flows through them.
+        observed: [N, K] labels 1, 0, -1.
+        threshold: delta, from 0.5 to 1.
+        include_observed: keep observed labels as they are instead of leaving those cells out.
+
+    Returns:
+        [N, K] labels 1, 0, -1 of the type of ``observed``.
+    """
+    probability = torch.sigmoid(logits.detach())
+    labels = torch.full_like(observed, -1)
+    labels[probability <= 1 - threshold] = 0
+    labels[probability >= threshold] = 1
+    rest = observed if include_observed else torch.full_like(observed, -1)
+    return torch.where(observed == -1, labels, rest)
+
+
+def pseudo_label_consistency(
+    strong: Tensor,
+    weak: Tensor,
+    observed: Tensor,
+    *,
+    threshold: float,
+    include_observed: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of one view with what the network is sure of in the other.
+
+    -[p_w >= delta] log p_s - [p_w <= 1 - delta] log(1 - p_s) on unknown cells
+
+    Xie et al. 2022 (LAC), Eq. 4.
+
+    Args:
+        strong: [N, K] raw scores of the view that is trained.
+        weak: [N, K] raw scores of the view that labels; no gradient flows through them.
+        observed: [N, K] labels 1, 0, -1.
+        threshold: delta.
+        include_observed: train observed cells too, on their labels.
+
+    Returns:
+        [N, K] terms, 0 where the network is not sure, and [N, K] booleans of the cells in play.
+    """
+    labels = confident_labels(
+        weak, observed, threshold=threshold, include_observed=include_observed
+    )
+    return ignore_unknown(strong, labels), labels >= 0

@@ -1,0 +1,207 @@
+"""Risks of learning from positive and unlabelled cells, one per class."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tagfill.losses.cells import negative_term, positive_term
+
+Surrogate = Literal["logistic", "sigmoid"]
+
+STILL = 1e-4
+"""Logits that vary less than this have no sharpness to measure."""
+
+
+def unbiased_risk(
+    logits: Tensor,
+    observed: Tensor,
+    prior: Tensor,
+    *,
+    surrogate: Surrogate = "logistic",
+    positives_in_unlabelled: bool = True,
+) -> Tensor:
+    """pi E_P[l+] - pi E_P[l-] + E_U[l-], for every class.
+
+    Du Plessis et al. 2015 (uPU); PU-MLC (arXiv 2306.16016), Eq. 5. Expectations are means over the
+    batch; a class without positives in it has only its unlabelled term.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1; negatives count as unlabelled.
+        prior: [K] pi, the share of positives.
+        surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
+        positives_in_unlabelled: observed positives are part of U.
+
+    Returns:
+        [K] risks; they can be negative.
+    """
+    gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabelled)
+    return gain + excess
+
+
+def non_negative_risk(
+    logits: Tensor,
+    observed: Tensor,
+    prior: Tensor,
+    *,
+    beta: float = 0.0,
+    gamma: float = 1.0,
+    surrogate: Surrogate = "logistic",
+    positives_in_unlabelled: bool = True,
+) -> Tensor:
+    """pi E_P[l+] + max(-beta, r) with r = E_U[l-] - pi E_P[l-], for every class.
+
+    Kiryo et al. 2017 (nnPU), Eq. 6, with the gradient of their Algorithm 1: where r falls below
+    -beta, that of -gamma r alone.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1; negatives count as unlabelled.
+        prior: [K] pi, the share of positives.
+        beta: how far r may fall below zero.
+        gamma: how strongly to step back where it did; 0 stands still.
+        surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
+        positives_in_unlabelled: observed positives are part of U.
+
+    Returns:
+        [K] risks.
+    """
+    gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabelled)
+    risk = gain + excess
+    back = -gamma * excess
+    clipped = back + (gain - beta - back).detach()
+    return torch.where(excess >= -beta, risk, clipped)
+
+
+def variational_risk(
+    logits: Tensor,
+    observed: Tensor,
+    *,
+    temperature: Tensor | float = 1.0,
+    gamma: float = 0.0,
+    tempered_factor: bool = False,
+    positives_in_unlabelled: bool = True,
+    eps: float = 0.0,
+) -> Tensor:
+    """p_c^gamma log(E_U[sigma(s / tau)]) - E_P[log sigma(s / tau)], for every class.
+
+    Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 7, 9 and 11. The re-balance factor
+    p_c = E_U[sigma(s)] carries no gradient. A class without positives in the batch has only its
+    first term, one without unlabelled cells only its second.
+
+    Args:
+        logits: [N, K] raw scores s.
+        observed: [N, K] labels 1, 0, -1; negatives count as unlabelled.
+        temperature: tau, a number or [K].
+        gamma: exponent of the re-balance factor; 0 switches it off.
+        tempered_factor: p_c = E_U[sigma(s / tau)], as the published code has it.
+        positives_in_unlabelled: observed positives are part of U.
+        eps: added to E_U inside the logarithm.
+
+    Returns:
+        [K] risks.
+    """
+    unlabelled = _unlabelled(observed, positives_in_unlabelled)
+    sharp = logits / temperature
+    log_mean = _log_mean_sigmoid(sharp, unlabelled)
+    factor = (log_mean if tempered_factor else _log_mean_sigmoid(logits, unlabelled)) * gamma
+    if eps:
+        log_mean = torch.logaddexp(log_mean, torch.full_like(log_mean, eps).log())
+    first = factor.detach().exp() * log_mean * unlabelled.any(dim=0)
+    return first + _class_mean(positive_term(sharp), observed == 1)
+
+
+def adaptive_temperature(logits: Tensor, alpha: float) -> Tensor:
+    """min(alpha Std(s_c), 1) for every class, without gradient.
+
+    PU-MLC (arXiv 2306.16016), Eq. 10. Where logits do not vary, as in a batch of one image, there
+    is no sharpness to measure and the temperature is 1.
+
+    Args:
+        logits: [N, K] raw scores.
+        alpha: of the standard deviation (of the population).
+
+    Returns:
+        [K] temperatures.
+    """
+    spread = logits.detach().std(dim=0, correction=0)
+    return torch.where(spread > STILL, (alpha * spread).clamp(max=1.0), torch.ones_like(spread))
+
+
+def mixup_consistency(
+    mixed: Tensor,
+    logits: Tensor,
+    observed: Tensor,
+    first: Tensor,
+    second: Tensor,
+    weight: float,
+    *,
+    detach: bool = False,
+    eps: float = 0.0,
+) -> Tensor:
+    """(log t - log p)^2 with p of the mixed image and t the mixture of its parents' targets.
+
+    t = w t_1 + (1 - w) t_2; a target is 1 for an observed positive and sigma(s) otherwise. The
+    regulariser of Chen et al. 2020 (vPU), as PU-MLC has it in its Eq. 8.
+
+    Args:
+        mixed: [M, K] raw scores of the mixed images.
+        logits: [N, K] raw scores of the batch.
+        observed: [N, K] labels 1, 0, -1.
+        first: [M] rows of the first parents.
+        second: [M] rows of the second parents.
+        weight: w, from 0 to 1.
+        detach: no gradient flows through the targets.
+        eps: added inside the logarithms.
+
+    Returns:
+        [M, K] terms.
+    """
+    target = torch.where(observed == 1, torch.zeros_like(logits), F.logsigmoid(logits))
+    target = target.detach() if detach else target
+    shares = torch.tensor([weight, 1 - weight], dtype=logits.dtype, device=logits.device).log()
+    blend = torch.logaddexp(shares[0] + target[first], shares[1] + target[second])
+    answer = F.logsigmoid(mixed)
+    if eps:
+        floor = torch.full_like(answer, eps).log()
+        blend, answer = torch.logaddexp(blend, floor), torch.logaddexp(answer, floor)
+    return (blend - answer) ** 2
+
+
+def known_negative_risk(logits: Tensor, observed: Tensor) -> Tensor:
+    """[K] mean of -log(1 - p) over the observed negatives of each class, 0 where there are none."""
+    return _class_mean(negative_term(logits), observed == 0)
+
+
+def _pu_parts(
+    logits: Tensor, observed: Tensor, prior: Tensor, surrogate: Surrogate, included: bool
+) -> tuple[Tensor, Tensor]:
+    """pi E_P[l+], and E_U[l-] - pi E_P[l-]."""
+    if surrogate == "logistic":
+        positive, negative = positive_term(logits), negative_term(logits)
+    else:
+        positive, negative = torch.sigmoid(-logits), torch.sigmoid(logits)
+    labelled, prior = observed == 1, prior.to(logits)
+    gain = prior * _class_mean(positive, labelled)
+    unlabelled = _class_mean(negative, _unlabelled(observed, included))
+    return gain, unlabelled - prior * _class_mean(negative, labelled)
+
+
+def _unlabelled(observed: Tensor, positives_included: bool) -> Tensor:
+    return torch.ones_like(observed, dtype=torch.bool) if positives_included else observed != 1
+
+
+def _class_mean(cells: Tensor, mask: Tensor) -> Tensor:
+    """[K] mean over the masked cells of each class, 0 where there are none."""
+    return (cells * mask).sum(dim=0) / mask.sum(dim=0).clamp(min=1)
+
+
+def _log_mean_sigmoid(logits: Tensor, mask: Tensor) -> Tensor:
+    """[K] log of the mean of sigma over the masked cells; finite nonsense where there are none."""
+    some = mask.any(dim=0)
+    logs = F.logsigmoid(logits).masked_fill(~mask & some, float("-inf"))
+    return logs.logsumexp(dim=0) - mask.sum(dim=0).clamp(min=1).log()

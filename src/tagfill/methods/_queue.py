@@ -1,0 +1,68 @@
+"""A memory of the newest entries with their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+EMPTY = -1
+
+
+class Queue:
+    """A ring buffer: new entries take the place of the oldest.
+
+    Args:
+        slots: how many entries it holds.
+        device: where they live.
+    """
+
+    def __init__(self, slots: int, device: torch.device) -> None:
+        self.slots, self.device = slots, device
+        self.entries = torch.empty(0, device=device)
+        self.classes = torch.full((slots,), EMPTY, dtype=torch.int64, device=device)
+        self.pointer = 0
+
+    def __len__(self) -> int:
+        return int((self.classes != EMPTY).sum())
+
+    def push(self, entries: Tensor, classes: Tensor) -> None:
+        """Add n entries, oldest first; of more than there are slots the newest stay.
+
+        Args:
+            entries: [n, ...], of the same shape at every call.
+            classes: [n].
+        """
+        entries, classes = entries.detach()[-self.slots :], classes[-self.slots :]
+        if not self.slots or not len(entries):
+            return
+        if not self.entries.numel():
+            self.entries = torch.zeros(self.slots, *entries.shape[1:], device=self.device)
+        places = self._places(len(entries))
+        self.entries[places] = entries.to(self.entries)
+        self.classes[places] = classes.to(self.classes)
+        self.pointer = (self.pointer + len(entries)) % self.slots
+
+    def held(self, incoming: int = 0) -> tuple[Tensor, Tensor]:
+        """Entries [m, ...] and classes [m], less those that ``incoming`` new ones would replace."""
+        kept = self.classes != EMPTY
+        kept[self._places(min(incoming, self.slots))] = False
+        return self.entries[kept] if self.entries.numel() else self.entries, self.classes[kept]
+
+    def _places(self, count: int) -> Tensor:
+        return (self.pointer + torch.arange(count, device=self.device)) % max(self.slots, 1)
+
+    def state(self) -> dict[str, Tensor]:
+        """Entries, classes and the place of the next entry."""
+        return {
+            "queue": self.entries,
+            "queue_classes": self.classes,
+            "queue_pointer": torch.tensor(self.pointer),
+        }
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from ``state``."""
+        self.entries = state["queue"].to(self.device)
+        self.classes = state["queue_classes"].to(self.device)
+        self.pointer = int(state["queue_pointer"])

@@ -1,0 +1,153 @@
+"""Curriculum labelling: learn from known labels, then from what the network is sure of as well.
+
+    loss = mean over images and classes of w(r) (-[l=1] log p - [l=0] log(1 - p)),
+           w(r) = -4.45 r + 5.45, r the share of the image's cells that have a label l
+
+Durand et al. 2019, "Learning a Deep ConvNet for Multi-label Classification with Partial Labels",
+Eq. 2-3 and its curriculum strategies; the row "CL" of PU-MLC's Table I. Labels l are the observed
+ones and, from the end of epoch ``warmup`` on, pseudo-labels of unknown cells, made afresh after
+every epoch from the scores of all training images. By ``strategy``:
+
+- "threshold": 1 where the logit is at least theta, 0 where it is at most -theta;
+- "proportion": the ``share`` of all unknown cells with the largest |logit|, by its sign;
+- "positives": 1 where the logit is at least theta, no negatives.
+
+The paper's ensemble and Bayesian strategies are not built. Ours: one warm-up epoch, theta 2 (a
+probability of 0.88) and a share of 0.8, the decision over the whole training set instead of by
+mini-batch, and r that counts pseudo-labels. Needs known negatives: without them the network would
+first learn to call everything positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tagfill.losses.partial import durand_weight, partial_cross_entropy
+from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    Needs,
+    Setup,
+    Step,
+    require_negatives,
+    require_positives,
+)
+
+Strategy = Literal["threshold", "proportion", "positives"]
+
+INFO = Info(
+    title="Curriculum labelling with partial labels (CL)",
+    source="Durand et al. 2019, Eq. 2-3, curriculum strategies; PU-MLC, Table I",
+    needs=Needs(negatives=True, state=True, epoch_scores=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        strategy: which unknown cells get a pseudo-label.
+        theta: logit from which the network is sure.
+        share: of the unknown cells, for the strategy "proportion".
+        warmup: epochs before the first pseudo-labels.
+    """
+
+    strategy: Strategy = "threshold"
+    theta: float = 2.0
+    share: float = 0.8
+    warmup: int = 1
+
+    def __post_init__(self) -> None:
+        require_choice("strategy", self.strategy, ("threshold", "proportion", "positives"))
+        require_range("theta", self.theta, 0)
+        require_range("share", self.share, 0, 1)
+        require_range("warmup", self.warmup, 1)
+
+
+class CurriculumLabelling(Method):
+    """Remembers the last scores of all images and the labels made of them."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def start(self, setup: Setup) -> None:
+        """Begin with the observed labels."""
+        require_positives(setup.observed, "curriculum")
+        require_negatives(setup.observed, "curriculum")
+        self.observed = setup.observed.to(setup.device)
+        self.labels = self.observed.clone()
+        self.scores = torch.full(self.observed.shape, 0.5, device=setup.device)
+
+    def loss(self, step: Step) -> LossTerms:
+        """One term, the mean over all cells."""
+        labels = torch.where(step.observed == -1, self.labels[step.index], step.observed)
+        cells = partial_cross_entropy(step.output.logits, labels, durand_weight(labels))
+        return {"curriculum": cells.mean()}
+
+    def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
+        """Label unknown cells afresh."""
+        assert scores is not None
+        self.scores = scores.to(self.scores)
+        if epoch >= self.config.warmup:
+            self.labels = pseudo_labelled(
+                self.observed,
+                torch.logit(self.scores, eps=1e-7),
+                strategy=self.config.strategy,
+                theta=self.config.theta,
+                share=self.config.share,
+            )
+
+    def state(self) -> dict[str, Tensor]:
+        """Labels and scores."""
+        return {"labels": self.labels, "scores": self.scores}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore both."""
+        self.labels = state["labels"].to(self.labels)
+        self.scores = state["scores"].to(self.scores)
+
+    def estimates(self) -> Tensor:
+        """The last scores; 0.5 before the first."""
+        return torch.where(self.observed == -1, self.scores, self.observed.to(self.scores.dtype))
+
+
+def pseudo_labelled(
+    observed: Tensor, logits: Tensor, *, strategy: Strategy, theta: float, share: float
+) -> Tensor:
+    """[N, K] observed labels, and labels of the unknown cells the strategy is sure of.
+
+    Args:
+        observed: [N, K] labels 1, 0, -1.
+        logits: [N, K].
+        strategy: see the module.
+        theta: logit from which the network is sure.
+        share: of the unknown cells.
+    """
+    unknown = observed == -1
+    if strategy == "proportion":
+        sure = _surest(logits.abs(), unknown, share)
+    else:
+        sure = (logits >= theta) if strategy == "positives" else (logits.abs() >= theta)
+    return torch.where(unknown & sure, (logits > 0).to(observed.dtype), observed)
+
+
+def _surest(confidence: Tensor, candidates: Tensor, share: float) -> Tensor:
+    """The share of candidates with the highest confidence, ties in order."""
+    cells = torch.nonzero(candidates.flatten()).squeeze(1)
+    ranked = torch.argsort(confidence.flatten()[cells], descending=True, stable=True)
+    chosen = torch.zeros(candidates.numel(), dtype=torch.bool, device=candidates.device)
+    chosen[cells[ranked[: round(share * len(cells))]]] = True
+    return chosen.view(candidates.shape)
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return CurriculumLabelling(config)
