@@ -106,6 +106,8 @@ class LoopOptions:
     "Processes that read images."
     threads: int | None = None
     "Threads of torch."
+    checkpoint_seconds: float | None = None
+    "Least time between checkpoints at the ends of epochs."
     gradient_checkpointing: bool | None = None
     "Recompute activations in the backward pass: less memory, more time."
 

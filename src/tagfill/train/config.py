@@ -103,6 +103,7 @@ class RunConfig:
     workers: int = 2
     threads: int | None = None
     time_limit: float | None = None
+    checkpoint_seconds: float = 5.0
     gradient_checkpointing: bool = False
 
 

@@ -116,7 +116,7 @@ def _execute(
     main = World.current().is_main
     everyone = (EventFile(folder.events), *sinks) if main else ()
     deadline = None if config.time_limit is None else time.monotonic() + config.time_limit
-    limits = Limits(deadline=deadline)
+    limits = Limits(deadline, config.checkpoint_seconds)
     with Events(*everyone) as events, _stop_on_interrupt(limits):
         events.event("start" if saved is None else "resume", data=_sizes(data), regime=data.regime)
         for note in notes:

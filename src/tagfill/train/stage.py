@@ -23,6 +23,8 @@ from tagfill.train.inputs import InputBatch, derived_seed, scores
 from tagfill.train.optim import make_optimizer, make_schedule
 from tagfill.train.select import Selector
 
+MID_EPOCH_PATIENCE = 60
+"""Within an epoch, checkpoints are this many times rarer than at the ends of epochs."""
 Keep = Callable[[dict[str, dict[str, Tensor]], dict[str, Any]], None]
 """Takes a checkpoint's tensors and facts."""
 
@@ -280,7 +282,7 @@ class Stage:
         if self.world.any(self.limits.stop_requested):
             self._save()
             raise Interrupted
-        if time.monotonic() - self._saved > 60 * self.limits.save_seconds:
+        if time.monotonic() - self._saved > MID_EPOCH_PATIENCE * self.limits.save_seconds:
             self._save()
 
     def _between_updates(self) -> bool:

@@ -1,0 +1,117 @@
+"""Train a linear head on a feature matrix: the training loop without files and run folders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tagfill import methods
+from tagfill.errors import TagfillError
+from tagfill.evaluate.selection import choose_criterion
+from tagfill.labels import Labels
+from tagfill.methods.base import Method, Needs
+from tagfill.models.head import LinearConfig, LinearHead
+from tagfill.train.begin import Positives, begin
+from tagfill.train.config import StageConfig
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import Events
+from tagfill.train.forward import StageData, Validate
+from tagfill.train.inputs import FeatureInputs, derived_seed
+from tagfill.train.stage import Stage
+
+Matrix = npt.NDArray[np.floating]
+"""[N, D] features."""
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A trained head, its method, and what happened epoch by epoch."""
+
+    head: LinearHead
+    method: Method
+    best_epoch: int
+    history: list[dict[str, Any]]
+
+
+def fit_linear(
+    features: Matrix,
+    observed: Labels,
+    stage: StageConfig,
+    *,
+    seed: int = 0,
+    val: tuple[Matrix, Labels] | None = None,
+    events: Events | None = None,
+) -> LinearFit:
+    """Train a linear head; torch's global random state is left as it was.
+
+    Args:
+        features: [N, D].
+        observed: [N, K] labels 1, 0, -1.
+        stage: method and schedule.
+        seed: fixes everything random.
+        val: features and labels to select the epoch on; the last epoch is kept without them.
+        events: where progress goes.
+
+    Raises:
+        TagfillError: the method cannot learn from these labels, or from features alone.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derived_seed(seed, 0))
+        head = LinearHead(features.shape[1], observed.shape[1], LinearConfig())
+        method = methods.make(stage.method.name, stage.method.settings, stage.method.preset)
+        require_features_suffice(method.needs, stage.method.name)
+        data = _stage_data(features, observed, val)
+        accelerator, sink = make_accelerator(), events or Events()
+        positives = Positives(data.observed, lambda: features, sink)
+        begin(method, stage, data, positives, seed=seed, device=accelerator.device)
+        loop = Stage(
+            head,
+            method,
+            stage,
+            data,
+            accelerator=accelerator,
+            events=sink,
+            keep=lambda tensors, facts: None,
+            seed=seed * 1_000 + 1,
+        )
+        loop.run()
+    return LinearFit(head.eval(), method, loop.selector.best_epoch, loop.history)
+
+
+def require_features_suffice(needs: Needs, method: str) -> None:
+    """Refuse a method that cannot learn from one pooled feature vector per image."""
+    lacking = {
+        "augmented views": needs.two_views,
+        "feature maps": needs.activation_maps,
+        "label-wise embeddings": needs.embeddings,
+    }
+    for what, needed in lacking.items():
+        if needed:
+            raise TagfillError(
+                f"{method} needs {what}, and there is one feature vector per image",
+                remedy="train it on images, or use a method such as em",
+            )
+
+
+def _stage_data(
+    features: Matrix, observed: Labels, val: tuple[Matrix, Labels] | None
+) -> StageData:
+    inputs = FeatureInputs(_tensor(features))
+    labels = torch.from_numpy(np.array(observed, dtype=np.int8))
+    if val is None:
+        return StageData(inputs, labels)
+    val_features, val_labels = val
+    criterion = choose_criterion(val_labels)
+    validate: Validate = lambda logits: criterion.score(logits.numpy(), val_labels)  # noqa: E731
+    val_inputs = FeatureInputs(_tensor(val_features))
+    return StageData(
+        inputs, labels, val_inputs=val_inputs, validate=validate, criterion=criterion.name
+    )
+
+
+def _tensor(features: Matrix) -> torch.Tensor:
+    return torch.from_numpy(np.array(features, dtype=np.float32, order="C"))
