@@ -56,7 +56,8 @@ def test_arguments_are_read_over_several_lines_and_names():
 
 
 def test_presets_are_shown_by_what_they_change():
-    assert describe("role").presets == {"published": {"weight": 1.0, "per_class": True}}
+    assert describe("role").presets == {"published": {"per_class": True}}
+    assert describe("epr").presets == {"published": {"weight": 1.0, "per_class": True}}
     assert describe("an_ls").presets == {"published": {"eps": 0.2}}
 
 

@@ -103,6 +103,7 @@ class RowTable(Estimator):
     def logits(self, step: Step) -> Tensor:
         return self.rows.read(step.index)
 
+    @torch.enable_grad()
     def learn(self, step: Step, objective: Callable[[Tensor], Tensor]) -> None:
         values = self.rows.read(step.index).requires_grad_()
         (gradient,) = torch.autograd.grad(objective(values), values)
@@ -152,6 +153,7 @@ class RowFactors(_Learned):
     def logits(self, step: Step) -> Tensor:
         return self._guess(self.rows.read(step.index), step.observed)
 
+    @torch.enable_grad()
     def learn(self, step: Step, objective: Callable[[Tensor], Tensor]) -> None:
         images = self.rows.read(step.index).requires_grad_()
         guess = self._guess(images, step.observed)

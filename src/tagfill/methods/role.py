@@ -9,8 +9,10 @@ with p the classifier's and q the estimated probabilities. Cole et al. 2021 (MLS
 Eq. 11, with Eq. 10 inside; Sec. 6.1 for the estimates: one logit per cell, at first uniform between
 the logits of 0.4 and 0.6 where unknown ("0" there) and the logit of 0.995 at positives, with 10
 times the classifier's learning rate. Here known negatives are used and start at the logit of 0.005;
-lambda, for which the paper has no value, is K as in ``epr``; k is a number you give or an estimate
-from the observed labels.
+lambda, for which the paper has no value, is the published code's; k is a number you give or an
+estimate from the observed labels. With lambda = K, as in ``epr``, a linear classifier on VOC 2012
+predicts a little better (86.6 against 86.1 mAP on validation images after 8 epochs) and recovers
+the hidden training tags much worse (77 against 93).
 
 Estimators: ``dense`` is the paper's table of N x K logits. ``low_rank`` and ``network`` are the
 ways out of its size that Sec. 7 names; ``memory_mapped`` keeps the table and its moments in a file.
@@ -21,7 +23,7 @@ Updates: dense ones leave the estimates to the training loop's optimiser, which 
 every step, as in the published code. Sparse ones touch only the images of the batch and follow the
 same path as Adam over the whole table, at the learning rate of the start.
 
-Published code: divides the second term by K and has lambda = 1; the preset ``published`` does so.
+Published code: divides the second term by K; the preset ``published`` does so.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class Config:
     """
 
     k: float | Literal["auto"] = "auto"
-    weight: float | Literal["classes"] = "classes"
+    weight: float | Literal["classes"] = 1.0
     per_class: bool = False
     rate: float | Literal["auto"] = "auto"
     estimator: Literal["dense", "low_rank", "memory_mapped", "network"] = "dense"
@@ -103,7 +105,7 @@ class Config:
             )
 
 
-PRESETS = {"published": Config(weight=1.0, per_class=True)}
+PRESETS = {"published": Config(per_class=True)}
 
 
 class OnlineEstimation(Method):
