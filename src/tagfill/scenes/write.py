@@ -111,7 +111,9 @@ def _prepare(folder: Path, overwrite: bool) -> None:
     present = (folder / LABELS).exists() or (images.is_dir() and any(images.iterdir()))
     if present and not overwrite:
         raise TagfillError(
-            "holds a data set already", file=folder, remedy="choose another folder or overwrite it"
+            "holds a data set already",
+            file=folder,
+            remedy="choose another folder or pass --overwrite",
         )
     (folder / LABELS).unlink(missing_ok=True)
     images.mkdir(parents=True, exist_ok=True)
