@@ -78,8 +78,9 @@ class Rows:
         momentum = (momentum * BETA_1**missed).to(summed).lerp(summed, 1 - BETA_1)
         square = (square * BETA_2**missed).to(summed).lerp(summed**2, 1 - BETA_2)
         self.steps += 1
-        scale = math.sqrt(1 - BETA_2**self.steps) / (1 - BETA_1**self.steps)
-        value = value - self.learning_rate * scale * momentum / (square.sqrt() + EPS)
+        unbias = math.sqrt(1 - BETA_2**self.steps)
+        pace = self.learning_rate * unbias / (1 - BETA_1**self.steps)
+        value = value - pace * momentum / (square.sqrt() + EPS * unbias)
         self.table[rows] = torch.stack([value, momentum, square], 1)
         self.last[rows] = self.steps
 
@@ -100,12 +101,14 @@ class Rows:
     def _drift(self, momentum: Tensor, square: Tensor, last: Tensor) -> Tensor:
         """How far momentum alone has carried each row since step ``last``."""
         missed = self.steps - last
-        ahead = torch.arange(1, min(int(missed.max()), HORIZON) + 1, device=last.device)
+        longest = min(max(int(missed.max()), 1), HORIZON)
+        ahead = torch.arange(1, longest + 1, device=last.device)
         time = (last[:, None] + ahead).double()
         spent = (BETA_1 / math.sqrt(BETA_2)) ** ahead.double()
-        share = spent * (1 - BETA_2**time).sqrt() / (1 - BETA_1**time) * (ahead <= missed[:, None])
+        unbias = (1 - BETA_2**time).sqrt()
+        share = spent * unbias / (1 - BETA_1**time) * (ahead <= missed[:, None])
         distance = self.learning_rate * share.sum(1, keepdim=True).to(momentum)
-        return distance * momentum / (square.sqrt() + EPS)
+        return distance * momentum / (square.sqrt() + EPS * unbias[:, :1].to(momentum))
 
 
 def _temporary_folder(parent: str | None) -> tempfile.TemporaryDirectory[str]:
