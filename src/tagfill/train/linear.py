@@ -97,9 +97,7 @@ def require_features_suffice(needs: Needs, method: str) -> None:
             )
 
 
-def _stage_data(
-    features: Matrix, observed: Labels, val: tuple[Matrix, Labels] | None
-) -> StageData:
+def _stage_data(features: Matrix, observed: Labels, val: tuple[Matrix, Labels] | None) -> StageData:
     inputs = FeatureInputs(_tensor(features))
     labels = torch.from_numpy(np.array(observed, dtype=np.int8))
     if val is None:
