@@ -78,7 +78,7 @@ class Forward:
         strong = answers.get("strong")
         return Step(
             output=self.world.gather_output(answers["weak"], len(rows)),
-            observed=self.data.observed[rows].to(self.device),
+            observed=self.data.observed.index_select(0, rows).to(self.device),
             index=rows.to(self.device),
             epoch=epoch,
             step=step,
@@ -91,10 +91,19 @@ class Forward:
 
     def _answers(self, views: dict[str, Tensor]) -> dict[str, Output]:
         """One pass for all views: faster, and each parameter is used once, as DDP wants it."""
-        with self.accelerator.autocast():
-            answer: Output = self.network(torch.cat(list(views.values())))
+        if len(views) == 1:
+            return {name: self._answer(view) for name, view in views.items()}
+        answer = self._answer(torch.cat(list(views.values())))
         sizes = [len(view) for view in views.values()]
         return dict(zip(views, _split(answer, sizes), strict=True))
+
+    def _answer(self, view: Tensor) -> Output:
+        if self.accelerator.mixed_precision == "no":
+            plain: Output = self.network(view)
+            return plain
+        with self.accelerator.autocast():
+            mixed: Output = self.network(view)
+        return mixed
 
     def _mix(self, count: int, where: tuple[int, ...]) -> _Mix | None:
         """Pairs of the batch's halves, the first half shuffled, and one weight for the step."""

@@ -53,6 +53,12 @@ def derived_seed(*parts: int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
+def epoch_order(images: int, batch_size: int, seed: int, epoch: int) -> list[Tensor]:
+    """The rows of each batch of an epoch, every image once; the last batch may be short."""
+    generator = torch.Generator().manual_seed(derived_seed(seed, epoch, 1))
+    return list(torch.randperm(images, generator=generator).split(batch_size))
+
+
 class FeatureInputs:
     """Features computed once: rows of a matrix in memory, or of cached maps on disk.
 
@@ -88,7 +94,11 @@ class FeatureInputs:
         """The rows in order."""
         size = max(1, _EVALUATION_NUMBERS // max(1, int(np.prod(self.features.shape[1:]))))
         for start in range(rows.start, rows.stop, size):
-            yield _rows(self.features, torch.arange(start, min(start + size, rows.stop)))
+            stop = min(start + size, rows.stop)
+            if isinstance(self.features, Tensor):
+                yield self.features[start:stop]
+            else:
+                yield _rows(self.features, torch.arange(start, stop))
 
 
 class ImageInputs:
@@ -175,7 +185,7 @@ def seeded(*parts: int) -> Iterator[None]:
 
 def _rows(features: Tensor | FeatureRows, rows: Tensor) -> Tensor:
     if isinstance(features, Tensor):
-        return features[rows]
+        return features.index_select(0, rows)
     return torch.from_numpy(features[rows.numpy()]).float()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
-import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
@@ -19,7 +21,7 @@ from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.gather import World
-from tagfill.train.inputs import InputBatch, derived_seed, scores
+from tagfill.train.inputs import InputBatch, epoch_order, scores
 from tagfill.train.optim import make_optimizer, make_schedule
 from tagfill.train.select import Selector
 
@@ -105,6 +107,8 @@ class Stage:
         self.network: nn.Module = accelerator.prepare(self.plain)
         if accelerator.scaler is not None:  # the wrapper unscales gradients, at a price per step
             self.optimizer = accelerator.prepare(self.optimizer)
+        groups = self.optimizer.param_groups
+        self._learned = [parameter for group in groups for parameter in group["params"]]
         self.forward = Forward(self.network, method, data, accelerator, self.world, seed)
         self.selector = Selector(config.patience)
         self.position = Position()
@@ -113,6 +117,7 @@ class Stage:
         self.best_weights = "raw"
         self._saved = time.monotonic()
         self._spent = 0.0
+        self._unstepped: list[Step] = []
 
     @property
     def batches_per_epoch(self) -> int:
@@ -134,9 +139,10 @@ class Stage:
         """Go through the rest of the current epoch, or as far as the time limit allows."""
         started = time.monotonic()
         self.network.train()
-        order = self._order(self.position.epoch)[self.position.batch :]
+        images, epoch = len(self.data.inputs), self.position.epoch
+        order = epoch_order(images, self.config.batch_size, self.seed, epoch)[self.position.batch :]
         shares = [self.world.share(rows) for rows in order]
-        loaded = self.data.inputs.batches(shares, self.position.epoch)
+        loaded = self.data.inputs.batches(shares, epoch)
         for rows, batch in zip(order, loaded, strict=True):
             self._train_batch(rows, batch)
             self.position.batch += 1
@@ -149,24 +155,20 @@ class Stage:
         deadline = self.limits.deadline
         return deadline is not None and self.world.any(time.monotonic() > deadline)
 
-    def _order(self, epoch: int) -> list[Tensor]:
-        generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, 1))
-        shuffled = torch.randperm(len(self.data.inputs), generator=generator)
-        return list(shuffled.split(self.config.batch_size))
-
     def _train_batch(self, rows: Tensor, batch: InputBatch) -> None:
         closes = self._closes_accumulation()
         step = self.forward(
             rows, batch, self.position.epoch, self.position.batch, self.position.step
         )
         terms = self.method.loss(step)
-        total = torch.stack(list(terms.values())).sum()
-        self._check_finite(total, terms)
-        if total.requires_grad:
-            self._backward(total / self.config.accumulate, synchronise=closes)
         self._sum_terms(terms)
+        total = reduce(add, terms.values())
+        if total.requires_grad:
+            share = total if self.config.accumulate == 1 else total / self.config.accumulate
+            self._backward(share, synchronise=closes)
+        self._unstepped.append(step)
         if closes:
-            self._update(step)
+            self._update()
 
     def _backward(self, loss: Tensor, *, synchronise: bool) -> None:
         if not synchronise and self.world.size > 1:
@@ -181,32 +183,34 @@ class Stage:
         done = self.position.batch + 1
         return done % self.config.accumulate == 0 or done == self.batches_per_epoch
 
-    def _update(self, step: Step) -> None:
+    def _update(self) -> None:
         if self.config.clip is not None:
             self.accelerator.clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
-        self.optimizer.zero_grad()
+        for parameter in self._learned:
+            parameter.grad = None  # what zero_grad does too, with bookkeeping for profilers
         if self.schedule is not None:
             self.schedule.step()
         if self.ema is not None:
             self.ema.update(self.plain)
         self.position.step += 1
-        self.method.after_step(step)
-
-    def _check_finite(self, total: Tensor, terms: LossTerms) -> None:
-        if bool(torch.isfinite(total)):
-            return
-        bad = ", ".join(name for name, term in terms.items() if not bool(torch.isfinite(term)))
-        raise TagfillError(
-            f"the loss is not finite (term {bad or 'sum'}) in epoch {self.position.epoch},"
-            f" batch {self.position.batch + 1}",
-            remedy="lower the learning rate (--learning-rate) or clip gradients (--clip 1)",
-        )
+        for step in self._unstepped:
+            self.method.after_step(step)
+        self._unstepped.clear()
 
     def _sum_terms(self, terms: LossTerms) -> None:
+        """Add to the epoch's sums; a loss that is not finite ends training."""
+        values = {name: float(term.detach()) for name, term in terms.items()}
+        if not math.isfinite(sum(values.values())):
+            bad = ", ".join(name for name, value in values.items() if not math.isfinite(value))
+            raise TagfillError(
+                f"the loss is not finite (term {bad or 'sum'}) in epoch {self.position.epoch},"
+                f" batch {self.position.batch + 1}",
+                remedy="lower the learning rate (--learning-rate) or clip gradients (--clip 1)",
+            )
         sums = self.position.sums
-        for name, term in terms.items():
-            sums[name] = sums.get(name, 0.0) + float(term.detach())
+        for name, value in values.items():
+            sums[name] = sums.get(name, 0.0) + value
 
     def _finish_epoch(self) -> None:
         """Judge the epoch, let the method update its state, and move on."""
