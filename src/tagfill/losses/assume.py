@@ -87,7 +87,7 @@ def weak_negative(logits: Tensor, observed: Tensor, *, gamma: float | None = Non
     Returns:
         [N, K] terms.
     """
-    weight = 1 / max(logits.shape[1] - 1, 1) if gamma is None else gamma
+    weight = 1 / max(logits.shape[-1] - 1, 1) if gamma is None else gamma
     negative = negative_term(logits)
     return by_label(observed, positive_term(logits), negative, weight * negative)
 

@@ -21,7 +21,7 @@ from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, derived_seed
-from tagfill.train.stage import Stage
+from tagfill.train.stage import Stage, stage_seed
 
 Matrix = npt.NDArray[np.floating]
 """[N, D] features."""
@@ -76,7 +76,7 @@ def fit_linear(
             accelerator=accelerator,
             events=sink,
             keep=lambda tensors, facts: None,
-            seed=seed * 1_000 + 1,
+            seed=stage_seed(seed),
         )
         loop.run()
     return LinearFit(head.eval(), method, loop.selector.best_epoch, loop.history)

@@ -31,6 +31,11 @@ Keep = Callable[[dict[str, dict[str, Tensor]], dict[str, Any]], None]
 """Takes a checkpoint's tensors and facts."""
 
 
+def stage_seed(seed: int, number: int = 1) -> int:
+    """The seed of a run's stage, counted from 1."""
+    return seed * 1_000 + number
+
+
 class Interrupted(Exception):  # noqa: N818 - not a fault
     """The user asked to stop; a checkpoint has been kept."""
 

@@ -1,0 +1,248 @@
+"""The loop of many settings at once, each with the images and draws of its own single run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tagfill.methods.base import CellMethod, LossTerms, Method, Step
+from tagfill.models.head import LinearHead
+from tagfill.models.output import Output
+from tagfill.train.config import StageConfig
+from tagfill.train.events import Events
+from tagfill.train.forward import StageData
+from tagfill.train.gather import World
+from tagfill.train.heads import Heads
+from tagfill.train.inputs import derived_seed, epoch_order, scores
+from tagfill.train.optim import make_schedule, optimizer_over
+from tagfill.train.select import Selector
+from tagfill.train.stage import stage_seed
+
+_PROBED = 3  # images on which a loss is tried for all heads at once
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of a grid: how to train, and the seed of its run."""
+
+    stage: StageConfig
+    seed: int = 0
+
+
+@dataclass
+class Outcome:
+    """What became of a setting.
+
+    Args:
+        weights: of the best epoch, for ``load_state_dict`` of its head; empty after an error.
+        best_epoch: from 1.
+        best_score: by the criterion of the data.
+        history: loss and score of every epoch.
+        error: why there is no result.
+    """
+
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    best_epoch: int = 0
+    best_score: float | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+
+
+class Batched:
+    """Trains G linear heads on the same features, one setting each.
+
+    Args:
+        settings: equal in batch size, epochs, optimiser and schedule; those with the same method
+            settings should be neighbours.
+        heads: their untrained heads, on the device.
+        started: their methods, started.
+        data: features and labels.
+        device: where to train.
+        events: where progress goes.
+    """
+
+    def __init__(
+        self,
+        settings: Sequence[Setting],
+        heads: Sequence[LinearHead],
+        started: Sequence[Method],
+        data: StageData,
+        *,
+        device: torch.device,
+        events: Events,
+    ) -> None:
+        self.settings, self.methods, self.data = settings, started, data
+        self.device, self.events = device, events
+        self.stage = settings[0].stage
+        self.heads = Heads(heads)
+        self.joint = self._joint_blocks()
+        joint = {each for where, _ in self.joint for each in range(where.start, where.stop)}
+        self.single = [each for each in range(len(settings)) if each not in joint]
+        groups = [group for number in range(len(settings)) for group in self._groups(number)]
+        self.learned = [parameter for group in groups for parameter in group["params"]]
+        self.optimizer = optimizer_over(self.stage.optimizer, groups, self.stage.learning_rate)
+        self.batches = -(-len(data.inputs) // self.stage.batch_size)
+        self.schedule = make_schedule(
+            self.stage.schedule,
+            self.optimizer,
+            steps=self.stage.epochs * self.batches,
+            warmup=self.stage.warmup,
+        )
+        self.selectors = [Selector(setting.stage.patience) for setting in settings]
+        self.outcomes = [Outcome() for _ in settings]
+        self.sums = torch.zeros(len(settings), device=device)
+        self.steps = 0
+
+    def run(self) -> list[Outcome]:
+        """Train to the end, or until every setting has run out of patience."""
+        for epoch in range(1, self.stage.epochs + 1):
+            if not any(map(self._goes_on, range(len(self.settings)))):
+                break
+            self._train_epoch(epoch)
+            self._finish_epoch(epoch)
+        return self.outcomes
+
+    def _goes_on(self, number: int) -> bool:
+        return self.outcomes[number].error is None and not self.selectors[number].exhausted
+
+    def _groups(self, number: int) -> Iterator[dict[str, Any]]:
+        stage = self.settings[number].stage
+        own = {"lr": stage.learning_rate, "weight_decay": stage.weight_decay}
+        yield {"params": self.heads.part(number), **own}
+        for group in self.methods[number].parameter_groups():
+            yield {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
+
+    def _joint_blocks(self) -> list[tuple[slice, CellMethod]]:
+        """Runs of neighbouring settings whose loss can be computed for all their heads at once."""
+        blocks = []
+        numbers = range(len(self.settings))
+        for _, members in groupby(numbers, key=lambda each: self.settings[each].stage.method):
+            block = list(members)
+            method = self.methods[block[0]]
+            if isinstance(method, CellMethod) and _takes_all_heads(method, self.data.observed):
+                blocks.append((slice(block[0], block[-1] + 1), method))
+        return blocks
+
+    def _train_epoch(self, epoch: int) -> None:
+        size, images = self.stage.batch_size, len(self.data.inputs)
+        seeds = [stage_seed(setting.seed) for setting in self.settings]
+        distinct = seeds[:1] if len(set(seeds)) == 1 else seeds
+        orders = [epoch_order(images, size, seed, epoch) for seed in distinct]
+        batches = [torch.stack(rows) for rows in zip(*orders, strict=True)]
+        loaded = self.data.inputs.batches([rows.flatten() for rows in batches], epoch)
+        self.sums.zero_()
+        for number, (rows, batch) in enumerate(zip(batches, loaded, strict=True)):
+            self._train_batch(rows, batch.weak.to(self.device), epoch, number)
+            done = (epoch - 1) * self.batches + number + 1
+            label = f"{len(self.settings)} settings, batch {size}, epoch {epoch}"
+            self.events.progress(done, self.stage.epochs * self.batches, label)
+
+    def _train_batch(self, rows: Tensor, features: Tensor, epoch: int, number: int) -> None:
+        """A step of every setting; ``rows`` is [1, B] if all see the same images, else [G, B]."""
+        seen = features if len(rows) == 1 else features.unflatten(0, rows.shape)
+        logits = self.heads(seen).logits.movedim(1, 0)
+        observed = self._labels(self.data.observed, rows)
+        steps = {
+            each: self._step(each, logits[each], observed[each], rows, (epoch, number))
+            for each in self.single
+        }
+        losses = [
+            (where, method.cells(logits[where], observed[where]).mean(dim=(1, 2)))
+            for where, method in self.joint
+        ] + [
+            (slice(each, each + 1), _total(self.methods[each].loss(step)))
+            for each, step in steps.items()
+        ]
+        torch.cat([loss for _, loss in losses]).sum().backward()
+        for where, loss in losses:
+            self.sums[where] += loss.detach()
+        self._update()
+        for each, step in steps.items():
+            self.methods[each].after_step(step)
+
+    def _labels(self, table: Tensor, rows: Tensor) -> Tensor:
+        """[G, B, K] of a table [N, K]."""
+        found = table.index_select(0, rows.flatten()).to(self.device)
+        labels: Tensor = found.unflatten(0, rows.shape)
+        return labels.expand(len(self.settings), -1, -1)
+
+    def _step(
+        self, each: int, logits: Tensor, observed: Tensor, rows: Tensor, where: tuple[int, int]
+    ) -> Step:
+        """What the method of one setting sees: the same as in its single run."""
+        own = rows[each % len(rows)]
+        seed = derived_seed(stage_seed(self.settings[each].seed), *where, 3)
+        truth = self.data.truth if self.methods[each].needs.truth else None
+        return Step(
+            output=Output(logits),
+            observed=observed,
+            index=own.to(self.device),
+            epoch=where[0],
+            step=self.steps,
+            weights=(self.heads.weight[each],),
+            generator=torch.Generator().manual_seed(seed),
+            truth=None if truth is None else truth[own].to(self.device),
+        )
+
+    def _update(self) -> None:
+        self.heads.hand_out_gradients()
+        self.optimizer.step()
+        for parameter in self.learned:
+            parameter.grad = None
+        if self.schedule is not None:
+            self.schedule.step()
+        self.steps += 1
+
+    def _finish_epoch(self, epoch: int) -> None:
+        """Judge every setting, and let the methods update their state."""
+        wanting = [method.needs.epoch_scores for method in self.methods]
+        own: list[Tensor | None] = [None] * len(wanting)
+        if any(wanting):
+            everything = scores(self.heads, self.data.inputs, World(), self.device).sigmoid()
+            own = [each.contiguous() for each in everything.unbind(1)]
+        for method, wants, found in zip(self.methods, wanting, own, strict=True):
+            method.after_epoch(epoch, found if wants else None)
+        val = self.data.val_inputs
+        judged = None if val is None else scores(self.heads, val, World(), self.device)
+        for number, loss in enumerate((self.sums / self.batches).tolist()):
+            if self._goes_on(number):
+                self._judge(number, epoch, loss, None if judged is None else judged[:, number])
+
+    def _judge(self, number: int, epoch: int, loss: float, logits: Tensor | None) -> None:
+        outcome, selector = self.outcomes[number], self.selectors[number]
+        if not math.isfinite(loss):
+            outcome.weights, outcome.best_score = {}, None
+            outcome.error = f"the loss is not finite in epoch {epoch}"
+            return
+        if self.data.validate is not None and logits is not None:
+            score = self.data.validate(logits.contiguous())
+        else:
+            score = -loss if self.data.criterion == "loss" else float(epoch)
+        outcome.history.append({"epoch": epoch, "loss": loss, "score": score})
+        if selector.update(epoch, score):
+            outcome.weights = self.heads.state_of(number)
+            outcome.best_epoch, outcome.best_score = epoch, score
+
+
+def _total(terms: LossTerms) -> Tensor:
+    """[1]."""
+    return torch.stack(list(terms.values())).sum(0, keepdim=True)
+
+
+def _takes_all_heads(method: CellMethod, observed: Tensor) -> bool:
+    """Whether a loss of [B, K] cells gives the same for [G, B, K] as head by head."""
+    if type(method).loss is not CellMethod.loss or type(method).after_step is not Method.after_step:
+        return False
+    labels = observed[:_PROBED]
+    logits = torch.linspace(-4, 4, 2 * labels.numel()).view(2, *labels.shape)
+    try:
+        joint = method.cells(logits, labels.expand_as(logits))
+    except (RuntimeError, IndexError, ValueError):
+        return False
+    return torch.allclose(joint, torch.stack([method.cells(each, labels) for each in logits]))

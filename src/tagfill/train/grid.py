@@ -1,0 +1,145 @@
+"""Many settings at once: their heads are tiny, so one pass over the features trains them all.
+
+Settings with the same batch size and schedule become one module of side-by-side linear heads. Each
+sees the images in the order of its own single run and ends with that run's weights, up to rounding.
+What cannot be batched (several views, mixup, averaged weights, heads that are not linear) is
+trained one setting after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from accelerate import Accelerator
+
+from tagfill import methods
+from tagfill.errors import TagfillError
+from tagfill.methods.base import Method
+from tagfill.models.head import Head, LinearHead
+from tagfill.train.batched import Batched, Outcome, Setting
+from tagfill.train.begin import Positives, begin
+from tagfill.train.config import StageConfig
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import Events
+from tagfill.train.forward import StageData
+from tagfill.train.stage import Stage, stage_seed
+
+WEIGHTS_AT_ONCE = 20_000_000
+"""How many weights are trained side by side; more settings are trained in several rounds."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    place: int
+    setting: Setting
+    head: Head
+    method: Method
+
+
+def train_grid(
+    settings: Sequence[Setting],
+    data: StageData,
+    make_head: Callable[[int], Head],
+    positives: Positives,
+    events: Events,
+) -> list[Outcome]:
+    """Train every setting, as many as possible at once.
+
+    Args:
+        settings: the points of the grid.
+        data: features and labels, the same for all.
+        make_head: a new head as a run with the given seed would start from.
+        positives: for methods that need k or class priors.
+        events: where progress goes.
+
+    Returns:
+        What became of each setting, in order; one that cannot be trained carries the error.
+    """
+    accelerator = make_accelerator()
+    outcomes: dict[int, Outcome] = {}
+    members = []
+    for place, setting in enumerate(settings):
+        try:
+            member = _started(place, setting, data, make_head, positives, accelerator.device)
+            members.append(member)
+        except TagfillError as error:
+            outcomes[place] = Outcome(error=str(error))
+    for round_ in _rounds(members):
+        found = _train_round(round_, data, accelerator, events)
+        outcomes.update({each.place: one for each, one in zip(round_, found, strict=True)})
+    return [outcomes[place] for place in range(len(settings))]
+
+
+def is_batchable(stage: StageConfig, method: Method, head: Head) -> bool:
+    """Whether a setting can be trained side by side with others."""
+    needs = method.needs
+    plain = isinstance(head, LinearHead) and head.dropout.p == 0 and stage.inputs == "features"
+    one_view = not (needs.two_views or needs.mixup or needs.embeddings or needs.activation_maps)
+    return plain and one_view and stage.ema is None and stage.clip is None and stage.accumulate == 1
+
+
+def _started(
+    place: int,
+    setting: Setting,
+    data: StageData,
+    make_head: Callable[[int], Head],
+    positives: Positives,
+    device: torch.device,
+) -> _Member:
+    name = setting.stage.method
+    method = methods.make(name.name, name.settings, name.preset)
+    begin(method, setting.stage, data, positives, seed=setting.seed, device=device)
+    return _Member(place, setting, make_head(setting.seed).to(device), method)
+
+
+def _rounds(members: Sequence[_Member]) -> Iterator[list[_Member]]:
+    """Members that are trained together, those with the same method settings next to each other."""
+    rounds: dict[object, list[_Member]] = {}
+    for member in members:
+        stage = member.setting.stage
+        if is_batchable(stage, member.method, member.head):
+            key = (stage.batch_size, stage.epochs, stage.optimizer, stage.schedule, stage.warmup)
+            rounds.setdefault(key, []).append(member)
+        else:
+            yield [member]
+    for together in rounds.values():
+        together.sort(key=lambda each: repr(each.setting.stage.method))
+        weights = sum(each.numel() for each in together[0].head.parameters())
+        size = max(1, WEIGHTS_AT_ONCE // weights)
+        yield from (together[at : at + size] for at in range(0, len(together), size))
+
+
+def _train_round(
+    members: Sequence[_Member], data: StageData, accelerator: Accelerator, events: Events
+) -> list[Outcome]:
+    heads = [each.head for each in members if isinstance(each.head, LinearHead)]
+    if len(heads) < 2:
+        return [_train_alone(each, data, accelerator, events) for each in members]
+    started = [each.method for each in members]
+    settings = [each.setting for each in members]
+    batched = Batched(settings, heads, started, data, device=accelerator.device, events=events)
+    return batched.run()
+
+
+def _train_alone(
+    member: _Member, data: StageData, accelerator: Accelerator, events: Events
+) -> Outcome:
+    stage = Stage(
+        member.head,
+        member.method,
+        member.setting.stage,
+        data,
+        accelerator=accelerator,
+        events=events,
+        keep=lambda tensors, facts: None,
+        seed=stage_seed(member.setting.seed),
+    )
+    try:
+        stage.run()
+    except TagfillError as error:
+        return Outcome(error=str(error))
+    history = [{key: each[key] for key in ("epoch", "loss", "score")} for each in stage.history]
+    selector = stage.selector
+    return Outcome(stage.best["network"], selector.best_epoch, selector.best_score, history)
