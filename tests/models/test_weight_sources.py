@@ -13,9 +13,11 @@ from safetensors.torch import save_file
 from tagfill.errors import TagfillError
 from tagfill.models import hub
 from tagfill.models.factory import build_backbone, describe
-from tagfill.models.libraries import load_timm
+from tagfill.models.libraries import load_timm, load_transformers
 from tagfill.models.offline import read_offline
 from tagfill.models.presets import OFFLINE, Offline
+from tagfill.models.sources import find_source
+from tagfill.models.spec import IMAGENET_MEAN
 from tagfill.models.weights import read_state
 
 
@@ -161,3 +163,31 @@ def test_describing_loads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     assert facts["weights"] == "timm/test_resnet.r160_in1k"
     assert facts["weights_here"] is False
     assert describe("efficientnet_lite0")["weights_here"] is True
+
+
+def test_a_folder_without_a_known_model(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (tmp_path / "config.json").write_text('{"model_type": "no_such_model"}')
+    with pytest.raises(TagfillError, match="holds no model that can be used"):
+        build_backbone(f"hf:{tmp_path}", pretrained=False)
+
+
+def test_normalisation_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    library = load_transformers()
+    config = library.AutoConfig.for_model("dinov2", hidden_size=24, num_attention_heads=2)
+    file = tmp_path / "preprocessor_config.json"
+    file.write_text('{"image_mean": [0.1, 0.2, 0.3], "image_std": [0.4, 0.5, 0.6]}')
+    monkeypatch.setattr(hub, "is_reachable", lambda: True)
+    monkeypatch.setattr(library.AutoConfig, "from_pretrained", lambda _: config)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_: str(file))
+    spec = find_source("hf:someone/dino", pretrained=False).draft
+    assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", raising_not_found)
+    assert find_source("hf:someone/dino", pretrained=False).draft.mean == IMAGENET_MEAN
+
+
+def raising_not_found(*_: str) -> str:
+    from huggingface_hub.errors import EntryNotFoundError
+
+    raise EntryNotFoundError("no such file")

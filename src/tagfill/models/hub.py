@@ -64,8 +64,11 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
         constants.HF_HUB_OFFLINE = True
     try:
         yield
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise _unreachable(repository, name, file) from error
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        raise TagfillError(f"{repository} holds no model that can be used ({reason})") from error
     finally:
         constants.HF_HUB_OFFLINE = offline
 

@@ -144,6 +144,7 @@ def _transformers_source(
     name: str, model: str, size: int | None, config: dict[str, Any], licence: str
 ) -> Source:
     library = load_transformers()
+    stored: dict[str, Any] = {}
     if config:
         found = library.AutoConfig.for_model(**config)
     elif model in library.CONFIG_MAPPING and not Path(model).is_dir():
@@ -151,8 +152,8 @@ def _transformers_source(
     else:
         with hub.fetching(model, name, file="config.json"):
             found = library.AutoConfig.from_pretrained(model)
+            stored = _preprocessor(model)
     found = getattr(found, "vision_config", found)
-    stored = {} if config else _preprocessor(model)
     draft = BackboneSpec(
         name=name,
         library="transformers",
@@ -178,16 +179,15 @@ def _transformers_source(
 
 def _preprocessor(model: str) -> dict[str, Any]:
     """Normalisation stored beside the weights, where there is any."""
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import errors, hf_hub_download
 
-    file = "preprocessor_config.json"
-    path = Path(model) / file
-    if not path.is_file():
-        kept = try_to_load_from_cache(model, file) if not Path(model).is_dir() else None
-        if not isinstance(kept, str):
+    file = Path(model) / "preprocessor_config.json"
+    if not Path(model).is_dir():
+        try:
+            file = Path(hf_hub_download(model, file.name))
+        except (OSError, errors.EntryNotFoundError):
             return {}
-        path = Path(kept)
-    stored: dict[str, Any] = json.loads(path.read_text())
+    stored: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
     return stored
 
 

@@ -1,0 +1,237 @@
+"""Query2Label against a linear head on cached feature maps of scenes, and where its labels look.
+
+Both heads get the same frozen offline backbone, the same full labels and plain binary
+cross-entropy. Small objects are counted apart: a positive cell is small if all boxes of its class
+in the image together cover less than 1 % of it; positives that are not small are left out of that
+column's AP.
+
+    python benchmarks/q2l_maps.py [--voc ../shared/data/voc2012]
+
+prints one JSON object and writes docs/images/attention.png. Two minutes on two idle cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import Tensor
+
+from tagfill import scenes
+from tagfill.evaluate.precision import average_precision
+from tagfill.models.backbones import Backbone
+from tagfill.models.factory import build_backbone
+from tagfill.models.head import Head, LinearConfig
+from tagfill.models.heads import HeadConfig, build_head
+from tagfill.models.preprocess import eval_transform
+from tagfill.models.q2l import Q2LConfig
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZE, BATCH, SMALL = 256, 32, 0.01
+TRAIN, TEST, VOC_TRAIN = 1000, 500, 600
+Q2L = Q2LConfig(hidden=192, decoder_self_attention=False)
+
+
+def say(text: str) -> None:
+    """Progress, on stderr."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+@torch.no_grad()
+def extract(backbone: Backbone, pictures: Iterable[Image.Image]) -> Tensor:
+    """Feature maps [N, D, H, W] in half precision."""
+    transform = eval_transform(backbone.spec)
+    pixels, maps = [], []
+    for picture in pictures:
+        pixels.append(transform(picture))
+        if len(pixels) == BATCH:
+            maps.append(backbone(torch.stack(pixels)).half())
+            pixels = []
+    if pixels:
+        maps.append(backbone(torch.stack(pixels)).half())
+    return torch.cat(maps)
+
+
+def train(
+    config: HeadConfig, maps: Tensor, labels: Tensor, *, epochs: int, rate: float, seed: int = 0
+) -> Head:
+    """A head trained on cached maps with all labels, one-cycle learning rate."""
+    torch.manual_seed(seed)
+    head = build_head(config, maps.shape[1], labels.shape[1])
+    optimiser = torch.optim.AdamW(head.parameters(), lr=rate, weight_decay=1e-2)
+    steps = epochs * (len(maps) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps)
+    for _ in range(epochs):
+        order = torch.randperm(len(maps))
+        for rows in order[: len(maps) // BATCH * BATCH].split(BATCH):
+            logits = head(maps[rows].float()).logits
+            loss = F.binary_cross_entropy_with_logits(logits, labels[rows])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+    return head.eval()
+
+
+@torch.no_grad()
+def scores(head: Head, maps: Tensor) -> np.ndarray:
+    """[N, K] logits."""
+    return torch.cat([head(part.float()).logits for part in maps.split(BATCH)]).numpy()
+
+
+def small_only(truth: np.ndarray, boxes: object, rows: range) -> np.ndarray:
+    """Truth in which positives that are not small are unknown (-1)."""
+    area = np.zeros(truth.shape)
+    for row, label, (_, _, width, height) in zip(boxes.image, boxes.label, boxes.xywh, strict=True):
+        if row in rows:
+            area[row - rows.start, label] += width * height
+    return np.where((truth == 1) & (area >= SMALL), -1, truth)
+
+
+def compare(backbone: Backbone) -> tuple[dict[str, object], Head, scenes.Album, Tensor]:
+    """Train both heads on scenes and measure them."""
+    album = scenes.dataset(TRAIN + TEST, size=SIZE, seed=11)
+    say(f"extracting maps of {TRAIN + TEST} scenes")
+    maps = extract(backbone, album.images)
+    values = np.asarray(album.table.values)
+    labels = torch.from_numpy(values[:TRAIN].astype(np.float32))
+    truth = values[TRAIN:]
+    small = small_only(truth, album.boxes, range(TRAIN, TRAIN + TEST))
+    enough = (small == 1).sum(axis=0) >= 5
+    result: dict[str, object] = {
+        "train": TRAIN,
+        "test": TEST,
+        "size": SIZE,
+        "small_positives": int((small == 1).sum()),
+        "classes_with_5_small": int(enough.sum()),
+    }
+    pooled = maps.float().mean(dim=(2, 3))[:TRAIN, :, None, None]
+    heads = {
+        "linear": train(LinearConfig(), pooled, labels, epochs=60, rate=1e-2),
+        "q2l": train(Q2L, maps[:TRAIN], labels, epochs=12, rate=6e-4),
+    }
+    for name, head in heads.items():
+        predicted = scores(head, maps[TRAIN:])
+        whole = 100 * np.nanmean(average_precision(predicted, truth))
+        little = 100 * np.mean(average_precision(predicted, small)[enough])
+        result[name] = {"mAP": round(float(whole), 2), "mAP_small": round(float(little), 2)}
+        say(f"{name}: {result[name]}")
+    return result, heads["q2l"], album, maps[TRAIN:]
+
+
+def voc_photo(backbone: Backbone, data: Path) -> tuple[Image.Image, list[tuple[str, np.ndarray]]]:
+    """Train q2l on VOC photos with all labels; one unseen photo and where its classes were seen."""
+    names = np.load(data / "mlspl" / "formatted_train_images.npy")
+    truth = np.load(data / "mlspl" / "formatted_train_labels.npy")
+    crowded = np.flatnonzero(truth[VOC_TRAIN:].sum(axis=1) == 3) + VOC_TRAIN
+    folder = data / "VOCdevkit" / "VOC2012" / "JPEGImages"
+    say(f"extracting maps of {VOC_TRAIN} photos")
+    maps = extract(backbone, (Image.open(folder / str(each)) for each in names[:VOC_TRAIN]))
+    labels = torch.from_numpy(truth[:VOC_TRAIN].astype(np.float32))
+    head = train(Q2L, maps, labels, epochs=12, rate=6e-4)
+    classes = sorted(VOC_CLASSES)
+    candidates = crowded[:40]
+    seen = extract(backbone, (Image.open(folder / str(names[each])) for each in candidates))
+    sure = torch.from_numpy(np.where(truth[candidates] == 1, scores(head, seen), np.inf))
+    best = int(sure.amin(dim=1).argmax())
+    photo = Image.open(folder / str(names[candidates[best]])).convert("RGB")
+    present = np.flatnonzero(truth[candidates[best]])
+    return photo, looks(head, seen[best], [(classes[each], int(each)) for each in present])
+
+
+@torch.no_grad()
+def looks(
+    head: Head, features: Tensor, wanted: Sequence[tuple[str, int]]
+) -> list[tuple[str, np.ndarray]]:
+    """Attention of the wanted classes, titled with their probability."""
+    output = head(features[None].float(), maps=True)
+    assert output.maps is not None
+    chance = output.logits.sigmoid()[0]
+    return [(f"{name} {chance[each]:.2f}", output.maps[0, each].numpy()) for name, each in wanted]
+
+
+def scene_photo(
+    head: Head, album: scenes.Album, maps: Tensor
+) -> tuple[Image.Image, list[tuple[str, np.ndarray]]]:
+    """The unseen scene with three classes at least that q2l is surest of, its smallest things."""
+    truth = np.asarray(album.table.values)[TRAIN:]
+    sure = np.where(truth == 1, scores(head, maps), np.inf).min(axis=1)
+    sure[truth.sum(axis=1) < 3] = -np.inf
+    row = int(sure.argmax())
+    boxes = album.boxes
+    mine = boxes.image == row + TRAIN
+    area = {
+        int(label): float(place[2] * place[3])
+        for label, place in zip(boxes.label[mine], boxes.xywh[mine], strict=True)
+    }
+    smallest = sorted(area, key=lambda label: area[label])[:3]
+    wanted = [(album.table.classes[each], each) for each in smallest]
+    return album.images[row + TRAIN], looks(head, maps[row], wanted)
+
+
+def draw(rows: Sequence[tuple[Image.Image, list[tuple[str, np.ndarray]]]], file: Path) -> None:
+    """Each picture, then the same with the attention of each of its classes laid over it."""
+    columns = 1 + max(len(maps) for _, maps in rows)
+    figure, axes = plt.subplots(
+        len(rows), columns, figsize=(2.3 * columns, 2.45 * len(rows)), squeeze=False
+    )
+    for line, (picture, maps) in zip(axes, rows, strict=True):
+        square = picture.convert("RGB").resize((SIZE, SIZE))
+        for cell in line:
+            cell.set_axis_off()
+        line[0].imshow(square)
+        for cell, (title, attention) in zip(line[1:], maps, strict=False):
+            cell.imshow(square.convert("L"), cmap="gray", vmin=-80, vmax=330)
+            cell.imshow(
+                attention / attention.max(),
+                cmap="magma",
+                alpha=0.55,
+                extent=(0, SIZE, SIZE, 0),
+                interpolation="bicubic",
+            )
+            cell.set_title(title, fontsize=10)
+    figure.tight_layout(pad=0.4)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=80)
+    plt.close(figure)
+
+
+VOC_CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa"),
+    *("train", "tvmonitor"),
+)
+
+
+def main() -> None:
+    """Measure, draw, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--voc", type=Path, default=ROOT.parent / "shared" / "data" / "voc2012")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images" / "attention.png")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    backbone = build_backbone("efficientnet_lite0", size=SIZE).eval()
+    result, head, album, maps = compare(backbone)
+    rows = [scene_photo(head, album, maps)]
+    if arguments.voc.is_dir():
+        rows.append(voc_photo(backbone, arguments.voc))
+    else:
+        say(f"no photos at {arguments.voc}: the picture shows a scene only")
+    draw(rows, arguments.out)
+    print(json.dumps({**result, "seconds": round(time.monotonic() - start)}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
