@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
     from tagfill.labels.io import load_labels, save_labels
     from tagfill.models.bundle import load
+    from tagfill.train.api import fit
 
 __version__ = "0.1.0"
 
@@ -20,10 +21,12 @@ _PUBLIC = {
     "Dataset": "tagfill.labels",
     "LabelTable": "tagfill.labels",
     "TagfillError": "tagfill.errors",
+    "fit": "tagfill.train.api",
     "load": "tagfill.models.bundle",
     "load_labels": "tagfill.labels.io",
     "save_labels": "tagfill.labels.io",
 }
+_MODULES = {"evaluate", "losses", "methods", "models", "observe", "priors", "scenes", "sklearn"}
 
 __all__ = [
     "NEGATIVE",
@@ -32,6 +35,7 @@ __all__ = [
     "Dataset",
     "LabelTable",
     "TagfillError",
+    "fit",
     "load",
     "load_labels",
     "save_labels",
@@ -40,6 +44,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that ``import tagfill`` is quick."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'tagfill' has no attribute {name!r}")
-    return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"tagfill.{name}")
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'tagfill' has no attribute {name!r}")

@@ -133,6 +133,21 @@ def check_images(
     )
 
 
+def unreadable(paths: Sequence[Path], workers: int | None = None) -> list[Path]:
+    """The files that cannot be decoded."""
+
+    def broken(path: Path) -> bool:
+        try:
+            open_image(path, _CHECKED_SIZE)
+        except TagfillError:
+            return True
+        return False
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        verdicts = list(pool.map(broken, paths))
+    return [path for path, bad in zip(paths, verdicts, strict=True) if bad]
+
+
 def _decode(
     source: str | Path | io.BytesIO, size: int | None
 ) -> tuple[Image.Image, tuple[int, int]]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 console = Console(highlight=False)
-log = Console(stderr=True, highlight=False)
+log = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(result: Mapping[str, Any]) -> None:

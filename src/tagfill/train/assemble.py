@@ -34,15 +34,28 @@ IN_MEMORY_BYTES = 2_000_000_000
 
 
 class Assembly:
-    """The network of a run and its inputs, made from the configuration and the data."""
+    """The network of a run and its inputs, made from the configuration and the data.
+
+    Args:
+        config: of the run.
+        data: its parts.
+        device: where the backbone extracts features.
+        events: tells the user.
+        network: a trained one; a new one is built when not given.
+    """
 
     def __init__(
-        self, config: RunConfig, data: TrainingData, device: torch.device, events: Events
+        self,
+        config: RunConfig,
+        data: TrainingData,
+        device: torch.device,
+        events: Events,
+        network: Network | None = None,
     ) -> None:
         self.config, self.data, self.device, self.events = config, data, device, events
         torch.manual_seed(derived_seed(config.seed, 0))
-        self.network = self._network()
-        if config.model.init is not None:
+        self.network = network or self._network()
+        if network is None and config.model.init is not None:
             self._start_from(Path(config.model.init))
 
     def trained_module(self, stage: StageConfig, needs: Needs) -> nn.Module:
@@ -194,6 +207,19 @@ class Assembly:
     def _normalisation(self) -> Normalisation:
         spec = self.network.backbone.spec
         return Normalisation(spec.size, spec.mean, spec.std)
+
+
+def _recompute_activations(network: Network) -> None:
+    """Trade time for memory in the backward pass, where the architecture offers it."""
+    architecture = getattr(network.backbone.body, "net", None)
+    for switch in ("set_grad_checkpointing", "gradient_checkpointing_enable"):
+        if hasattr(architecture, switch):
+            getattr(architecture, switch)()
+            return
+    raise TagfillError(
+        f"{network.backbone.spec.name} cannot recompute activations",
+        remedy="leave out --gradient-checkpointing; --accumulate saves memory with any backbone",
+    )
 
 
 def with_size(config: RunConfig, network: Network) -> RunConfig:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import groupby
+from operator import add
 from typing import Any
 
 import torch
@@ -80,13 +82,18 @@ class Batched:
         self.settings, self.methods, self.data = settings, started, data
         self.device, self.events = device, events
         self.stage = settings[0].stage
-        self.heads = Heads(heads)
+        self.heads = Heads(
+            heads,
+            [setting.stage.learning_rate for setting in settings],
+            [setting.stage.weight_decay for setting in settings],
+            decoupled=self.stage.optimizer == "adamw",
+        )
         self.joint = self._joint_blocks()
         joint = {each for where, _ in self.joint for each in range(where.start, where.stop)}
         self.single = [each for each in range(len(settings)) if each not in joint]
-        groups = [group for number in range(len(settings)) for group in self._groups(number)]
+        groups = [{"params": self.heads.units}, *self._method_groups()]
         self.learned = [parameter for group in groups for parameter in group["params"]]
-        self.optimizer = optimizer_over(self.stage.optimizer, groups, self.stage.learning_rate)
+        self.optimizer = optimizer_over(self.stage.optimizer, groups, learning_rate=1.0)
         self.batches = -(-len(data.inputs) // self.stage.batch_size)
         self.schedule = make_schedule(
             self.stage.schedule,
@@ -111,12 +118,10 @@ class Batched:
     def _goes_on(self, number: int) -> bool:
         return self.outcomes[number].error is None and not self.selectors[number].exhausted
 
-    def _groups(self, number: int) -> Iterator[dict[str, Any]]:
-        stage = self.settings[number].stage
-        own = {"lr": stage.learning_rate, "weight_decay": stage.weight_decay}
-        yield {"params": self.heads.part(number), **own}
-        for group in self.methods[number].parameter_groups():
-            yield {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
+    def _method_groups(self) -> Iterator[dict[str, Any]]:
+        for method in self.methods:
+            for group in method.parameter_groups():
+                yield {"params": group.parameters, "lr": group.learning_rate}
 
     def _joint_blocks(self) -> list[tuple[slice, CellMethod]]:
         """Runs of neighbouring settings whose loss can be computed for all their heads at once."""
@@ -146,20 +151,20 @@ class Batched:
     def _train_batch(self, rows: Tensor, features: Tensor, epoch: int, number: int) -> None:
         """A step of every setting; ``rows`` is [1, B] if all see the same images, else [G, B]."""
         seen = features if len(rows) == 1 else features.unflatten(0, rows.shape)
-        logits = self.heads(seen).logits.movedim(1, 0)
+        logits = self.heads(seen).logits
         observed = self._labels(self.data.observed, rows)
         steps = {
-            each: self._step(each, logits[each], observed[each], rows, (epoch, number))
+            each: self._step(each, logits[:, each], observed[:, each], rows, (epoch, number))
             for each in self.single
         }
         losses = [
-            (where, method.cells(logits[where], observed[where]).mean(dim=(1, 2)))
+            (where, method.cells(logits[:, where], observed[:, where]).mean(dim=(0, 2)))
             for where, method in self.joint
         ] + [
             (slice(each, each + 1), _total(self.methods[each].loss(step)))
             for each, step in steps.items()
         ]
-        torch.cat([loss for _, loss in losses]).sum().backward()
+        reduce(add, (loss.sum() for _, loss in losses)).backward()
         for where, loss in losses:
             self.sums[where] += loss.detach()
         self._update()
@@ -167,10 +172,9 @@ class Batched:
             self.methods[each].after_step(step)
 
     def _labels(self, table: Tensor, rows: Tensor) -> Tensor:
-        """[G, B, K] of a table [N, K]."""
-        found = table.index_select(0, rows.flatten()).to(self.device)
-        labels: Tensor = found.unflatten(0, rows.shape)
-        return labels.expand(len(self.settings), -1, -1)
+        """[B, G, K] of a table [N, K]."""
+        found = table.index_select(0, rows.mT.flatten()).to(self.device)
+        return found.view(-1, len(rows), table.shape[1]).expand(-1, len(self.settings), -1)
 
     def _step(
         self, each: int, logits: Tensor, observed: Tensor, rows: Tensor, where: tuple[int, int]
@@ -185,14 +189,15 @@ class Batched:
             index=own.to(self.device),
             epoch=where[0],
             step=self.steps,
-            weights=(self.heads.weight[each],),
+            weights=(self.heads.weight_of(each),),
             generator=torch.Generator().manual_seed(seed),
             truth=None if truth is None else truth[own].to(self.device),
         )
 
     def _update(self) -> None:
-        self.heads.hand_out_gradients()
+        self.heads.before_step(self.optimizer.param_groups[0]["lr"])
         self.optimizer.step()
+        self.heads.after_step()
         for parameter in self.learned:
             parameter.grad = None
         if self.schedule is not None:
@@ -236,13 +241,14 @@ def _total(terms: LossTerms) -> Tensor:
 
 
 def _takes_all_heads(method: CellMethod, observed: Tensor) -> bool:
-    """Whether a loss of [B, K] cells gives the same for [G, B, K] as head by head."""
+    """Whether a loss of [B, K] cells gives the same for [B, G, K] as head by head."""
     if type(method).loss is not CellMethod.loss or type(method).after_step is not Method.after_step:
         return False
     labels = observed[:_PROBED]
-    logits = torch.linspace(-4, 4, 2 * labels.numel()).view(2, *labels.shape)
+    logits = torch.linspace(-4, 4, 2 * labels.numel()).view(len(labels), 2, -1)
     try:
-        joint = method.cells(logits, labels.expand_as(logits))
+        joint = method.cells(logits, labels[:, None].expand_as(logits))
     except (RuntimeError, IndexError, ValueError):
         return False
-    return torch.allclose(joint, torch.stack([method.cells(each, labels) for each in logits]))
+    single = [method.cells(each, labels) for each in logits.unbind(1)]
+    return torch.allclose(joint, torch.stack(single, dim=1))

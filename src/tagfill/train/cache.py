@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,16 @@ def content_hashes(paths: Sequence[Path], workers: int = 8) -> list[str]:
 
 def _content_hash(path: Path) -> str:
     try:
-        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+        status = path.stat()
+        return _hash_of(path, status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
+
+
+@lru_cache(maxsize=1_000_000)
+def _hash_of(path: Path, size: int, modified: int) -> str:
+    """Size and time of change are part of the key, so that a changed file is read again."""
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 class FeatureRows:
@@ -139,6 +147,12 @@ class FeatureStore:
         return {
             file.stem: file.read_text().splitlines() for file in sorted(self.folder.glob("*.txt"))
         }
+
+
+def known_hashes(root: Path | None = None) -> set[str]:
+    """Content hashes of all images that have features somewhere, so they can be decoded."""
+    files = ((root or cache_root()) / "features").glob("*/*.txt")
+    return {name for file in files for name in file.read_text().splitlines()}
 
 
 def stores(root: Path | None = None) -> Iterator[StoreInfo]:

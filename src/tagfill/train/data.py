@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.images import check_images, find_image
+from tagfill.images import check_images, find_image, unreadable
 from tagfill.labels import Dataset, Labels, LabelTable, Rows
 from tagfill.labels.formats import Absent, Difficult, ReadOptions
 from tagfill.labels.io import load_labels
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
+from tagfill.train.cache import content_hashes, known_hashes
 from tagfill.train.config import DataConfig
 
 MISSING_TOLERATED = 0.5
@@ -141,6 +142,8 @@ def _with_paths(part: Part, root: Path, notes: list[str]) -> Part:
     """Find the files; a few missing ones are left out and named, many are an error."""
     if not root.is_dir():
         raise TagfillError("no such image folder", file=root, remedy="say where with --images")
+    if _begins_with(root.name, part.table.images) and not find_image(root, part.table.images[0]):
+        root = root.parent
     missing = set(check_images(part.table.images, root, decode=False).missing)
     if len(missing) > MISSING_TOLERATED * len(part):
         raise TagfillError(
@@ -155,25 +158,33 @@ def _with_paths(part: Part, root: Path, notes: list[str]) -> Part:
     return replace(part, paths=paths)
 
 
+def _begins_with(folder: str, images: Sequence[str]) -> bool:
+    """Whether the ids name the image folder themselves, as in ``photos/a.jpg``."""
+    return all(image.startswith(f"{folder}/") for image in images)
+
+
 def without_unreadable(data: TrainingData) -> TrainingData:
-    """Leave out, and name, the images that cannot be decoded."""
-    notes = list(data.notes)
+    """Leave out, and name, the images that cannot be decoded; those with features can."""
+    known, notes = known_hashes(), list(data.notes)
     parts: dict[str, Part | None] = {"val": None, "test": None}
     for name, part in data.parts.items():
-        if part.paths is None:
-            parts[name] = part
-            continue
-        looked = check_images([str(path) for path in part.paths], "/", decode=True)
-        broken = set(looked.unreadable)
+        broken = _unreadable(part, known)
         if broken:
-            notes.append(
-                f"{len(broken)} {name} images cannot be decoded and are left out:"
-                f" {_listed(sorted(broken))}"
-            )
-        parts[name] = part.take([str(path) not in broken for path in part.paths])
+            names = _listed(sorted(map(str, broken)))
+            notes.append(f"{len(broken)} {name} images cannot be decoded, left out: {names}")
+            part = part.take([path not in broken for path in part.paths or ()])
+        parts[name] = part
     train = parts["train"]
     assert train is not None
     return TrainingData(train, parts["val"], parts["test"], tuple(notes))
+
+
+def _unreadable(part: Part, known: set[str]) -> set[Path]:
+    if part.paths is None:
+        return set()
+    hashes = content_hashes(part.paths)
+    new = [path for path, each in zip(part.paths, hashes, strict=True) if each not in known]
+    return set(unreadable(new))
 
 
 def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str, Rows]:

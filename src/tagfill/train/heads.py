@@ -1,4 +1,4 @@
-"""Many linear heads as one module: one matrix product for all of them."""
+"""Many linear heads as one module: one matrix product, and one optimiser step, for all of them."""
 
 from __future__ import annotations
 
@@ -13,46 +13,86 @@ from tagfill.models.output import Output
 
 
 class Heads(nn.Module):
-    """G linear heads side by side, each with weights of its own.
+    """G linear heads side by side, each with weights and a learning rate of its own.
+
+    An optimiser has one learning rate for a tensor. So it is given the weights in units of their
+    head's learning rate: steps of Adam and SGD are proportional to the rate, and a step of rate 1
+    in these units is a step of each head's own rate in its weights.
 
     Args:
         heads: G heads over the same D features and K classes; they are copied.
+        rates: their learning rates.
+        decays: their weight decays.
+        decoupled: the decay is AdamW's, not part of the gradient.
     """
 
-    def __init__(self, heads: Sequence[LinearHead]) -> None:
+    def __init__(
+        self,
+        heads: Sequence[LinearHead],
+        rates: Sequence[float],
+        decays: Sequence[float],
+        *,
+        decoupled: bool,
+    ) -> None:
         super().__init__()
         layers = [head.classifier for head in heads]
-        self.weight = nn.Parameter(torch.stack([layer.weight.detach() for layer in layers]))
-        self.bias = nn.Parameter(torch.stack([layer.bias.detach() for layer in layers]))
-        self._parts = [
-            [nn.Parameter(self.weight.data[number]), nn.Parameter(self.bias.data[number])]
-            for number in range(len(heads))
+        self.shape = (len(layers), layers[0].out_features)
+        self.weight = nn.Parameter(torch.cat([layer.weight.detach() for layer in layers]))
+        self.bias = nn.Parameter(torch.cat([layer.bias.detach() for layer in layers]))
+        self._rates = self._per_row(rates)
+        self._decays = self._per_row(decays) if any(decays) else None
+        self._decoupled = decoupled
+        self.units = [
+            nn.Parameter(part.detach() / _beside(self._rates, part)) for part in self.parameters()
         ]
 
     def forward(self, features: Tensor) -> Output:
         """Logits [B, G, K] of features [B, D] seen by all heads, or [G, B, D] by one head each."""
         if features.ndim == 3:
-            each = torch.baddbmm(self.bias[:, None], features, self.weight.mT)
-            return Output(each.movedim(0, 1))
-        joint = F.linear(features, self.weight.flatten(0, 1), self.bias.flatten())
-        return Output(joint.unflatten(1, self.bias.shape))
+            weight, bias = self.weight.unflatten(0, self.shape), self.bias.view(self.shape)
+            return Output(torch.baddbmm(bias[:, None], features, weight.mT).movedim(0, 1))
+        return Output(F.linear(features, self.weight, self.bias).view(-1, *self.shape))
 
-    def part(self, number: int) -> list[nn.Parameter]:
-        """Weight [K, D] and bias [K] of one head, sharing memory with the whole."""
-        return self._parts[number]
+    def weight_of(self, number: int) -> Tensor:
+        """[K, D] of one head, for penalties on it."""
+        return self.weight[self._rows(number)]
 
-    def hand_out_gradients(self) -> None:
-        """Move the gradient of the whole to the parts, where an optimiser looks for it."""
-        assert self.weight.grad is not None
-        assert self.bias.grad is not None
-        gradients = zip(self.weight.grad, self.bias.grad, strict=True)
-        for part, (of_weight, of_bias) in zip(self._parts, gradients, strict=True):
-            part[0].grad, part[1].grad = of_weight, of_bias
-        self.weight.grad = self.bias.grad = None
+    def before_step(self, factor: float) -> None:
+        """Hand the gradients to the units, and decay them.
+
+        Args:
+            factor: what a schedule makes of the learning rate at this step.
+        """
+        for part, unit in zip(self.parameters(), self.units, strict=True):
+            unit.grad, part.grad = part.grad, None
+            if self._decays is None:
+                continue
+            decay = _beside(self._decays, part)
+            if self._decoupled:
+                unit.data.mul_(1 - factor * _beside(self._rates, part) * decay)
+            elif unit.grad is not None:
+                unit.grad.add_(decay * part.detach())
+
+    def after_step(self) -> None:
+        """Make the weights of their units."""
+        for part, unit in zip(self.parameters(), self.units, strict=True):
+            torch.mul(unit.detach(), _beside(self._rates, part), out=part.data)
 
     def state_of(self, number: int) -> dict[str, Tensor]:
         """A copy of one head's weights, for ``LinearHead.load_state_dict``."""
+        rows = self._rows(number)
         return {
-            "classifier.weight": self.weight.detach()[number].clone(),
-            "classifier.bias": self.bias.detach()[number].clone(),
+            "classifier.weight": self.weight.detach()[rows].clone(),
+            "classifier.bias": self.bias.detach()[rows].clone(),
         }
+
+    def _per_row(self, values: Sequence[float]) -> Tensor:
+        """[G K] of G numbers."""
+        return self.weight.new_tensor(values).repeat_interleave(self.shape[1])
+
+    def _rows(self, number: int) -> slice:
+        return slice(number * self.shape[1], (number + 1) * self.shape[1])
+
+
+def _beside(rows: Tensor, part: Tensor) -> Tensor:
+    return rows[:, None] if part.ndim == 2 else rows

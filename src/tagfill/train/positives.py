@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tagfill.methods.base import Needs
+from tagfill.priors import estimate_prior
 from tagfill.train.assemble import Assembly
 from tagfill.train.events import Events
 
@@ -26,8 +27,6 @@ def positives_of(
     wants_k = needs.expected_positives and isinstance(k, str)
     if not (wants_k or needs.class_prior):
         return None, None
-    from tagfill.priors import estimate_prior
-
     estimate = estimate_prior(observed.numpy(), features=assembly.pooled_features())
     events.note(
         f"expected positives per image: {estimate.expected_positives:.2f}, estimated from the"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from accelerate import Accelerator
 from torch import Tensor
@@ -18,7 +19,9 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.evaluate import summary
+from tagfill.evaluate.decisions import Decisions, fit_decisions
 from tagfill.evaluate.selection import observed_mean_average_precision
+from tagfill.labels import NEGATIVE, POSITIVE
 from tagfill.methods.base import Method, Setup
 from tagfill.models.bundle import Bundle
 from tagfill.train.assemble import Assembly, with_size
@@ -34,6 +37,8 @@ from tagfill.train.inputs import scores
 from tagfill.train.positives import positives_of
 from tagfill.train.resolve import Request, resolve
 from tagfill.train.stage import Interrupted, Limits, Stage
+
+Array = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,7 @@ def train(
 ) -> Run:
     """Train a complete configuration on prepared data; the run folder is new."""
     accelerator = make_accelerator(config.precision, config.threads)
-    if any(stage.inputs == "images" for stage in config.stages) or data.train.paths is not None:
-        data = without_unreadable(data)
+    data = without_unreadable(data)
     facts = {"data_hash": data.content_hash, "regime": data.regime, "images": _sizes(data)}
     folder = RunFolder(out)
     if World.current().is_main:
@@ -91,9 +95,7 @@ def resume(path: Path, sinks: Sequence[Sink] = ()) -> Run:
     if folder.is_finished:
         return Run(folder, config, folder.read_metrics())
     accelerator = make_accelerator(config.precision, config.threads)
-    data = prepare(config.data)
-    if data.train.paths is not None:
-        data = without_unreadable(data)
+    data = without_unreadable(prepare(config.data))
     saved = load_checkpoint(folder.checkpoint) if folder.checkpoint.is_file() else None
     if saved is not None and saved[1]["data_hash"] != data.content_hash:
         raise TagfillError(
@@ -123,7 +125,11 @@ def _execute(
             events.note(note)
         assembly = Assembly(config, data, accelerator.device, events)
         runner = _Runner(folder, with_size(config, assembly.network), data, assembly, limits)
-        stage = runner.run_stages(accelerator, events, saved)
+        try:
+            stage = runner.run_stages(accelerator, events, saved)
+        except Interrupted as stop:
+            events.event("interrupted")
+            raise Interrupted(str(folder.path)) from stop
         metrics = runner.judge(stage)
         if main:
             runner.keep_model(metrics)
@@ -139,6 +145,7 @@ class _Runner:
     data: TrainingData
     assembly: Assembly
     limits: Limits
+    decisions: Decisions | None = None
 
     def run_stages(
         self,
@@ -194,11 +201,17 @@ class _Runner:
             "data_hash": self.data.content_hash,
             "seed": self.config.seed,
         }
-        for name, part in self.data.parts.items():
-            if name != "train":
-                inputs = self.assembly.inputs(part, config)
-                logits = scores(stage.plain, inputs, world, stage.device).numpy()
-                metrics[name] = _figures(logits, part, self.data.classes)
+        held_out = {name: part for name, part in self.data.parts.items() if name != "train"}
+        logits = {
+            name: scores(
+                stage.plain, self.assembly.inputs(part, config), world, stage.device
+            ).numpy()
+            for name, part in held_out.items()
+        }
+        self.decisions = _decisions(logits.get("val"), self.data.val)
+        metrics["thresholds"] = None if self.decisions is None else self.decisions.as_dict()
+        for name, part in held_out.items():
+            metrics[name] = _figures(logits[name], part, self.data.classes, self.decisions)
         return metrics
 
     def keep_model(self, metrics: Mapping[str, Any]) -> None:
@@ -210,8 +223,14 @@ class _Runner:
             "data_hash": metrics["data_hash"],
             **{part: metrics[part].get("mAP") for part in _judged(metrics)},
         }
-        network = self.assembly.network.eval()
-        Bundle(network, self.data.classes, details=details).save(self.folder.model)
+        decisions = self.decisions
+        Bundle(
+            self.assembly.network.eval(),
+            self.data.classes,
+            thresholds=None if decisions is None else tuple(decisions.thresholds.values.tolist()),
+            calibration=None if decisions is None else decisions.calibration,
+            details=details,
+        ).save(self.folder.model)
 
     def _start(self, method: Method, config: StageConfig, data: StageData, events: Events) -> None:
         """Tell the method what it learns from."""
@@ -250,10 +269,20 @@ def _hand_over(previous: Method, method: Method) -> None:
         method.load_state(previous.state())
 
 
-def _figures(logits: np.ndarray[Any, Any], part: Part, classes: tuple[str, ...]) -> dict[str, Any]:
+def _decisions(logits: Array | None, val: Part | None) -> Decisions | None:
+    """Calibration and thresholds, where there are validation images with positives."""
+    if logits is None or val is None or not (val.judged_by == POSITIVE).any():
+        return None
+    return fit_decisions(logits, val.judged_by)
+
+
+def _figures(
+    logits: Array, part: Part, classes: tuple[str, ...], decisions: Decisions | None
+) -> dict[str, Any]:
     labels = part.judged_by
-    if (labels == 0).any():
-        return summary(logits, labels, classes, logits=True).as_dict()
+    if (labels == NEGATIVE).any():
+        fitted = {} if decisions is None else decisions.figures(logits, labels)
+        return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
     return {
         "mAP": None,
         "observed_mAP": observed_mean_average_precision(logits, labels),

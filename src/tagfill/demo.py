@@ -1,0 +1,102 @@
+"""The whole story on embedded data: draw, hide all tags but one, train, compare."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagfill.labels import Dataset
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.observe import observe_dataset
+from tagfill.observe.regimes import make
+from tagfill.scenes import write_scenes
+
+SIZE = 224
+SEED = 0
+METHODS = {
+    "an": "assume negative (what is not tagged is absent)",
+    "auto": "recommended (what is not tagged is unknown)",
+    "bce": "oracle (all tags of all images)",
+}
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class DemoData:
+    """The files of the demo."""
+
+    folder: Path
+    full: Path
+    masked: Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the comparison: test mAP of each seed."""
+
+    name: str
+    meaning: str
+    maps: list[float] = field(default_factory=list)
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return statistics.fmean(self.maps)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the seeds."""
+        return statistics.stdev(self.maps) if len(self.maps) > 1 else 0.0
+
+
+def draw_and_mask(out: Path, count: int, workers: int) -> tuple[DemoData, Dataset]:
+    """Draw scenes and keep one tag of every training image; what is there already is used."""
+    data = DemoData(out, out / "scenes" / "labels.csv", out / "one_tag_per_image.csv")
+    if not data.full.is_file():
+        write_scenes(out / "scenes", count, SIZE, SEED, workers=workers, overwrite=True)
+    full = load_labels(data.full)
+    masked = observe_dataset(full, make("single_positive"), seed=SEED)
+    save_labels(masked, data.masked, format="csv_wide")
+    return data, masked
+
+
+def compare(data: DemoData, seeds: int, tell: Tell) -> list[Row]:
+    """Train every method with every seed; runs that are finished are not repeated."""
+    rows = [Row(name, meaning) for name, meaning in METHODS.items()]
+    for row in rows:
+        for seed in range(seeds):
+            metrics = _train(data, row.name, seed)
+            row.maps.append(float(metrics["test"]["mAP"]))
+        tell(f"{row.name}: test mAP {row.mean:.1f}")
+    return rows
+
+
+def gap_closed(rows: list[Row]) -> float:
+    """Share of the distance from the baseline to the oracle that the recommended method covers."""
+    baseline, recommended, oracle = (row.mean for row in rows)
+    return (recommended - baseline) / (oracle - baseline)
+
+
+def _train(data: DemoData, method: str, seed: int) -> Mapping[str, Any]:
+    from tagfill.train.config import DataConfig
+    from tagfill.train.folder import RunFolder
+    from tagfill.train.resolve import Request
+    from tagfill.train.run import fit, resume
+
+    out = data.folder / "runs" / f"{method}-seed{seed}"
+    if RunFolder(out).config.is_file():
+        return resume(out).metrics
+    request = Request(
+        data=DataConfig(
+            labels=str(data.masked),
+            images=str(data.full.parent / "images"),
+            truth=str(data.full),
+        ),
+        mode="linear",
+        method=method,
+        overrides={"seed": seed, "input_size": SIZE},
+    )
+    return fit(request, out).metrics

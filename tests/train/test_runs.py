@@ -1,0 +1,198 @@
+"""From a request to a run folder, through the command line and Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.train.given import CLASSES, write_given_features
+
+import tagfill
+from tagfill.cli.main import main
+from tagfill.errors import TagfillError
+from tagfill.train.config import load_config
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_given_features(tmp_path_factory.mktemp("given"))
+
+
+def trained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["train", *arguments, "--json", "--quiet", "--threads", "1"]) == 0
+    figures: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return figures
+
+
+def test_features_in_a_run_folder_out(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    options = ["--method", "role", "--epochs", "8", "--learning-rate", "0.05"]
+    figures = trained(capsys, str(data), *options, "--out", str(out))
+    assert figures["test"]["mAP"] > 75
+    assert set(figures) >= {"val", "best_epoch", "seconds_per_epoch"}
+    assert json.loads((out / "metrics.json").read_text())["test"] == figures["test"]
+    epochs = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
+    assert sum(each["event"] == "epoch" for each in epochs) == 8
+    network = tagfill.load(out).network
+    features = torch.from_numpy(np.load(data / "val_features_toy.npy").astype(np.float32))
+    assert network(features).logits.shape == (80, CLASSES)
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_does_not(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        trained(capsys, str(data), "--epochs", "3", "--seed", seed, "--out", str(tmp_path / name))
+    a, b, c = (load_file(tmp_path / name / "model" / "model.safetensors") for name in "abc")
+    assert all(torch.equal(a[key], b[key]) for key in a)
+    assert not all(torch.equal(a[key], c[key]) for key in a)
+
+
+def test_the_saved_configuration_repeats_the_run(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    arguments = ["--method", "em_apl", "--method.alpha", "0.15", "--epochs", "6"]
+    trained(capsys, str(data), *arguments, "--out", str(first))
+    settings = load_config(first / "config.toml")
+    assert settings.stages[0].method.settings == {"alpha": 0.15}
+    assert (
+        main(["train", "--config", str(first / "config.toml"), "--out", str(again), "--quiet"]) == 0
+    )
+    capsys.readouterr()
+    assert _weights(first).keys() == _weights(again).keys()
+    assert all(torch.equal(each, _weights(again)[key]) for key, each in _weights(first).items())
+
+
+def test_oracles_see_the_full_labels_and_others_do_not(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write_given_features(tmp_path / "other")
+    truth = np.load(other / "formatted_train_labels.npy")
+    observed = np.load(other / "formatted_train_labels_obs.npy")
+    hidden = np.where(observed == 1, truth, 1 - truth).astype(np.int8)
+    np.save(other / "formatted_train_labels.npy", hidden)
+    for method, same in (("em", True), ("bce", False)):
+        runs = []
+        for name, source in (("true", data), ("changed", other)):
+            out = tmp_path / f"{method}-{name}"
+            options = ["--method", method, "--epochs", "2", "--select", "last"]
+            trained(capsys, str(source), *options, "--out", str(out))
+            runs.append(_weights(out))
+        assert all(torch.equal(runs[0][key], runs[1][key]) for key in runs[0]) is same
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: Path) -> None:
+    def command(out: Path, *more: str) -> list[str]:
+        return [sys.executable, "-m", "tagfill.cli.main", "train", *more, "--quiet"]
+
+    options = ["--method", "role", "--epochs", "400", "--checkpoint-seconds", "0", "--threads", "1"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    subprocess.run([*command(whole, str(data)), *options, "--out", str(whole)], check=True)
+    process = subprocess.Popen([*command(killed, str(data)), *options, "--out", str(killed)])
+    checkpoint = killed / "checkpoints" / "last.safetensors"
+    while not checkpoint.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (killed / "metrics.json").exists()
+    subprocess.run([*command(killed, "--resume", str(killed))], check=True)
+    assert all(torch.equal(each, _weights(killed)[key]) for key, each in _weights(whole).items())
+    ends = [json.loads((run / "metrics.json").read_text()) for run in (whole, killed)]
+    assert ends[0]["test"] == ends[1]["test"]
+
+
+@pytest.mark.slow
+def test_interrupting_keeps_a_checkpoint_and_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    options = ["--epochs", "2000", "--out", str(out), "--threads", "1"]
+    command = [sys.executable, "-m", "tagfill.cli.main", "train", str(data), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while (
+        not (out / "events.jsonl").exists() or '"epoch"' not in (out / "events.jsonl").read_text()
+    ):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, message = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert f"tagfill train --resume {out}" in message
+    assert (out / "checkpoints" / "last.safetensors").is_file()
+
+
+def test_a_time_limit_ends_training_with_a_model(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    figures = trained(
+        capsys, str(data), "--epochs", "100000", "--time-limit", "2s", "--out", str(out)
+    )
+    assert 1 <= figures["epochs"] < 100_000
+    assert (out / "model" / "model.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "nonsense"], "unknown method 'nonsense'"),
+        (["--method.alhpa", "0.1", "--method", "em"], "em has no setting 'alhpa'"),
+        (["--mode", "finetune"], "needs images, and the source gives features"),
+        (["--method", "lac"], "needs"),
+        (["--time-limit", "soon"], "'soon' is not a duration"),
+        (["--method", "an", "--learning-rate", "1e38"], "not finite (term an) in epoch 1, batch 2"),
+        (["--val", "nowhere.csv"], "no such file"),
+    ],
+)
+def test_mistakes_are_one_message_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["train", str(data), *arguments, "--out", str(tmp_path / "run"), "--quiet"]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+def test_a_run_folder_is_never_overwritten(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    trained(capsys, str(data), "--epochs", "1", "--out", str(out))
+    assert main(["train", str(data), "--out", str(out)]) == 2
+    assert "--resume" in capsys.readouterr().err
+
+
+def test_changed_labels_are_not_resumed(data: Path, tmp_path: Path) -> None:
+    source = write_given_features(tmp_path / "source")
+    out = tmp_path / "run"
+    tagfill.fit(source, method="an", epochs=1, out=out, threads=1)
+    (out / "metrics.json").unlink()
+    labels = np.load(source / "formatted_train_labels_obs.npy")
+    np.save(source / "formatted_train_labels_obs.npy", labels[::-1])
+    truth = np.load(source / "formatted_train_labels.npy")
+    np.save(source / "formatted_train_labels.npy", truth[::-1])
+    from tagfill.train.run import resume
+
+    with pytest.raises(TagfillError, match="labels have changed"):
+        resume(out)
+
+
+def _weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_file(run / "model" / "model.safetensors")
