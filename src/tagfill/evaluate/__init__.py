@@ -4,6 +4,7 @@ Figures are fractions, except what is named mAP, which is in percent.
 """
 
 from tagfill.evaluate.arrays import EmptyClasses, sigmoid
+from tagfill.evaluate.calibrate import apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import (
     Reliability,
     brier_score,
@@ -21,6 +22,8 @@ from tagfill.evaluate.counts import (
     precision_recall,
     top_k,
 )
+from tagfill.evaluate.decisions import Decisions, fit_decisions
+from tagfill.evaluate.labelling import Labelling, estimate_labelling
 from tagfill.evaluate.metrics import ClassMetrics, Metrics, summary
 from tagfill.evaluate.precision import (
     DEFINITIONS,
@@ -48,6 +51,7 @@ from tagfill.evaluate.resampling import (
 )
 from tagfill.evaluate.scores import ScoreFile, load_scores
 from tagfill.evaluate.selection import CRITERIA, Criterion, choose_criterion
+from tagfill.evaluate.thresholds import Thresholds, fit_thresholds
 
 __all__ = [
     "CRITERIA",
@@ -56,16 +60,20 @@ __all__ = [
     "ClassMetrics",
     "Counts",
     "Criterion",
+    "Decisions",
     "Definition",
     "Difference",
     "EmptyClasses",
     "ImageRanking",
     "Interval",
+    "Labelling",
     "MeanAveragePrecision",
     "Metrics",
     "PrecisionRecall",
     "Reliability",
     "ScoreFile",
+    "Thresholds",
+    "apply_calibration",
     "at_k",
     "at_threshold",
     "average_precision",
@@ -75,8 +83,12 @@ __all__ = [
     "classwise_calibration_error",
     "count",
     "coverage_error",
+    "estimate_labelling",
     "exact_match",
     "expected_calibration_error",
+    "fit_calibration",
+    "fit_decisions",
+    "fit_thresholds",
     "hamming_loss",
     "image_ranking",
     "label_ranking_average_precision",

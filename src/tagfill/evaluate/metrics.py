@@ -125,7 +125,7 @@ class Metrics:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON; what is undefined (NaN) becomes ``None``."""
-        plain: dict[str, Any] = _without_nan(asdict(self))
+        plain: dict[str, Any] = without_nan(asdict(self))
         return plain
 
 
@@ -283,9 +283,10 @@ def _per_class(
     return tuple(ClassMetrics(*column) for column in columns)
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
+    """Plain values for JSON: names as text, what is undefined as ``None``."""
     if isinstance(value, dict):
-        return {str(key): _without_nan(each) for key, each in value.items()}
+        return {str(key): without_nan(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(each) for each in value]
+        return [without_nan(each) for each in value]
     return None if isinstance(value, float) and math.isnan(value) else value

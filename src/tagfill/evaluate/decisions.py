@@ -1,0 +1,82 @@
+"""From logits to tags: calibration and thresholds, fitted together on held-out images."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from tagfill.evaluate.calibrate import CalibrationKind, apply_calibration, fit_calibration
+from tagfill.evaluate.calibration import brier_score, expected_calibration_error
+from tagfill.evaluate.counts import PrecisionRecall, at_threshold, count, precision_recall
+from tagfill.evaluate.labelling import Labelling, estimate_labelling
+from tagfill.evaluate.metrics import without_nan
+from tagfill.evaluate.thresholds import Goal, Thresholds, fit_thresholds
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """How logits become probabilities, and probabilities tags.
+
+    Args:
+        calibration: what ``apply_calibration`` reads.
+        thresholds: on calibrated probabilities.
+        labelling: how the labels they were fitted to came to be known.
+        expected: figures expected on the images they were fitted to, under ``labelling``; there
+            are such figures without any known negative.
+    """
+
+    calibration: dict[str, Any]
+    thresholds: Thresholds
+    labelling: Labelling
+    expected: PrecisionRecall
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fit in a few figures."""
+        return {
+            **self.thresholds.as_dict(),
+            **self.labelling.as_dict(),
+            "calibration": self.calibration["kind"],
+            "expected": without_nan(asdict(self.expected)),
+        }
+
+    def figures(self, logits: npt.ArrayLike, labels: npt.ArrayLike) -> dict[str, Any]:
+        """Figures of the decisions on known cells; the labels need negatives."""
+        probabilities = apply_calibration(logits, self.calibration)
+        decided = at_threshold(probabilities, self.thresholds.values)
+        found: dict[str, Any] = without_nan(
+            {
+                "at_fitted_thresholds": asdict(precision_recall(count(decided, labels))),
+                "calibrated": {
+                    "expected_calibration_error": expected_calibration_error(probabilities, labels),
+                    "brier_score": brier_score(probabilities, labels),
+                },
+            }
+        )
+        return found
+
+
+def fit_decisions(
+    logits: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    *,
+    kind: CalibrationKind = "platt",
+    goal: Goal = "f1",
+    target: float | None = None,
+) -> Decisions:
+    """Fit calibration, then thresholds on what it gives.
+
+    Args:
+        logits: [N, K] of images the model was not trained on.
+        labels: [N, K] of 1, 0, -1, at least one positive.
+    """
+    labelling = estimate_labelling(logits, labels)
+    calibration = fit_calibration(logits, labels, kind=kind, labelling=labelling)
+    probabilities = apply_calibration(logits, calibration)
+    thresholds = fit_thresholds(
+        probabilities, labels, goal=goal, target=target, labelling=labelling
+    )
+    decided = at_threshold(probabilities, thresholds.values)
+    expected = precision_recall(labelling.counts(decided, labels))
+    return Decisions(calibration, thresholds, labelling, expected)

@@ -1,0 +1,190 @@
+"""Fit p = sigmoid(slope x + bias) to labels of which some are missing, by maximum likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from tagfill.evaluate.arrays import Floats, Mask, sigmoid
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
+
+Chance = float | Floats
+"""One chance for all cells, or one for each."""
+
+_TINY = 1e-12
+_STEEPEST = 8.0
+"""Bound on |log| of the slope over standardised scores."""
+_FARTHEST = 40.0
+"""Bound on the bias."""
+
+
+class Line(NamedTuple):
+    """slope x + bias; the slope is positive, so that the order of scores is kept."""
+
+    slope: float
+    bias: float
+
+    def __call__(self, scores: npt.ArrayLike) -> Floats:
+        """Logits of scores."""
+        return np.asarray(self.slope * np.asarray(scores, dtype=np.float64) + self.bias)
+
+
+class Cells(NamedTuple):
+    """Cells as vectors: scores, labels and the chance that each label came to be known.
+
+    P(known positive) = positive * p, P(known negative) = negative * (1 - p); what remains is the
+    probability of "unknown". Where both chances are equal, unknown cells say nothing of p.
+    """
+
+    scores: Floats
+    labels: Labels
+    positive: Chance
+    negative: Chance
+
+    def cost(self, line: Line) -> tuple[float, float, float]:
+        """Negative log likelihood up to a constant, and its slopes along slope and bias."""
+        logits = line(self.scores)
+        p = sigmoid(logits)
+        unknown = self.labels == UNKNOWN
+        excess = np.asarray(self.positive) - self.negative
+        left = np.maximum(1.0 - self.negative - excess * p, _TINY)
+        cost = _softplus(np.where(self.labels == POSITIVE, -logits, logits))
+        cost = np.where(unknown, -np.log(left), cost)
+        pull = np.where(unknown, excess * p * (1 - p) / left, p - (self.labels == POSITIVE))
+        return float(cost.sum()), float(pull @ self.scores), float(pull.sum())
+
+    def select(self, chosen: Mask | slice) -> Cells:
+        """Some of the cells."""
+        chance = self.positive
+        if isinstance(chance, np.ndarray) and chance.ndim:
+            chance = chance[chosen]
+        return Cells(self.scores[chosen], self.labels[chosen], chance, self.negative)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep BLAS to one thread: its pool costs more than problems of two unknowns."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+def fit_line(cells: Cells, *, start: Line | None = None, fixed_bias: bool = False) -> Line:
+    """The line of greatest likelihood.
+
+    Args:
+        cells: what it is fitted to.
+        start: where to begin; slope 1 and bias 0 by default.
+        fixed_bias: keep the bias at 0 (temperature scaling).
+    """
+    centre, spread = (0.0, 1.0) if fixed_bias else _standard(cells.scores)
+    scaled = cells._replace(scores=(cells.scores - centre) / spread)
+    first = start or Line(1.0, 0.0)
+
+    def cost(parameters: Floats) -> tuple[float, list[float]]:
+        line = Line(float(np.exp(parameters[0])), 0.0 if fixed_bias else float(parameters[1]))
+        value, by_slope, by_bias = scaled.cost(line)
+        count = len(cells.scores)
+        gradient = [by_slope * line.slope / count, by_bias / count]
+        return value / count, gradient[: len(parameters)]
+
+    begin = [np.log(first.slope * spread), first.bias + first.slope * centre]
+    found = _minimum(cost, begin[:1] if fixed_bias else begin)
+    slope = float(np.exp(found[0])) / spread
+    return Line(slope, 0.0 if fixed_bias else float(found[1]) - slope * centre)
+
+
+def fit_near(cells: Cells, near: Line, strength: float) -> Line:
+    """The line of greatest posterior under a prior around another one.
+
+    logit = exp(u) * near(x) + v with u and v normal with mean 0 and variance 1 / strength.
+    """
+    logits = near(cells.scores)
+    scaled = cells._replace(scores=logits)
+
+    def cost(parameters: Floats) -> tuple[float, list[float]]:
+        turn, shift = (float(each) for each in parameters)
+        value, by_slope, by_bias = scaled.cost(Line(float(np.exp(turn)), shift))
+        return (
+            value + strength * (turn**2 + shift**2) / 2,
+            [by_slope * float(np.exp(turn)) + strength * turn, by_bias + strength * shift],
+        )
+
+    turn, shift = _minimum(cost, [0.0, 0.0])
+    factor = float(np.exp(turn))
+    return Line(factor * near.slope, factor * near.bias + float(shift))
+
+
+class Joint(NamedTuple):
+    """A line and the chances that positives and negatives are labelled.
+
+    ``cost`` is the whole negative log likelihood, comparable between models of the same labels.
+    """
+
+    line: Line
+    positive: float
+    negative: float
+    cost: float
+
+
+def fit_line_and_chances(scores: Floats, labels: Labels) -> Joint:
+    """Line and chances of greatest likelihood; without known negatives theirs is 0.
+
+    Args:
+        scores: [M].
+        labels: [M] of 1, 0, -1.
+    """
+    centre, spread = _standard(scores)
+    scores = (scores - centre) / spread
+    unknown = labels == UNKNOWN
+    known = [int((labels == state).sum()) for state in (POSITIVE, NEGATIVE)]
+    free = 2 if known[1] else 1
+
+    def cost(parameters: Floats) -> tuple[float, list[float]]:
+        line = Line(float(np.exp(parameters[0])), float(parameters[1]))
+        chances = _chances(parameters[2:])
+        value, by_slope, by_bias = Cells(scores, labels, *chances).cost(line)
+        value -= sum(known[at] * np.log(chances[at]) for at in range(free))
+        p = sigmoid(line(scores[unknown]))
+        left = np.maximum(1 - chances[0] * p - chances[1] * (1 - p), _TINY)
+        by_chance = [float((part / left).sum()) for part in (p, 1 - p)]
+        gradient = [by_slope * line.slope, by_bias] + [
+            (by_chance[at] - known[at] / chances[at]) * chances[at] * (1 - chances[at])
+            for at in range(free)
+        ]
+        return value / len(scores), [each / len(scores) for each in gradient]
+
+    share = sum(known) / len(scores)
+    odds = float(np.log(share) - np.log1p(-share))
+    found = _minimum(cost, [np.log(spread), centre, *[odds] * free])
+    slope = float(np.exp(found[0])) / spread
+    positive, negative = _chances(found[2:])
+    line = Line(slope, float(found[1]) - slope * centre)
+    return Joint(line, positive, negative, cost(found)[0] * len(scores))
+
+
+def _chances(odds: Floats) -> tuple[float, float]:
+    found = [float(each) for each in np.clip(sigmoid(odds), _TINY, 1 - _TINY)]
+    return found[0], found[1] if len(found) > 1 else 0.0
+
+
+def _minimum(cost: Callable[[Floats], tuple[float, list[float]]], begin: Sequence[float]) -> Floats:
+    bounds = [(-_STEEPEST, _STEEPEST), *([(-_FARTHEST, _FARTHEST)] * (len(begin) - 1))]
+    first = [float(np.clip(at, *bound)) for at, bound in zip(begin, bounds, strict=True)]
+    found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(found.x, dtype=np.float64)
+
+
+def _softplus(values: Floats) -> Floats:
+    return np.asarray(np.maximum(values, 0) + np.log1p(np.exp(-np.abs(values))))
+
+
+def _standard(scores: Floats) -> tuple[float, float]:
+    spread = float(scores.std()) if len(scores) else 0.0
+    return (float(scores.mean()), spread) if spread > _TINY else (0.0, 1.0)

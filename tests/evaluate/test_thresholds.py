@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from tests.evaluate.hostile import matrices
+from tests.evaluate.known_truth import drawn, hidden, one_written
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import sigmoid
+from tagfill.evaluate.counts import at_threshold, count, precision_recall
+from tagfill.evaluate.decisions import fit_decisions
+from tagfill.evaluate.labelling import Labelling
+from tagfill.evaluate.thresholds import fit_thresholds
+
+FULL = Labelling("full", 1.0, 1.0, 1.0)
+ALONE = {"labelling": FULL, "shrink": 0.0, "min_support": 1}
+
+
+def brute_force(probabilities, labels, score):
+    """The best score any threshold reaches, class by class; None without positives."""
+    best = []
+    for column, states in zip(probabilities.T, labels.T, strict=True):
+        if not (states == 1).any():
+            best.append(None)
+            continue
+        cuts = np.unique(column)
+        counts = [count(column[:, None] >= cut, states[:, None]) for cut in cuts]
+        best.append(max(score(each) for each in counts))
+    return best
+
+
+@given(case=matrices())
+@settings(max_examples=80, deadline=None)
+def test_no_other_threshold_has_a_higher_f1(case):
+    scores, labels = case
+    assume((labels == 1).any())
+    probabilities = sigmoid(np.clip(scores, -9, 9))
+    fitted = fit_thresholds(probabilities, labels, **ALONE)
+    reached = count(at_threshold(probabilities, fitted.values), labels).f1
+    for found, best in zip(
+        reached, brute_force(probabilities, labels, lambda c: c.f1[0]), strict=True
+    ):
+        assert best is None or found == pytest.approx(best)
+
+
+@given(case=matrices(unknown=False))
+@settings(max_examples=80, deadline=None)
+def test_targets_are_reached_with_as_much_of_the_other_as_possible(case):
+    scores, labels = case
+    assume((labels == 1).any())
+    probabilities = sigmoid(np.clip(scores, -9, 9))
+    for goal, other in (("precision", "recall"), ("recall", "precision")):
+        fitted = fit_thresholds(probabilities, labels, goal=goal, target=0.75, **ALONE)
+        reached = count(at_threshold(probabilities, fitted.values), labels)
+        best = brute_force(
+            probabilities,
+            labels,
+            lambda c, goal=goal, other=other: (
+                getattr(c, other)[0] if getattr(c, goal)[0] >= 0.75 else -1.0
+            ),
+        )
+        for column, most in enumerate(best):
+            if most is None:
+                continue
+            if most < 0:
+                assert column in fitted.unreached
+            elif goal == "precision":
+                assert reached.precision[column] >= 0.75
+                assert reached.recall[column] == pytest.approx(most)
+            else:
+                assert reached.recall[column] >= 0.75
+
+
+def test_the_threshold_lies_between_the_last_taken_and_the_first_left():
+    probabilities = sigmoid(np.array([[2.0], [1.0], [-1.0], [-3.0]]))
+    fitted = fit_thresholds(probabilities, [[1], [1], [0], [0]], **ALONE)
+    assert fitted.values[0] == pytest.approx(0.5)
+
+
+def test_rare_classes_are_drawn_toward_the_common_threshold():
+    logits, truth = drawn(400, 4)
+    labels = truth.copy()
+    labels[:, 0] = 0
+    labels[:3, 0] = 1
+    probabilities = sigmoid(logits)
+    own = fit_thresholds(probabilities, labels, labelling=FULL, shrink=0.0, min_support=1)
+    drawn_in = fit_thresholds(probabilities, labels, labelling=FULL, shrink=20.0, min_support=5)
+    assert drawn_in.values[0] == drawn_in.common
+    for column in range(1, 4):
+        n = drawn_in.support[column]
+        odds = [np.log(t / (1 - t)) for t in (own.values[column], own.common)]
+        expected = sigmoid((n * odds[0] + 20.0 * odds[1]) / (n + 20.0))
+        assert drawn_in.values[column] == pytest.approx(float(expected))
+    assert drawn_in.as_dict()["classes_at_common"] == 1
+
+
+def test_expected_f1_without_negatives_in_closed_form():
+    """Two labelled positives at rate 1/2 stand for four; F1 = 2 TP / (predicted + positives)."""
+    probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.2], [0.1]])
+    labels = np.array([[1], [-1], [1], [-1], [-1], [-1]])
+    labelling = Labelling("positives", 0.5, 0.0, 0.5)
+    fitted = fit_thresholds(probabilities, labels, labelling=labelling, shrink=0, min_support=1)
+    decided = at_threshold(probabilities, fitted.values)
+    assert decided.sum() == 3  # the third cut expects 4 true of 3 predicted and 4 there are
+    precise = fit_thresholds(
+        probabilities,
+        labels,
+        goal="precision",
+        target=0.9,
+        labelling=labelling,
+        shrink=0,
+        min_support=1,
+    )
+    assert at_threshold(probabilities, precise.values).sum() == 4  # four true of four
+
+
+@pytest.mark.parametrize("hide", [lambda truth: hidden(truth, 0.4, 0.0), one_written])
+def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
+    logits, truth = drawn(3000, 14)
+    tagged = truth.any(axis=1)
+    logits, truth = logits[tagged], truth[tagged]
+    fitted, full = fit_decisions(logits, hide(truth)), fit_decisions(logits, truth)
+    reached = fitted.figures(logits, truth)["at_fitted_thresholds"]
+    best = full.figures(logits, truth)["at_fitted_thresholds"]
+    assert reached["overall_f1"] > best["overall_f1"] - 0.015
+    assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.04)
+    assert fitted.as_dict()["labelling_rate"] < 0.9
+
+
+def test_decisions_raise_f1_and_lower_calibration_error():
+    logits, truth = drawn(3000, 5)
+    fitted = fit_decisions(logits[:1500], truth[:1500])
+    plain = precision_recall(count(at_threshold(sigmoid(logits[1500:]), 0.5), truth[1500:]))
+    figures = fitted.figures(logits[1500:], truth[1500:])
+    assert figures["at_fitted_thresholds"]["overall_f1"] > plain.overall_f1 + 0.02
+    assert figures["calibrated"]["expected_calibration_error"] < 0.03
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"goal": "precision"}, "a target belongs"),
+        ({"goal": "f1", "target": 0.5}, "a target belongs"),
+        ({"goal": "recall", "target": 1.5}, "not in 0 to 1"),
+    ],
+)
+def test_mistakes(options, message):
+    with pytest.raises(TagfillError, match=message):
+        fit_thresholds([[0.5]], [[1]], **options)
+    with pytest.raises(TagfillError, match="fitted to probabilities"):
+        fit_thresholds([[5.0]], [[1]])
