@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from accelerate import Accelerator
 
@@ -13,3 +16,15 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
     if threads is not None:
         torch.set_num_threads(threads)
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=precision)
+
+
+@contextmanager
+def single_thread(wanted: bool = True) -> Iterator[None]:
+    """One thread, where matrices are too small to share: waiting for others costs more."""
+    before = torch.get_num_threads()
+    if wanted:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

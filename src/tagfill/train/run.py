@@ -28,7 +28,7 @@ from tagfill.train.assemble import Assembly, with_size
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
-from tagfill.train.device import make_accelerator
+from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path
 from tagfill.train.forward import StageData
@@ -179,7 +179,9 @@ class _Runner:
             )
             if saved is not None and number == first:
                 stage.restore(*saved)
-            stage.run()
+            small = config.inputs == "features" and self.assembly.network.head.reads == "pooled"
+            with single_thread(small):
+                stage.run()
             previous = method
         return stage
 
