@@ -1,0 +1,210 @@
+"""Time of a linear epoch, and of the papers' 8-point grid trained as batched heads.
+
+python benchmarks/linear_speed.py [../shared/data/voc2012/mlspl] [--rounds 5] [--clock cpu]
+
+1. One epoch (train, validation and test; batch 16) of tagfill's loop, beside a plain loop of the
+   kind research code has: a DataLoader over single items, dictionaries as batches, a few Python
+   statements per step, scikit-learn's average precision class by class.
+2. The grid of Cole et al. 2021 (batch 8 and 16, learning rate 1e-2 to 1e-5) in batched heads,
+   beside its settings trained one by one.
+
+Both sides of a comparison are measured in turn within one process; medians, one JSON object. On a
+machine that is busy with other work, ``--clock cpu`` counts the processor time of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.metrics import average_precision_score
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+from tagfill.evaluate import mean_average_precision
+from tagfill.methods.base import Needs
+from tagfill.train.assemble import Assembly
+from tagfill.train.batched import Setting
+from tagfill.train.begin import Positives
+from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
+from tagfill.train.data import Part, TrainingData, prepare
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import Events
+from tagfill.train.gather import World
+from tagfill.train.grid import train_grid
+from tagfill.train.inputs import scores
+
+METHOD, BATCH = "an", 16
+PUBLISHED_SECONDS = 6.2
+"""Seconds of the published code for such an epoch, as measured on an idle machine with 2 cores."""
+GRID = [(rate, size) for size in (8, 16) for rate in (1e-2, 1e-3, 1e-4, 1e-5)]
+
+
+class Items(Dataset[dict[str, Any]]):
+    """One image's features and labels at a time, as research code serves them."""
+
+    def __init__(self, part: Part) -> None:
+        assert part.features is not None
+        self.features = part.features
+        self.observed = np.where(part.table.values == 1, 1.0, 0.0).astype(np.float32)
+        self.truth = np.asarray(part.judged_by, dtype=np.float32)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {
+            "image": torch.FloatTensor(np.copy(self.features[row])),
+            "observed": torch.FloatTensor(np.copy(self.observed[row])),
+            "truth": torch.FloatTensor(np.copy(self.truth[row])),
+            "row": row,
+        }
+
+
+class PlainLoop:
+    """The epoch of a script: every phase over a DataLoader, predictions copied batch by batch."""
+
+    def __init__(self, data: TrainingData) -> None:
+        assert data.train.features is not None
+        classes, channels = len(data.classes), data.train.features.shape[1]
+        self.loaders = {
+            name: DataLoader(Items(part), batch_size=BATCH, shuffle=name == "train")
+            for name, part in data.parts.items()
+        }
+        self.model = nn.Linear(channels, classes)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.classes = classes
+
+    def epoch(self) -> dict[str, float]:
+        """Train, then validation and test mAP."""
+        return {phase: self._phase(phase) for phase in self.loaders}
+
+    def _phase(self, phase: str) -> float:
+        training = phase == "train"
+        self.model.train(training)
+        count = len(self.loaders[phase].dataset)  # type: ignore[arg-type]
+        predicted, truth = np.zeros((count, self.classes)), np.zeros((count, self.classes))
+        done = 0
+        for batch in self.loaders[phase]:
+            with torch.set_grad_enabled(training):
+                self.optimizer.zero_grad()
+                probability = torch.sigmoid(self.model(batch["image"]))
+                loss = _assume_negative(probability, batch["observed"])
+                if training:
+                    loss.backward()
+                    self.optimizer.step()
+            size = len(batch["row"])
+            predicted[done : done + size] = probability.detach().cpu().numpy()
+            truth[done : done + size] = batch["truth"].numpy()
+            done += size
+        if training:
+            return float("nan")
+        each = [average_precision_score(truth[:, k], predicted[:, k]) for k in range(self.classes)]
+        return 100 * float(np.mean(each))
+
+
+def _assume_negative(probability: torch.Tensor, observed: torch.Tensor) -> torch.Tensor:
+    loss = torch.zeros_like(probability)
+    loss[observed == 1] = -torch.log(probability[observed == 1] + 1e-5)
+    loss[observed == 0] = -torch.log(1 - probability[observed == 0] + 1e-5)
+    return loss.mean()
+
+
+class Ours:
+    """tagfill's loop on the same data."""
+
+    def __init__(self, data: TrainingData) -> None:
+        self.data, self.events = data, Events()
+        self.stage = StageConfig(MethodConfig(METHOD), batch_size=BATCH)
+        self.device = make_accelerator().device
+        assembly = self.assembly()
+        self.train_data = assembly.stage_data(self.stage, Needs())
+        self.test_inputs = assembly.inputs(data.parts["test"], self.stage)
+
+    def assembly(self, seed: int = 0) -> Assembly:
+        """Network and inputs of a run."""
+        config = RunConfig(DataConfig(""), (self.stage,), seed=seed)
+        return Assembly(config, self.data, self.device, self.events)
+
+    def train(self, settings: list[Setting]) -> list[float | None]:
+        """Best validation mAP of each setting."""
+        data, features = self.train_data, self.assembly().pooled_features
+        positives = Positives(data.observed, features, self.events)
+        heads = lambda seed: self.assembly(seed).network.head  # noqa: E731
+        outcomes = train_grid(settings, data, heads, positives, self.events)
+        return [outcome.best_score for outcome in outcomes]
+
+    def epoch(self, epochs: int) -> None:
+        """Train and validate for some epochs, and score the test images as often."""
+        self.train([Setting(replace(self.stage, epochs=epochs))])
+        head, truth = self.assembly().network.head, self.data.parts["test"].judged_by
+        for _ in range(epochs):
+            logits = scores(head, self.test_inputs, World(), self.device)
+            mean_average_precision(logits.numpy(), truth)
+
+    def grid(self, epochs: int) -> list[Setting]:
+        """The 8 points."""
+        return [
+            Setting(replace(self.stage, epochs=epochs, learning_rate=rate, batch_size=size))
+            for rate, size in GRID
+        ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="?", default="../shared/data/voc2012/mlspl")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=4, help="of tagfill per round")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    options = parser.parse_args()
+    clock = time.perf_counter if options.clock == "wall" else time.process_time
+    torch.set_num_threads(options.threads)
+    data = prepare(DataConfig(options.data))
+    plain, ours, epochs = PlainLoop(data), Ours(data), options.epochs
+    plain_times, our_times, grid_times, each_times = [], [], [], []
+    small_times, large_times = [], []
+    grid = ours.grid(epochs)
+
+    def seconds(work: Callable[[], object]) -> float:
+        started = clock()
+        work()
+        return clock() - started
+
+    small, large = (next(each for each in grid if each.stage.batch_size == b) for b in (8, 16))
+    for _ in range(options.rounds):
+        plain_times.append(seconds(plain.epoch))
+        our_times.append(seconds(lambda: ours.epoch(epochs)) / epochs)
+        small_times.append(seconds(lambda: ours.train([small])) / epochs)
+        large_times.append(seconds(lambda: ours.train([large])) / epochs)
+        grid_times.append(seconds(lambda: ours.train(grid)) / epochs)
+        each_times.append(seconds(lambda: [ours.train([point]) for point in grid]) / epochs)
+    result = {
+        "images": {name: len(part) for name, part in data.parts.items()},
+        "threads": options.threads,
+        "clock": options.clock,
+        "plain_epoch_seconds": median(plain_times),
+        "tagfill_epoch_seconds": median(our_times),
+        "times_faster_than_plain": median(map(float.__truediv__, plain_times, our_times)),
+        "published_epoch_seconds_idle_machine": PUBLISHED_SECONDS,
+        "times_faster_than_published": PUBLISHED_SECONDS / median(our_times),
+        "single_batch_8_epoch_seconds": median(small_times),
+        "single_batch_16_epoch_seconds": median(large_times),
+        "grid_of_8_epoch_seconds": median(grid_times),
+        "grid_over_single_batch_8": median(map(float.__truediv__, grid_times, small_times)),
+        "grid_over_single_batch_16": median(map(float.__truediv__, grid_times, large_times)),
+        "one_by_one_over_grid": median(map(float.__truediv__, each_times, grid_times)),
+    }
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
