@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +12,10 @@ from torch import Tensor
 
 from tagfill import methods
 from tagfill.methods.base import Method, Needs, Setup
+from tagfill.priors import PriorEstimate, estimate_prior
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
-
-if TYPE_CHECKING:
-    from tagfill.priors import PriorEstimate
 
 
 class Positives:
@@ -50,8 +47,6 @@ class Positives:
 
     @cached_property
     def _estimate(self) -> PriorEstimate:
-        from tagfill.priors import estimate_prior
-
         estimate = estimate_prior(self._observed.numpy(), features=self._features())
         self._events.note(
             f"expected positives per image: {estimate.expected_positives:.2f}, estimated from the"

@@ -22,9 +22,10 @@ from tagfill.evaluate import summary
 from tagfill.evaluate.decisions import Decisions, fit_decisions
 from tagfill.evaluate.selection import observed_mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE
-from tagfill.methods.base import Method, Setup
+from tagfill.methods.base import Method
 from tagfill.models.bundle import Bundle
 from tagfill.train.assemble import Assembly, with_size
+from tagfill.train.begin import Positives, begin
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
@@ -34,9 +35,8 @@ from tagfill.train.folder import RunFolder, free_path
 from tagfill.train.forward import StageData
 from tagfill.train.gather import World
 from tagfill.train.inputs import scores
-from tagfill.train.positives import positives_of
 from tagfill.train.resolve import Request, resolve
-from tagfill.train.stage import Interrupted, Limits, Stage
+from tagfill.train.stage import Interrupted, Limits, Stage, stage_seed
 
 Array = npt.NDArray[np.floating]
 
@@ -172,7 +172,7 @@ class _Runner:
                 accelerator=accelerator,
                 events=events,
                 keep=self._keep,
-                seed=self.config.seed * 1_000 + number,
+                seed=stage_seed(self.config.seed, number),
                 limits=self.limits,
                 number=number,
                 stages=len(stages),
@@ -236,29 +236,12 @@ class _Runner:
 
     def _start(self, method: Method, config: StageConfig, data: StageData, events: Events) -> None:
         """Tell the method what it learns from."""
-        k = getattr(
-            methods.configure(config.method.name, config.method.settings, config.method.preset),
-            "k",
-            "auto",
-        )
-        expected, prior = positives_of(method.needs, k, data.observed, self.assembly, events)
         if method.needs.truth:
             source = "the full labels" if data.truth is not None else "the labels as they are"
             events.note(f"{config.method.name} is an oracle: it trains on {source}")
-        steps = -(-len(data.inputs) // (config.batch_size * config.accumulate))
-        method.start(
-            Setup(
-                observed=data.observed,
-                epochs=config.epochs,
-                steps_per_epoch=steps,
-                learning_rate=config.learning_rate,
-                device=self.assembly.device,
-                seed=self.config.seed,
-                expected_positives=expected,
-                class_prior=prior,
-                truth=data.truth,
-            )
-        )
+        positives = Positives(data.observed, self.assembly.pooled_features, events)
+        device, seed = self.assembly.device, self.config.seed
+        begin(method, config, data, positives, seed=seed, device=device)
 
     def _keep(self, tensors: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         whole = {**facts, "data_hash": self.data.content_hash}
