@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,15 @@ from tagfill.priors.estimators import (
     count_known,
     labelled_share,
     observed_rate,
-    single_positive_presence,
+    scaled,
+    single_positive_prior,
 )
 from tagfill.priors.linear import Features, OutOfFold, out_of_fold_scores
 from tagfill.priors.regime import Regime, complete_rows, regime_of
 
 Array = npt.NDArray[np.float64]
 
-SPREAD: dict[Regime, float] = {"single": 0.15, "positives": 0.06}
+SPREAD: dict[Regime, float] = {"single": 0.1, "positives": 0.08}
 """Standard deviation of log k of the estimates from scores, as measured (docs/priors.md)."""
 RESAMPLES = 10_000
 
@@ -85,13 +86,13 @@ def estimate_prior(
     if proportion is not None:
         guess = _known_share(partial, proportion)
     elif features is not None or scores is not None:
-        folds = _scored(labels, ~full, features, scores, regime, seed)
+        folds = _scored(labels, ~full, features, scores, seed)
         guess = _from_scores(labels[folds.rows], folds.logits, regime)
     elif len(few):
         return _from_complete(few, observed_rate(partial))
     else:
         raise _nothing_to_go_by()
-    return _combined(guess, few) if len(few) else guess
+    return with_complete(guess, few) if len(few) else guess
 
 
 def _checked(observed: npt.ArrayLike) -> Labels:
@@ -123,14 +124,13 @@ def _scored(
     partial: npt.NDArray[np.bool_],
     features: Features | None,
     scores: npt.ArrayLike | None,
-    regime: Regime,
     seed: int,
 ) -> OutOfFold:
-    """Scores of incomplete images; of single positives only the images that have theirs."""
+    """Scores of incomplete images, or of a sample of them."""
     positive = labels == POSITIVE
     if not positive[partial].any():
         raise TagfillError("class priors cannot be estimated: no observed label is positive")
-    rows = np.flatnonzero(partial & (positive.any(axis=1) if regime == "single" else True))
+    rows = np.flatnonzero(partial)
     given = features if scores is None else np.asarray(scores)
     assert given is not None
     if len(given) != len(labels):
@@ -143,13 +143,13 @@ def _scored(
 
 
 def _from_scores(observed: Labels, logits: Array, regime: Regime) -> PriorEstimate:
-    share = labelled_share(observed, logits)
-    prior = np.minimum(observed_rate(observed) / share, 1.0)
-    how = f"about {share:.0%} of the positives seem to be observed, judged by the surest cells"
     if regime == "single":
-        present = single_positive_presence(logits)
-        if present.sum() >= prior.sum():
-            prior, how = present, "single positives explained by independent tags given the image"
+        prior = single_positive_prior(observed, logits)
+        how = "by how often tags that are surely there are the one that was written"
+    else:
+        share = labelled_share(observed, logits)
+        prior = np.minimum(observed_rate(observed) / share, 1.0)
+        how = f"about {share:.0%} of the positives seem to be observed, judged by the surest cells"
     return _with_spread(prior, SPREAD[regime], how)
 
 
@@ -185,7 +185,7 @@ def _from_complete(complete: Labels, rate: Array) -> PriorEstimate:
     shares = rate / rate.sum() if rate.sum() > 0 else np.full(len(rate), 1 / len(rate))
     low, high = np.percentile(means, (5, 95))
     how = f"counted in {len(complete)} images labelled in full"
-    return PriorEstimate(_scaled(shares, k), k, (float(low), float(high)), how)
+    return PriorEstimate(scaled(shares, k), k, (float(low), float(high)), how)
 
 
 def _bootstrap(counts: npt.NDArray[np.int_]) -> Array:
@@ -195,8 +195,8 @@ def _bootstrap(counts: npt.NDArray[np.int_]) -> Array:
     return means
 
 
-def _combined(guess: PriorEstimate, complete: Labels) -> PriorEstimate:
-    """Weigh the estimate and the count of complete images by their precision in log k."""
+def with_complete(guess: PriorEstimate, complete: Labels) -> PriorEstimate:
+    """Weigh an estimate and the count of complete images [M, K] by their precision in log k."""
     counts = complete.sum(axis=1)
     mean = max(float(counts.mean()), 0.5 / len(counts))
     spread = np.log(guess.expected_positives / guess.interval[0]) / ONE_SIDED
@@ -204,18 +204,6 @@ def _combined(guess: PriorEstimate, complete: Labels) -> PriorEstimate:
     weights = np.array([max(spread, 1e-3), own]) ** -2
     logs = np.log([guess.expected_positives, mean])
     k = float(np.exp((weights * logs).sum() / weights.sum()))
-    prior = _scaled(guess.prior, min(k, float(len(guess.prior))))
+    prior = scaled(guess.prior, min(k, float(len(guess.prior))))
     how = f"{guess.how}; and {len(complete)} images labelled in full"
-    return replace(_with_spread(prior, float(weights.sum() ** -0.5), how), how=how)
-
-
-def _scaled(prior: Array, k: float) -> Array:
-    """The prior multiplied so that it sums to k, no class above 1."""
-    scaled = np.maximum(prior, 1e-12)
-    for _ in range(50):
-        free = scaled < 1
-        room = k - float((~free).sum())
-        if not free.any() or abs(scaled.sum() - k) < 1e-9:
-            break
-        scaled = np.where(free, np.minimum(scaled * room / scaled[free].sum(), 1.0), 1.0)
-    return scaled
+    return _with_spread(prior, float(weights.sum() ** -0.5), how)

@@ -15,8 +15,13 @@ TOP_SHARE, TOP_COUNT = 0.05, 50
 ONE_SIDED = 1.645
 """Normal quantile of a one-sided 95 % bound."""
 NODES = 12
-ROUNDS = 40
-CELLS = 1_000_000
+"""Of Gauss-Legendre quadrature."""
+ROUNDS = 60
+"""Of substitution in ``presence``."""
+SURE, FEWEST = 0.7, 30
+"""Cells at least this probable are surely present; fewer written ones than this do not do."""
+CELLS = 250_000
+"""Cells ``presence`` is computed for; more are sampled."""
 
 
 def count_known(observed: Labels) -> Array:
@@ -57,29 +62,30 @@ def labelled_share(observed: Labels, logits: Array) -> float:
     return float(share[bound.argmax()])
 
 
-def presence(observed_probability: Array, rounds: int = ROUNDS) -> Array:
+def presence(written: Array) -> Array:
     """Probability of each tag, from the probability that it is the one tag that was written.
 
     If one of an image's tags is written, each with the same chance, and tags are independent given
-    the image, then q_c = p_c E[1 / (1 + number of other tags)]. Solved for p by iteration from
-    p = q. The expectation is the integral over t from 0 to 1 of the product over the other tags of
-    1 - p_j + p_j t.
+    the image, then q_c = p_c E[1 / (1 + number of other tags)]. Solved for p by substitution from
+    p = q, which rises to the least solution.
 
     Args:
-        observed_probability: [N, K] q, out-of-fold.
-        rounds: of iteration.
+        written: [N, K] q, out-of-fold.
 
     Returns:
         [N, K] p.
     """
-    probability = observed_probability.copy()
-    for _ in range(rounds):
-        probability = np.minimum(observed_probability / _chance_of_writing(probability), 1.0)
+    probability = written
+    for _ in range(ROUNDS):
+        probability = np.minimum(written / _chance_of_writing(probability), 1.0)
     return probability
 
 
 def _chance_of_writing(probability: Array) -> Array:
-    """[N, K] E[1 / (1 + number of other tags)]."""
+    """[N, K] E[1 / (1 + number of other tags)].
+
+    That is the integral over t from 0 to 1 of the product over the other tags of 1 - p_j + p_j t.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     chance = np.zeros_like(probability)
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
@@ -88,11 +94,32 @@ def _chance_of_writing(probability: Array) -> Array:
     return chance
 
 
-def single_positive_presence(logits: Array) -> Array:
-    """[K] mean of ``presence``, over at most ``CELLS`` cells."""
-    sample = logits[:: max(1, -(-logits.size // CELLS))]
-    mean: Array = presence(expit(sample)).mean(axis=0)
-    return mean
+def single_positive_prior(observed: Labels, logits: Array) -> Array:
+    """[K] prior from one written tag per image.
+
+    Cells surely present by ``presence`` stand for all positive cells: of n such cells with m
+    written, k is n / m. Where too few are sure, ``labelled_share`` decides. ``presence`` itself,
+    scaled to k, gives the classes their shares.
+    """
+    step = max(1, -(-logits.size // CELLS))
+    positive, probability = observed[::step] == POSITIVE, presence(expit(logits[::step]))
+    sure = probability >= SURE
+    written = int(positive[sure].sum())
+    share = written / sure.sum() if written >= FEWEST else labelled_share(observed, logits)
+    images_with_tags = float((observed == POSITIVE).any(axis=1).mean())
+    return scaled(probability.mean(axis=0), images_with_tags / share)
+
+
+def scaled(prior: Array, k: float) -> Array:
+    """The prior multiplied so that it sums to k, no class above 1."""
+    result = np.maximum(prior, 1e-12)
+    for _ in range(50):
+        free = result < 1
+        room = k - float((~free).sum())
+        if not free.any() or room <= 0 or abs(result.sum() - k) < 1e-9:
+            break
+        result = np.where(free, np.minimum(result * room / result[free].sum(), 1.0), 1.0)
+    return result
 
 
 def elkan_noto(observed: Labels, logits: Array) -> Array:
