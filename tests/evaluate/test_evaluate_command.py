@@ -70,7 +70,7 @@ def test_table_for_people(files, capsys):
     [
         ("logits.npy", [], "add --logits"),
         ("none.csv", [], "no such score file"),
-        (".", [], "is a folder"),
+        (".", [], "there is no model here"),
         ("scores.csv", ["--split", "val"], "no split 'val'"),
         ("scores.csv", ["--average-precision", "trapezoid"], "non_interpolated"),
     ],

@@ -196,3 +196,13 @@ def test_changed_labels_are_not_resumed(data: Path, tmp_path: Path) -> None:
 
 def _weights(run: Path) -> dict[str, torch.Tensor]:
     return load_file(run / "model" / "model.safetensors")
+
+
+def test_evaluating_a_run_gives_the_figures_it_was_trained_with(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    figures = trained(capsys, str(data), "--epochs", "2", "--out", str(out))
+    assert main(["evaluate", str(out), str(data), "--split", "test", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["mAP"] == pytest.approx(figures["test"]["mAP"], abs=1e-4)

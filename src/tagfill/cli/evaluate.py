@@ -36,8 +36,8 @@ def evaluate(
     """Every metric of a model's scores against labels; unknown cells are left out.
 
     Args:
-        model: Scores: .csv or .parquet with a column "image" and one column a class, or .npy with
-            the rows and columns of DATA.
+        model: A run or model folder, or a score file: .csv or .parquet with a column "image" and
+            one column a class, or .npy with the rows and columns of DATA.
         data: The label file or folder to compare with.
         split: The part of DATA to use, where it has parts.
         observed: Compare with the observed labels even where DATA also has the full ones.
@@ -55,7 +55,11 @@ def evaluate(
 
     dataset = reading.load(data, format)
     labels, kind = _labels(dataset, split, observed)
-    given = _scores(model, labels)
+    if model.is_dir():
+        labels, given = _run_scores(model, dataset, labels, reading.images)
+        logits = True
+    else:
+        given = load_scores(model, labels)
     if not logits and threshold is None:
         _refuse_logits(given, model)
     metrics = summary(
@@ -96,12 +100,20 @@ def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelT
     return table, kind
 
 
-def _scores(model: Path, labels: LabelTable) -> ScoreFile:
-    if model.is_dir():
-        raise TagfillError(
-            "is a folder, not a score file", file=model, remedy="give a .csv, .parquet or .npy file"
-        )
-    return load_scores(model, labels)
+def _run_scores(
+    model: Path, dataset: Dataset, labels: LabelTable, images: Path | None
+) -> tuple[LabelTable, ScoreFile]:
+    """A trained model's logits, and the labels over its classes."""
+    from tagfill.models.bundle import load
+    from tagfill.train.score import score_images
+
+    bundle = load(model)
+    extra = sorted(set(labels.classes) - set(bundle.classes))
+    if len(extra) == len(labels.classes):
+        raise TagfillError("the model knows none of the classes", file=dataset.source)
+    notes = (f"classes the model does not know: {', '.join(extra)}",) if extra else ()
+    scores = score_images(bundle, dataset, labels, images=images)
+    return labels.with_classes(bundle.classes), ScoreFile(scores.astype(float), notes)
 
 
 def _refuse_logits(given: ScoreFile, model: Path) -> None:

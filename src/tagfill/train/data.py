@@ -126,12 +126,21 @@ def _whole(source: Dataset, config: DataConfig, notes: list[str]) -> Part:
     part = Part(source.table, None if truth is None else truth.values)
     if source.features and config.images is None:
         return replace(part, features=source.load_features(config.features))
-    return _with_paths(part, _image_root(source, config), notes)
+    return _with_paths(part, _image_root(source, config.images), notes)
 
 
-def _image_root(source: Dataset, config: DataConfig) -> Path:
-    if config.images is not None:
-        return Path(config.images)
+def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:
+    """The files of all images of a table; a missing one is an error."""
+    notes: list[str] = []
+    found = _with_paths(Part(table), _image_root(source, images), notes)
+    if notes:
+        raise TagfillError(notes[0], file=source.source, remedy="say where with --images")
+    return found.paths or ()
+
+
+def _image_root(source: Dataset, images: str | Path | None) -> Path:
+    if images is not None:
+        return Path(images)
     if source.image_root is not None:
         return source.image_root
     folder = source.source if source.source.is_dir() else source.source.parent
@@ -234,7 +243,7 @@ def _other(config: DataConfig, path: str, classes: tuple[str, ...], notes: list[
     part = Part(source.table.with_classes(classes))
     if source.features and config.images is None:
         return replace(part, features=source.load_features(config.features))
-    return _with_paths(part, _image_root(source, config), notes)
+    return _with_paths(part, _image_root(source, config.images), notes)
 
 
 def _listed(names: list[str], shown: int = 5) -> str:
