@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from tests.methods.harness import ToyNetwork, make_features, make_truth, some_of_each
+from tests.train.given import write_given_features
 from torch import Tensor
 
 from tagfill import methods
@@ -102,3 +106,22 @@ def test_two_halves_make_a_whole(name: str, pair: Path) -> None:
         assert set(found) == set(alone)
         for key, expected in alone.items():
             torch.testing.assert_close(found[key], expected, rtol=1e-5, atol=1e-6, msg=key)
+
+
+@pytest.mark.slow
+def test_a_run_of_two_processes_ends_like_a_run_of_one(tmp_path: Path) -> None:
+    data = write_given_features(tmp_path / "data")
+    options = ["--method", "role", "--epochs", "4", "--learning-rate", "0.02", "--threads", "1"]
+    train = ["-m", "tagfill.cli.main", "train", str(data), *options, "--json", "--quiet"]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", *train]
+    ends = []
+    for command, out in (([sys.executable, *train], "one"), (launch, "two")):
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path / out)], check=True, capture_output=True, text=True
+        )
+        ends.append(json.loads(done.stdout))
+    assert ends[0]["best_epoch"] == ends[1]["best_epoch"]
+    for part in ("val", "test"):
+        assert ends[0][part]["mAP"] == pytest.approx(ends[1][part]["mAP"], abs=0.01)
+    events = (tmp_path / "two" / "events.jsonl").read_text().splitlines()
+    assert sum(json.loads(line)["event"] == "epoch" for line in events) == 4

@@ -173,23 +173,30 @@ def train(
 
     if sum(each is not None for each in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")
-    wishes = _given(network) | _given(loop)
+    wishes = given(network) | given(loop)
     if time_limit is not None:
         wishes["time_limit"] = seconds_of(time_limit)
     request = None
     if data is not None:
         choices = {"mode": mode, "method": method, "protocol": protocol, "preset": preset}
-        request = _request(data, _given(data_options), wishes, choices, set_ or [])
+        request = make_request(data, given(data_options), wishes, choices, set_ or [])
     try:
         run = _run(request, resume, config, out, tensorboard, quiet)
     except Interrupted as stop:
         log.print(f"stopped; go on with: tagfill train --resume {stop}")
         return 130
-    if json:
+    if json and _speaks():
         print_json({"run": str(run.path), **run.metrics})
-    elif not quiet:
+    elif not quiet and _speaks():
         _show(run)
     return 0
+
+
+def _speaks() -> bool:
+    """Whether this process is the one that talks to the user, among those torchrun started."""
+    import os
+
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _run(
@@ -222,13 +229,22 @@ def _run(
     return runs.fit(request, target, sinks)
 
 
-def _request(
+def make_request(
     labels: str,
     data: Mapping[str, Any],
     wishes: dict[str, Any],
     choices: Mapping[str, Any],
     settings: list[str],
 ) -> Request:
+    """The request that options of the command line make.
+
+    Args:
+        labels: the label source.
+        data: options of ``DataOptions`` that were given.
+        wishes: options of the network and the loop that were given.
+        choices: mode, method and the like, by their names in ``Request``.
+        settings: what ``--set`` was given.
+    """
     from tagfill.train.config import DataConfig
     from tagfill.train.resolve import Request
 
@@ -281,7 +297,8 @@ def seconds_of(text: str) -> float:
     return float(3600 * hours + 60 * minutes + seconds)
 
 
-def _given(options: Any) -> dict[str, Any]:
+def given(options: Any) -> dict[str, Any]:
+    """The options of a group that were given."""
     if options is None:
         return {}
     named = {each.name: getattr(options, each.name) for each in fields(options)}

@@ -21,7 +21,7 @@ from tagfill.models.head import Head, LinearHead
 from tagfill.train.batched import Batched, Outcome, Setting
 from tagfill.train.begin import Positives, begin
 from tagfill.train.config import StageConfig
-from tagfill.train.device import make_accelerator
+from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.stage import Stage, stage_seed
@@ -67,7 +67,8 @@ def train_grid(
         except TagfillError as error:
             outcomes[place] = Outcome(error=str(error))
     for round_ in _rounds(members):
-        found = _train_round(round_, data, accelerator, events)
+        with single_thread(round_[0].head.reads == "pooled"):
+            found = _train_round(round_, data, accelerator, events)
         outcomes.update({each.place: one for each, one in zip(round_, found, strict=True)})
     return [outcomes[place] for place in range(len(settings))]
 

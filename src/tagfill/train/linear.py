@@ -17,7 +17,7 @@ from tagfill.methods.base import Method, Needs
 from tagfill.models.head import LinearConfig, LinearHead
 from tagfill.train.begin import Positives, begin
 from tagfill.train.config import StageConfig
-from tagfill.train.device import make_accelerator
+from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, derived_seed
@@ -59,7 +59,7 @@ def fit_linear(
     Raises:
         TagfillError: the method cannot learn from these labels, or from features alone.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), single_thread():
         torch.manual_seed(derived_seed(seed, 0))
         head = LinearHead(features.shape[1], observed.shape[1], LinearConfig())
         method = methods.make(stage.method.name, stage.method.settings, stage.method.preset)

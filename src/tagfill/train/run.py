@@ -160,8 +160,9 @@ class _Runner:
         for number, config in enumerate(stages[first - 1 :], first):
             method = methods.make(config.method.name, config.method.settings, config.method.preset)
             module = self.assembly.trained_module(config, method.needs)
-            data = self.assembly.stage_data(config, method.needs)
-            self._start(method, config, data, events)
+            with accelerator.main_process_first():  # the others find its features in the cache
+                data = self.assembly.stage_data(config, method.needs)
+                self._start(method, config, data, events)
             if previous is not None and type(previous) is type(method):
                 _hand_over(previous, method)
             stage = Stage(
