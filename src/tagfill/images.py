@@ -56,15 +56,18 @@ def list_images(folder: str | Path) -> list[Path]:
 
     Hidden files and folders (name starts with a dot) are left out.
     """
+    return sorted(iterate_images(folder))
+
+
+def iterate_images(folder: str | Path) -> Iterator[Path]:
+    """The same one by one, folder by folder, without holding all names at once."""
     root = Path(folder)
     if not root.is_dir():
         raise TagfillError("no such folder", file=root)
-    return sorted(
-        Path(directory, name)
-        for directory, names in _walk(root)
-        for name in names
-        if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES
-    )
+    for directory, names in _walk(root):
+        for name in sorted(names):
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(directory, name)
 
 
 def find_image(root: str | Path, image: str) -> Path | None:

@@ -13,6 +13,8 @@ COMMANDS = {
     "inspect": "What is in a label file: counts, unknowns, co-occurrence, regime, every problem.",
     "convert": "Write labels in another format; says what the target cannot hold.",
     "train": "From a label file to a model; can be interrupted and resumed.",
+    "predict": "Tags for new images: files, folders, patterns or names on standard input.",
+    "tune": "Search learning rate, batch size and the method's hyper-parameters.",
     "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
     "scenes": "Draw the embedded picture-book data set.",

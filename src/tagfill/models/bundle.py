@@ -20,8 +20,10 @@ import torch
 from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
+from tagfill.models.engines import bundle_engine
 from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
+from tagfill.models.tagging import Pictures, Prediction
 from tagfill.models.weights import read_state
 
 FORMAT = "tagfill-model"
@@ -56,6 +58,18 @@ class Bundle:
     def transform(self) -> Preprocess:
         """Pictures as the network wants them."""
         return eval_transform(self.network.backbone.spec)
+
+    def predict(
+        self,
+        images: Pictures,
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        batch_size: int = 32,
+    ) -> list[Prediction]:
+        """Tags of images: paths, PIL images, arrays [H, W, 3]; see ``Engine.predict``."""
+        engine = bundle_engine(self)
+        return engine.predict(images, top=top, threshold=threshold, batch_size=batch_size)
 
     def save(self, folder: str | Path) -> Path:
         """Write the bundle; the folder appears, or is replaced, only when all of it is on disk."""

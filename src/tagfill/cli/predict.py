@@ -1,0 +1,116 @@
+"""`tagfill predict`: tags for new images."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from tagfill.predict.writers import OutputFormat
+
+
+def predict(
+    run: Path,
+    /,
+    *paths: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    out: Path | None = None,
+    format: Literal["table", "json", "jsonl", "csv", "parquet"] | None = None,
+    top: int | None = None,
+    threshold: float | None = None,
+    batch_size: int = 32,
+    workers: int = 2,
+    device: str | None = None,
+    force: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Tags for new images, written as they come.
+
+    Images that cannot be read are named on stderr and skipped; the exit code is then 1.
+
+    Parameters
+    ----------
+    run
+        A run folder, a model folder, or an exported .onnx or .pt2 file.
+    paths
+        Image files, folders, patterns in quotes ("photos/**/*.jpg"), or - for names on standard
+        input. For a run on given features: .npy files.
+    out
+        Write here instead of to the terminal; the suffix says the format.
+    format
+        table for people; json, jsonl (tags), csv, parquet (tags and all probabilities).
+    top
+        Give this many tags, the most probable ones, whatever their probability.
+    threshold
+        Give tags from this probability on, instead of from the model's own thresholds. With --top,
+        at most that many.
+    batch_size
+        Images at once.
+    workers
+        Threads that decode images.
+    device
+        Where torch runs: cpu, cuda, cuda:1 ...
+    force
+        Overwrite OUT.
+    quiet
+        No closing line on stderr.
+    json
+        The same as --format json.
+    """
+    from tagfill.cli.output import log
+    from tagfill.errors import TagfillError
+    from tagfill.models.engines import open_engine
+    from tagfill.models.tagging import TagRule
+    from tagfill.predict.sources import STANDARD_INPUT, Unreadable, find_files
+    from tagfill.predict.stream import FEATURES, predict_stream
+    from tagfill.predict.writers import open_writer
+
+    if not paths:
+        raise TagfillError("give image files, folders or patterns, or - for names on stdin")
+    for path in paths:
+        if path.startswith("-") and path != STANDARD_INPUT:
+            raise TagfillError(f"unknown option {path}", remedy="see `tagfill predict --help`")
+    target, kind = _target(out, "json" if json else format, force)
+    engine = open_engine(run, device)
+    rule = TagRule.of(engine.facts, top=top, threshold=threshold)
+    suffix = FEATURES if engine.facts.reads == "features" else None
+    files = find_files(paths, sys.stdin, suffix=suffix)
+    unreadable: list[Unreadable] = []
+    images, started = 0, time.monotonic()
+    stream = predict_stream(engine, files, rule, batch_size=batch_size, workers=workers)
+    with open_writer(target, kind, engine.facts.classes, str(run)) as writer:
+        for each in stream:
+            if isinstance(each, Unreadable):
+                unreadable.append(each)
+                log.print(f"skipped: {each.image}: {each.reason}", markup=False, soft_wrap=True)
+            else:
+                writer.write(each)
+                images += 1
+        writer.close(unreadable)
+    if not quiet:
+        seconds = max(time.monotonic() - started, 1e-9)
+        skipped = f", {len(unreadable):,} skipped" if unreadable else ""
+        log.print(f"{images:,} images{skipped}, {images / seconds:.1f} a second ({engine.name})")
+    return 1 if unreadable else 0
+
+
+def _target(
+    out: Path | None, format: OutputFormat | None, force: bool
+) -> tuple[Path | TextIO, OutputFormat]:
+    from tagfill.errors import TagfillError
+    from tagfill.predict.writers import BY_SUFFIX
+
+    if out is None:
+        return sys.stdout, format or "table"
+    if out.exists() and not force:
+        raise TagfillError("exists already", file=out, remedy="choose another, or add --force")
+    kind = format or BY_SUFFIX.get(out.suffix.lower())
+    if kind is None:
+        raise TagfillError(
+            "the suffix does not say the format", file=out, remedy="add --format jsonl or another"
+        )
+    return out, kind

@@ -1,0 +1,175 @@
+"""What runs a trained model: torch on a bundle, ONNX Runtime or torch on an exported file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tagfill.compat import optional
+from tagfill.errors import TagfillError
+from tagfill.models.deploy import METADATA, Deployable, Facts
+from tagfill.models.tagging import (
+    Numbers,
+    Picture,
+    Pictures,
+    Prediction,
+    TagRule,
+    as_list,
+    checked_features,
+    pixels,
+)
+
+if TYPE_CHECKING:
+    from tagfill.models.bundle import Bundle
+
+ARCHIVE_FACTS = f"{METADATA}.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """A model and what is known of it.
+
+    Args:
+        facts: classes, thresholds, what it reads.
+        run: from inputs [N, ...] to probabilities and logits [N, K].
+        name: what executes it.
+    """
+
+    facts: Facts
+    run: Callable[[Numbers], tuple[Numbers, Numbers]]
+    name: str
+
+    def probabilities(self, inputs: Numbers) -> Numbers:
+        """[N, K] of pixels [N, 3, H, W] in 0..1, or of features."""
+        return self.run(inputs)[0]
+
+    def predict(
+        self,
+        images: Pictures,
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        batch_size: int = 32,
+    ) -> list[Prediction]:
+        """Tags of images.
+
+        Args:
+            images: one or many of: path, PIL image, array [H, W, 3]; or features [N, D] where the
+                model was trained on given features.
+            top: give this many tags, the most probable ones.
+            threshold: use this instead of the model's own thresholds.
+            batch_size: images at once.
+        """
+        rule = TagRule.of(self.facts, top=top, threshold=threshold)
+        items = self._features(images) if self.facts.reads == "features" else as_list(images)
+        found: list[Prediction] = []
+        for start in range(0, len(items), batch_size):
+            batch = items[start : start + batch_size]
+            names = [_name(item, start + row) for row, item in enumerate(batch)]
+            found += rule.predictions(names, self.probabilities(self._inputs(batch)))
+        return found
+
+    def _inputs(self, batch: Numbers | Sequence[Picture]) -> Numbers:
+        if isinstance(batch, np.ndarray):
+            return batch
+        return np.stack([pixels(picture, self.facts.size) for picture in batch])
+
+    def _features(self, features: Pictures) -> Numbers:
+        if not isinstance(features, np.ndarray):
+            raise TagfillError(
+                "the model was trained on given features and cannot read images",
+                remedy=f"give an array of features [N, {self.facts.channels}]",
+            )
+        return checked_features(features, self.facts)
+
+
+def open_engine(path: str | Path, device: str | None = None) -> Engine:
+    """The engine of a run folder, a model folder, an ``.onnx`` or a ``.pt2`` file.
+
+    Args:
+        path: the model.
+        device: for torch: cpu, cuda ...; by default a GPU if there is one.
+    """
+    source = Path(path)
+    if source.suffix.lower() == ".onnx":
+        return onnx_engine(source)
+    if source.suffix.lower() == ".pt2":
+        return archive_engine(source)
+    from tagfill.models.bundle import load
+
+    return bundle_engine(load(source), device)
+
+
+def bundle_engine(bundle: Bundle, device: str | None = None) -> Engine:
+    """Torch on the network of a bundle."""
+    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    facts = Facts.of(bundle.network, bundle.classes, bundle.thresholds)
+    module = Deployable(bundle.network, bundle.calibration).eval().to(place)
+    return Engine(facts, _torch_run(module, place), "torch")
+
+
+def archive_engine(path: Path) -> Engine:
+    """Torch on an exported program."""
+    files = {ARCHIVE_FACTS: ""}
+    try:
+        program = torch.export.load(_existing(path), extra_files=files)
+    except (RuntimeError, ValueError, OSError, KeyError) as error:
+        raise TagfillError(f"is not an exported torch program ({error})", file=path) from error
+    facts = _facts(files[ARCHIVE_FACTS], path)
+    return Engine(facts, _torch_run(program.module(), torch.device("cpu")), "torch.export")
+
+
+def onnx_engine(path: Path, threads: int | None = None) -> Engine:
+    """ONNX Runtime on an exported file."""
+    runtime = optional("onnxruntime", "onnx")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    try:
+        session = runtime.InferenceSession(
+            str(_existing(path)), options, providers=runtime.get_available_providers()
+        )
+    except Exception as error:  # the runtime has a class of its own for every kind of failure
+        raise TagfillError(f"ONNX Runtime cannot load it ({error})", file=path) from error
+    facts = _facts(session.get_modelmeta().custom_metadata_map.get(METADATA), path)
+    entrance = session.get_inputs()[0].name
+
+    def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
+        probabilities, logits = session.run(["probabilities", "logits"], {entrance: inputs})
+        return probabilities, logits
+
+    return Engine(facts, run, "onnxruntime")
+
+
+def _torch_run(
+    module: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]], device: torch.device
+) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
+    @torch.no_grad()
+    def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
+        probabilities, logits = module(torch.from_numpy(inputs).to(device))
+        return probabilities.float().cpu().numpy(), logits.float().cpu().numpy()
+
+    return run
+
+
+def _facts(text: str | bytes | None, path: Path) -> Facts:
+    try:
+        return Facts.from_json(text.decode() if isinstance(text, bytes) else text)
+    except TagfillError as error:
+        raise TagfillError(error.message, file=path) from error
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise TagfillError("no such file", file=path)
+    return path
+
+
+def _name(item: Any, number: int) -> str:
+    return str(item) if isinstance(item, str | Path) else str(number)

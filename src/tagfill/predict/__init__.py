@@ -1,0 +1,1 @@
+"""Tags for streams of images, however many, in constant memory."""

@@ -1,0 +1,60 @@
+"""What a user points at: files, folders, patterns, or names on standard input."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tagfill.images import iterate_images
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Something that could not be predicted, and why."""
+
+    image: str
+    reason: str
+
+
+def find_files(
+    places: Iterable[str], names: Iterable[str], *, suffix: str | None = None
+) -> Iterator[Path | Unreadable]:
+    """The files behind what a user wrote, one by one.
+
+    Args:
+        places: files, folders (searched with their subfolders), patterns such as ``**/*.jpg``, or
+            ``-`` for ``names``.
+        names: files, one a line, as on standard input.
+        suffix: in folders take files with this suffix instead of images.
+    """
+    for place in places:
+        if place == STANDARD_INPUT:
+            yield from (Path(line.rstrip("\r\n")) for line in names if line.strip())
+        elif Path(place).is_dir():
+            yield from _in_folder(Path(place), suffix)
+        elif not Path(place).exists() and glob.has_magic(place):
+            yield from _matching(place)
+        else:
+            yield Path(place)
+
+
+def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:
+    files = iterate_images(folder) if suffix is None else iter(sorted(folder.rglob(f"*{suffix}")))
+    first = next(files, None)
+    if first is None:
+        yield Unreadable(str(folder), f"there is no {suffix or 'image'} file in this folder")
+        return
+    yield first
+    yield from files
+
+
+def _matching(pattern: str) -> Iterator[Path | Unreadable]:
+    files = [Path(name) for name in sorted(glob.iglob(pattern, recursive=True))]
+    files = [file for file in files if file.is_file()]
+    if not files:
+        yield Unreadable(pattern, "no file matches this pattern")
+    yield from files

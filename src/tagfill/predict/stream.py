@@ -1,0 +1,118 @@
+"""Read ahead, predict batch by batch, keep the order, hold only what is under way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.models.engines import Engine
+from tagfill.models.tagging import Numbers, Prediction, TagRule, checked_features, pixels
+from tagfill.predict.sources import Unreadable
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+Input = tuple[str, Numbers]
+"""A name, and what the model reads."""
+
+FEATURES = ".npy"
+
+
+def predict_stream(
+    engine: Engine,
+    files: Iterable[Path | Unreadable],
+    rule: TagRule,
+    *,
+    batch_size: int = 32,
+    workers: int = 2,
+) -> Iterator[Prediction | Unreadable]:
+    """Predictions in the order of the files; what cannot be read takes its place in the order.
+
+    At most a few batches of images are in memory, whatever the number of files.
+
+    Args:
+        engine: the model.
+        files: image files, or ``.npy`` files of features where the model reads those.
+        rule: which tags are given.
+        batch_size: images at once.
+        workers: threads that decode images.
+    """
+    if batch_size < 1 or workers < 1:
+        raise TagfillError(f"batch size {batch_size} and workers {workers} must be at least 1")
+    if engine.facts.reads == "features":
+        inputs = _feature_rows(engine, files)
+    else:
+        inputs = _read_images(files, engine.facts.size, workers, 2 * batch_size)
+    while chunk := list(islice(inputs, batch_size)):
+        yield from _predicted(engine, rule, chunk)
+
+
+def read_ahead(
+    make: Callable[[Given], Made], items: Iterable[Given], workers: int, ahead: int
+) -> Iterator[Made]:
+    """``make`` of every item in order, by threads that are at most ``ahead`` items in front."""
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for item in items:
+            waiting.append(pool.submit(make, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _predicted(
+    engine: Engine, rule: TagRule, chunk: list[Input | Unreadable]
+) -> Iterator[Prediction | Unreadable]:
+    readable = [each for each in chunk if not isinstance(each, Unreadable)]
+    found: Iterator[Prediction] = iter(())
+    if readable:
+        probabilities = engine.probabilities(np.stack([array for _, array in readable]))
+        found = rule.predictions([name for name, _ in readable], probabilities)
+    for each in chunk:
+        yield each if isinstance(each, Unreadable) else next(found)
+
+
+def _read_images(
+    files: Iterable[Path | Unreadable], size: int, workers: int, ahead: int
+) -> Iterator[Input | Unreadable]:
+    def read(file: Path | Unreadable) -> Input | Unreadable:
+        if isinstance(file, Unreadable):
+            return file
+        try:
+            return str(file), pixels(file, size)
+        except TagfillError as error:
+            return Unreadable(str(file), error.message)
+
+    return read_ahead(read, files, workers, ahead)
+
+
+def _feature_rows(
+    engine: Engine, files: Iterable[Path | Unreadable]
+) -> Iterator[Input | Unreadable]:
+    for file in files:
+        if isinstance(file, Unreadable):
+            yield file
+            continue
+        if file.suffix.lower() != FEATURES:
+            raise TagfillError(
+                "the model was trained on given features and cannot read images",
+                file=file,
+                remedy=f"give {FEATURES} files of features [images, {engine.facts.channels}],"
+                " or train on images",
+            )
+        try:
+            matrix = np.load(file, mmap_mode="r", allow_pickle=False)
+            checked_features(matrix[:1], engine.facts)
+        except (OSError, ValueError, TagfillError) as error:
+            reason = error.message if isinstance(error, TagfillError) else f"not a matrix ({error})"
+            yield Unreadable(str(file), reason)
+            continue
+        for row in range(len(matrix)):
+            yield f"{file}#{row}", np.asarray(matrix[row], dtype=np.float32)

@@ -1,0 +1,190 @@
+"""Predictions as a table for people, JSON, JSON lines, CSV or parquet; written as they come."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, TextIO
+
+from tagfill.errors import TagfillError
+from tagfill.models.tagging import Prediction
+from tagfill.predict.sources import Unreadable
+
+OutputFormat = Literal["table", "json", "jsonl", "csv", "parquet"]
+BY_SUFFIX: dict[str, OutputFormat] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".txt": "table",
+}
+IMAGE, TAGS = "image", "tags"
+_ROWS = 1024
+"""Rows of parquet written at once."""
+
+
+class Writer(Protocol):
+    """Takes predictions one by one."""
+
+    def write(self, prediction: Prediction) -> None:
+        """Write one."""
+
+    def close(self, unreadable: Sequence[Unreadable]) -> None:
+        """Write what comes last."""
+
+
+class TableWriter:
+    """One line an image: its name, and its tags with their probabilities."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.width = stream, 0
+
+    def write(self, prediction: Prediction) -> None:
+        """The column of names grows with the longest so far."""
+        self.width = max(self.width, len(prediction.image))
+        tags = ", ".join(f"{name} {value:.2f}" for name, value in prediction.tags.items())
+        print(f"{prediction.image:<{self.width}}  {tags or '-'}", file=self.stream)
+
+    def close(self, unreadable: Sequence[Unreadable]) -> None:
+        """Nothing comes last."""
+
+
+class JsonLinesWriter:
+    """``{"image": ..., "tags": {name: probability}}`` a line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, prediction: Prediction) -> None:
+        """One line."""
+        self.stream.write(json.dumps(_record(prediction), ensure_ascii=False) + "\n")
+
+    def close(self, unreadable: Sequence[Unreadable]) -> None:
+        """Nothing comes last."""
+
+
+class JsonWriter:
+    """One object: the model, all predictions, and what could not be read."""
+
+    def __init__(self, stream: TextIO, model: str) -> None:
+        self.stream, self.images = stream, 0
+        stream.write(f'{{"model": {json.dumps(model)}, "predictions": [')
+
+    def write(self, prediction: Prediction) -> None:
+        """One element of the list."""
+        self.stream.write(",\n" if self.images else "\n")
+        self.stream.write(json.dumps(_record(prediction), ensure_ascii=False))
+        self.images += 1
+
+    def close(self, unreadable: Sequence[Unreadable]) -> None:
+        """The rest of the object."""
+        rest = json.dumps([vars(each) for each in unreadable], ensure_ascii=False)
+        self.stream.write(f'\n], "images": {self.images}, "unreadable": {rest}}}\n')
+
+
+class CsvWriter:
+    """Columns image, tags (separated by ``;``), and the probability of every class."""
+
+    def __init__(self, stream: TextIO, classes: Sequence[str]) -> None:
+        _refuse_clash(classes)
+        self.rows = csv.writer(stream, lineterminator="\n")
+        self.rows.writerow([IMAGE, TAGS, *classes])
+
+    def write(self, prediction: Prediction) -> None:
+        """One row."""
+        numbers = (f"{value:.6g}" for value in prediction.probabilities)
+        self.rows.writerow([prediction.image, ";".join(prediction.tags), *numbers])
+
+    def close(self, unreadable: Sequence[Unreadable]) -> None:
+        """Nothing comes last."""
+
+
+class ParquetWriter:
+    """The columns of CSV; tags as a list."""
+
+    def __init__(self, stream: BinaryIO, classes: Sequence[str]) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        _refuse_clash(classes)
+        columns = [(IMAGE, pa.string()), (TAGS, pa.list_(pa.string()))]
+        self.schema = pa.schema([*columns, *((name, pa.float32()) for name in classes)])
+        self.file = parquet.ParquetWriter(stream, self.schema)
+        self.classes, self.waiting = classes, list[Prediction]()
+
+    def write(self, prediction: Prediction) -> None:
+        """Kept until there are enough for a row group."""
+        self.waiting.append(prediction)
+        if len(self.waiting) >= _ROWS:
+            self._flush()
+
+    def close(self, unreadable: Sequence[Unreadable]) -> None:
+        """The last rows and the footer."""
+        self._flush()
+        self.file.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if not self.waiting:
+            return
+        columns: list[Any] = [
+            [each.image for each in self.waiting],
+            [list(each.tags) for each in self.waiting],
+        ]
+        columns += zip(*(each.probabilities.tolist() for each in self.waiting), strict=True)
+        arrays = [pa.array(c, type=t.type) for c, t in zip(columns, self.schema, strict=True)]
+        self.file.write_table(pa.Table.from_arrays(arrays, schema=self.schema))
+        self.waiting = []
+
+
+@contextmanager
+def open_writer(
+    target: Path | TextIO, format: OutputFormat, classes: Sequence[str], model: str
+) -> Iterator[Writer]:
+    """A writer to a file, or to an open stream of text.
+
+    Raises:
+        TagfillError: the file cannot be written, or the format cannot go to a stream.
+    """
+    if not isinstance(target, Path):
+        if format == "parquet":
+            raise TagfillError("parquet is not text", remedy="name a file with --out")
+        yield _text_writer(target, format, classes, model)
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if format == "parquet":
+            with target.open("wb") as binary:
+                yield ParquetWriter(binary, classes)
+            return
+        with target.open("w", encoding="utf-8", newline="") as text:
+            yield _text_writer(text, format, classes, model)
+    except OSError as error:
+        raise TagfillError(f"cannot be written ({error.strerror})", file=target) from error
+
+
+def _text_writer(
+    stream: TextIO, format: OutputFormat, classes: Sequence[str], model: str
+) -> Writer:
+    if format == "json":
+        return JsonWriter(stream, model)
+    if format == "csv":
+        return CsvWriter(stream, classes)
+    return JsonLinesWriter(stream) if format == "jsonl" else TableWriter(stream)
+
+
+def _record(prediction: Prediction) -> dict[str, Any]:
+    return {IMAGE: prediction.image, TAGS: prediction.tags}
+
+
+def _refuse_clash(classes: Sequence[str]) -> None:
+    for name in (IMAGE, TAGS):
+        if name in classes:
+            raise TagfillError(
+                f"a class is called {name!r}, like a column of this format",
+                remedy="use json or jsonl",
+            )
