@@ -5,7 +5,8 @@ A method is one module of this package, named like the method. It exposes
 - ``Config``: a frozen dataclass of hyper-parameters, the paper's values as defaults,
 - ``build(config) -> Method``,
 - ``INFO``: an ``Info`` with title, source paper and equations, and what the method needs,
-- optionally ``PRESETS``: named ``Config`` objects, such as the published code's values.
+- optionally ``PRESETS``: named ``Config`` objects, such as the published code's values,
+- optionally ``SEARCH``: values worth trying, for ``tagfill tune`` (see ``_search``).
 
 The docstring of ``Config`` documents every field in its ``Args`` section; that of the module gives
 formula, paper and differences from the published code. ``tagfill methods`` and docs/methods.md are

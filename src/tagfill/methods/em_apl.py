@@ -32,6 +32,7 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.losses.entropy import entropy_with_pseudo_labels
 from tagfill.losses.selection import lowest_per_class
+from tagfill.methods._search import Range
 from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 
@@ -88,6 +89,12 @@ PRESETS = {
     "coco": Config(alpha=0.1, beta=0.9, warmup=0.5, eps=1e-5),
     "nus": Config(alpha=0.1, beta=0.2, warmup=0.4, eps=1e-5),
     "cub": Config(alpha=0.01, beta=0.4, warmup=0.3, eps=1e-5),
+}
+SEARCH = {
+    "alpha": Range(0.01, 1.0),
+    "beta": Range(0.01, 1.0),
+    "theta": Range(0.1, 0.9, log=False),
+    "warmup": Range(0.1, 0.8, log=False),
 }
 
 

@@ -1,0 +1,174 @@
+"""`tagfill tune`: search for the settings that suit the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tagfill.cli.train import DataOptions, LoopOptions, NetworkOptions
+
+if TYPE_CHECKING:
+    from tagfill.train.resolve import Request
+    from tagfill.tune.study import Trial
+
+SHOWN = 10
+
+
+def tune(
+    data: str,
+    *,
+    trials: int | None = None,
+    grid: Literal["mlspl"] | None = None,
+    method: str = "auto",
+    mode: Literal["auto", "linear", "finetune", "linear_init", "two_stage"] = "auto",
+    protocol: Literal["mlspl", "em_apl", "lac", "pu_mlc", "q2l"] | None = None,
+    out: Path = Path("tagfill-tune"),
+    storage: str | None = None,
+    study: str = "tagfill",
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
+    network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
+    loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Search learning rate, batch size and the method's hyper-parameters.
+
+    Points are judged on the validation images only. What you fix (--learning-rate, --batch-size,
+    --method.NAME) is not searched. The same command goes on where it was interrupted.
+
+    Parameters
+    ----------
+    data
+        Label file or folder; see `tagfill inspect`.
+    trials
+        Finish so many trials in all; 32 by default, and those of the grid where one is named.
+    grid
+        Begin with a paper's grid: mlspl is batch 8 and 16 with learning rates 1e-2 to 1e-5.
+    method
+        See `tagfill methods`.
+    mode
+        As for `tagfill train`; linear trains many points at once.
+    protocol
+        What is not searched is as a paper states it.
+    out
+        Folder of the study, its table and its picture.
+    storage
+        URL of a database that several machines share; by default a file in the folder.
+    study
+        Name of the study in a shared database.
+    set_
+        A hyper-parameter that is fixed: method.NAME=VALUE, also written --method.NAME VALUE.
+    quiet
+        No progress.
+    json
+        One JSON object on stdout.
+    """
+    from tagfill.cli.output import log, print_json
+    from tagfill.cli.train import given, make_request
+    from tagfill.train.events import Terminal
+    from tagfill.tune.objective import Objective
+    from tagfill.tune.report import write_picture, write_table
+    from tagfill.tune.space import find_grid, space_of
+    from tagfill.tune.study import Search, best_of
+
+    choices = {"mode": mode, "method": method, "protocol": protocol}
+    wishes = {**given(network), **given(loop)}
+    request = make_request(data, given(data_options), wishes, choices, set_ or [])
+    objective = Objective(request, out, [] if quiet else [Terminal(log)])
+    chosen = find_grid(grid) if grid else None
+    space = space_of(request, objective.config)
+    if chosen is not None:
+        space = {name: values for name, values in space.items() if name in chosen.values}
+    search = Search(objective, space, out, storage, study, objective.config.seed)
+    done = search.run(trials or (len(chosen.points()) if chosen else 32), chosen)
+    best = best_of(done)
+    result = {
+        "method": objective.method,
+        "criterion": objective.criterion,
+        "best": _facts(best),
+        "command": command(request, best.point),
+        "trials": [_facts(trial) for trial in done],
+        "table": str(write_table(done, out)),
+        "picture": str(write_picture(done, objective.criterion, out)),
+    }
+    if json:
+        print_json(result)
+    else:
+        _show(result, done)
+    return 0
+
+
+def command(request: Request, point: Mapping[str, Any]) -> str:
+    """The `tagfill train` command with the settings of a point."""
+    import dataclasses
+    import shlex
+
+    from tagfill.tune.space import METHOD, at_point
+
+    chosen = at_point(request, point)
+    words = ["tagfill", "train", request.data.labels]
+    plain = {"method": request.method, "mode": request.mode, "protocol": request.protocol}
+    defaults = {each.name: each.default for each in dataclasses.fields(request.data)}
+    options = {
+        **{name: value for name, value in plain.items() if value not in (None, "auto")},
+        **{n: v for n, v in vars(request.data).items() if n != "labels" and v != defaults[n]},
+        **{n: v for n, v in chosen.overrides.items() if n not in ("head_settings", "head_preset")},
+        **{f"{METHOD}{name}": value for name, value in chosen.method_settings.items()},
+        **{f"head.{name}": v for name, v in chosen.overrides.get("head_settings", {}).items()},
+    }
+    presets = {"method": request.method_preset, "head": chosen.overrides.get("head_preset")}
+    options |= {f"{part}.preset": name for part, name in presets.items() if name is not None}
+    for name, value in options.items():
+        words += _option(name, value)
+    return shlex.join(words)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = name if "." in name else name.replace("_", "-")
+    if isinstance(value, bool) and "." not in name:
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    if isinstance(value, bool):
+        return [f"--{flag}", str(value).lower()]
+    return [f"--{flag}", str(value)]
+
+
+def _facts(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "score": trial.score,
+        "epoch": trial.epoch,
+        "settings": dict(trial.point),
+        "error": trial.error,
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _show(result: Mapping[str, Any], done: list[Trial]) -> None:
+    from tagfill.cli.output import console, table
+    from tagfill.tune.report import ranked
+
+    names = list(dict.fromkeys(name for trial in done for name in trial.point))
+    rows = [
+        [
+            str(trial.number),
+            trial.score,
+            trial.epoch,
+            *(_short(trial.point[name]) for name in names),
+        ]
+        for trial in ranked(done)[:SHOWN]
+    ]
+    title = f"{result['method']}: best of {len(done)} trials"
+    console.print(table(title, ["trial", result["criterion"], "epoch", *names], rows))
+    failed = [trial for trial in done if trial.score is None]
+    if failed:
+        console.print(f"{len(failed)} trials failed, the first: {failed[0].error}")
+    console.print(f"table: {result['table']}, picture: {result['picture']}")
+    console.print("train with the best settings:")
+    console.print(result["command"], soft_wrap=True, markup=False)

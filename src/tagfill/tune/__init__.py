@@ -1,0 +1,4 @@
+"""Search: learning rate, batch size and a method's hyper-parameters, judged on validation images.
+
+Needs the extra ``tune`` (Optuna).
+"""

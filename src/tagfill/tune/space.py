@@ -1,0 +1,80 @@
+"""What is searched, and what a point of the search means for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from tagfill.errors import TagfillError
+from tagfill.methods._search import Range, Values, search_space
+from tagfill.train.config import RunConfig
+from tagfill.train.resolve import Request
+
+METHOD = "method."
+LEARNING_RATE = {"features": Range(1e-5, 1e-1), "images": Range(1e-6, 1e-3)}
+BATCH_SIZE = (8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A paper's grid: every combination of some values."""
+
+    source: str
+    values: Mapping[str, tuple[Any, ...]]
+
+    def points(self) -> list[dict[str, Any]]:
+        """All combinations."""
+        return [
+            dict(zip(self.values, chosen, strict=True)) for chosen in product(*self.values.values())
+        ]
+
+
+GRIDS = {
+    "mlspl": Grid(
+        "Cole et al. 2021: batch 8 and 16, learning rate 1e-2 to 1e-5",
+        {"learning_rate": (1e-2, 1e-3, 1e-4, 1e-5), "batch_size": (8, 16)},
+    ),
+}
+
+
+def find_grid(name: str) -> Grid:
+    """A grid by its name."""
+    if name not in GRIDS:
+        raise TagfillError(f"unknown grid {name!r}", remedy=f"use one of {', '.join(GRIDS)}")
+    return GRIDS[name]
+
+
+def space_of(request: Request, config: RunConfig) -> dict[str, Values]:
+    """The values to try: everything the user has not fixed.
+
+    Args:
+        request: what the user fixed.
+        config: what it resolved to; its last stage is the one that is tuned.
+    """
+    stage = config.stages[-1]
+    space: dict[str, Values] = {
+        "learning_rate": LEARNING_RATE[stage.inputs],
+        "batch_size": BATCH_SIZE,
+    }
+    own = search_space(stage.method.name, stage.method.preset)
+    space.update({f"{METHOD}{name}": values for name, values in own.items()})
+    fixed = {*request.overrides, *(f"{METHOD}{name}" for name in request.method_settings)}
+    space = {name: values for name, values in space.items() if name not in fixed}
+    if not space:
+        raise TagfillError("every setting is fixed: there is nothing to search")
+    return space
+
+
+def at_point(request: Request, point: Mapping[str, Any]) -> Request:
+    """The request with the values of a point."""
+    own = {name: value for name, value in point.items() if not name.startswith(METHOD)}
+    of_method = {
+        name.removeprefix(METHOD): value for name, value in point.items() if name.startswith(METHOD)
+    }
+    return replace(
+        request,
+        overrides={**request.overrides, **own},
+        method_settings={**request.method_settings, **of_method},
+    )

@@ -1,0 +1,170 @@
+"""The search itself: an Optuna study on disk or in a database that many machines share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagfill.compat import optional
+from tagfill.errors import TagfillError
+from tagfill.methods._search import Range, Values
+from tagfill.tune.objective import Objective, Result
+from tagfill.tune.space import Grid
+
+FILE = "study.sqlite3"
+_FACTS = ("method", "criterion", "data_hash")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A finished point: its values, and its score on the validation images."""
+
+    number: int
+    point: Mapping[str, Any]
+    score: float | None
+    epoch: int
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """A study that can be gone on with by anyone who reaches its storage.
+
+    Args:
+        objective: trains and judges points.
+        space: the values to try.
+        out: folder of the study, unless it is elsewhere.
+        storage: URL of a database that several machines share.
+        name: of the study in it.
+        seed: of the sampler; machines that share a database draw without one.
+    """
+
+    objective: Objective
+    space: Mapping[str, Values]
+    out: Path
+    storage: str | None = None
+    name: str = "tagfill"
+    seed: int = 0
+    study: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "study", self._open())
+
+    def run(self, trials: int, grid: Grid | None = None) -> list[Trial]:
+        """Go on until so many trials are finished, by whichever machine.
+
+        Args:
+            trials: how many in all.
+            grid: points to begin with.
+        """
+        for point in grid.points() if grid else ():
+            self.study.enqueue_trial(point, skip_if_exists=True)
+        while (missing := trials - len(self.finished())) > 0:
+            self._round(min(missing, self.objective.at_once))
+        return self.finished()
+
+    def finished(self) -> list[Trial]:
+        """All trials with a score or an error, in the order they were begun."""
+        return [
+            Trial(
+                each.number,
+                each.params,
+                each.value,
+                each.user_attrs.get("epoch", 0),
+                each.user_attrs.get("error"),
+            )
+            for each in self.study.get_trials(deepcopy=False)
+            if each.state.name == "COMPLETE" or "error" in each.user_attrs
+        ]
+
+    def _open(self) -> Any:
+        optuna = optional("optuna", "tune")
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.out.mkdir(parents=True, exist_ok=True)
+        url = self.storage or f"sqlite:///{(self.out / FILE).resolve()}"
+        try:
+            study = optuna.create_study(
+                study_name=self.name, storage=url, direction="maximize", load_if_exists=True
+            )
+        except Exception as error:  # whatever the database's driver raises
+            raise TagfillError(f"cannot open the study at {url} ({error})") from error
+        self._check_facts(study)
+        if self.storage is not None:  # every machine draws its own points
+            study.sampler = optuna.samplers.TPESampler()
+            return study
+        study.sampler = optuna.samplers.TPESampler(seed=self.seed + len(study.trials))
+        _give_back(study, [each for each in study.trials if each.state.name == "RUNNING"])
+        return study
+
+    def _check_facts(self, study: Any) -> None:
+        """Refuse to mix scores that cannot be compared."""
+        facts = {
+            "method": self.objective.method,
+            "criterion": self.objective.criterion,
+            "data_hash": self.objective.data.content_hash,
+        }
+        for name in _FACTS:
+            before = study.user_attrs.get(name)
+            if before is None:
+                study.set_user_attr(name, facts[name])
+            elif before != facts[name]:
+                raise TagfillError(
+                    f"the study has another {name.replace('_', ' ')}: {before}, not {facts[name]}",
+                    file=self.out,
+                    remedy="choose another --out, or another --study in a shared database",
+                )
+
+    def _round(self, count: int) -> None:
+        """Ask for points, train them together, and tell how they did."""
+        asked = [self.study.ask(_distributions(self.space)) for _ in range(count)]
+        names = [str(each.number) for each in asked]
+        try:
+            results = self.objective.scores([each.params for each in asked], names)
+        except BaseException:
+            _give_back(self.study, asked)
+            raise
+        for trial, result in zip(asked, results, strict=True):
+            self._tell(trial, result)
+
+    def _tell(self, trial: Any, result: Result) -> None:
+        if result.score is None:
+            trial.set_user_attr("error", result.error)
+            self.study.tell(trial, state=_state("FAIL"))
+        else:
+            trial.set_user_attr("epoch", result.epoch)
+            self.study.tell(trial, result.score)
+
+
+def best_of(trials: Sequence[Trial]) -> Trial:
+    """The trial with the highest score, the earliest of equals."""
+    scored = [each for each in trials if each.score is not None]
+    if not scored:
+        reason = trials[0].error if trials else "no trial was finished"
+        raise TagfillError(f"no trial has a score: {reason}")
+    return max(scored, key=lambda each: (each.score, -each.number))
+
+
+def _give_back(study: Any, trials: Sequence[Any]) -> None:
+    """Queue trials nobody has judged again, with the same values."""
+    for trial in trials:
+        study.enqueue_trial(trial.params)
+        study.tell(trial.number, state=_state("FAIL"))
+
+
+def _state(name: str) -> Any:
+    return getattr(optional("optuna", "tune").trial.TrialState, name)
+
+
+def _distributions(space: Mapping[str, Values]) -> dict[str, Any]:
+    kinds = optional("optuna", "tune").distributions
+    made = {}
+    for name, values in space.items():
+        if not isinstance(values, Range):
+            made[name] = kinds.CategoricalDistribution(values)
+        elif values.whole:
+            made[name] = kinds.IntDistribution(int(values.low), int(values.high), log=values.log)
+        else:
+            made[name] = kinds.FloatDistribution(values.low, values.high, log=values.log)
+    return made
