@@ -18,9 +18,9 @@ NODES = 12
 """Of Gauss-Legendre quadrature."""
 ROUNDS = 60
 """Of substitution in ``presence``."""
-SURE, FEWEST = 0.7, 30
+SURE, FEWEST = 0.8, 30
 """Cells at least this probable are surely present; fewer written ones than this do not do."""
-CELLS = 250_000
+CELLS = 400_000
 """Cells ``presence`` is computed for; more are sampled."""
 
 
