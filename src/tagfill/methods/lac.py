@@ -8,8 +8,9 @@ Xie et al. 2022 (LAC), Eq. 3 and 5-7; the first two losses are those of ``plc``.
 classes give b q label-wise embeddings. The anchors are those of observed positives and of cells the
 network is sure are positive, p_w >= delta; they meet each other and the newest ``queue`` past ones.
 z is the embedding of the weak view; an anchor meets itself in the strong view. Training has two
-stages: without L_LAC for the first ``stage_one`` of the epochs, then with it. For two separate
-runs, set it to 1 in the first and to 0 in the second.
+stages: without L_LAC for the first ``stage_one`` of the epochs, then with it; until then the
+projection head has no gradient. For two separate runs, set it to 1 in the first and to 0 in the
+second.
 
 Where the paper leaves a choice to validation, the value is the published code's: delta 0.6 and then
 0.9, tau 0.5, 512 places in the queue. The paper's Eq. 7 is undefined for an anchor that meets no
@@ -117,7 +118,7 @@ class LabelAwareConsistency(Method):
         self.memory = Queue(self.config.queue if self.contrasts else 0, setup.device)
 
     def loss(self, step: Step) -> LossTerms:
-        """Two terms in the first stage, three in the second."""
+        """Three terms; the third is 0 in the first stage."""
         config = self.config
         terms = {"an": assumed(step, config.normalise)}
         if config.plc_weight:
@@ -128,7 +129,7 @@ class LabelAwareConsistency(Method):
                 normalise=config.normalise,
                 include_observed=config.include_observed,
             )
-        if self._in_stage_two(step):
+        if self.contrasts:
             terms["lac"] = config.lac_weight * self._contrast(step)
         return terms
 
@@ -165,9 +166,14 @@ class LabelAwareConsistency(Method):
         return torch.stack([weak[image, label], strong[image, label]], dim=1), label
 
     def _contrast(self, step: Step) -> Tensor:
+        """L_LAC; where there is nothing to contrast a 0 that hangs on the embeddings.
+
+        Parameters without any gradient in a step would keep several processes waiting.
+        """
         entries, classes = self._positive_embeddings(step)
-        if not len(entries):
-            return step.output.logits.sum() * 0
+        if not len(entries) or not self._in_stage_two(step):
+            assert step.output.embeddings is not None
+            return step.output.embeddings.sum() * 0
         if self.config.form == "equation":
             terms = self._by_equation(entries, classes)
             return terms.sum() / step.observed.numel()
