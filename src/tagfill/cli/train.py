@@ -313,7 +313,8 @@ def _show(run: Run) -> None:
         figures = run.metrics.get(part)
         if figures is not None:
             rates = figures.get("at_threshold") or {}
-            rows.append([part, figures["mAP"], rates.get("OF1"), rates.get("CF1")])
+            f1 = [rates.get(name) for name in ("overall_f1", "class_f1_mean_of_f1")]
+            rows.append([part, figures["mAP"], *(each and 100 * each for each in f1)])
     if rows:
         console.print(table(f"{run.metrics['method']}", ["part", "mAP", "OF1", "CF1"], rows))
     console.print(f"run folder: {run.path}")

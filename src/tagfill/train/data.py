@@ -95,9 +95,12 @@ def prepare(config: DataConfig) -> TrainingData:
     """Read labels, hold out validation and test images, and find the image files."""
     source = _read(config, config.labels)
     notes = list(source.notes)
-    whole = _whole(source, config, notes)
+    whole = _whole(source, config)
     rows = _held_out(source, config, notes)
     parts: dict[str, Part | None] = {name: whole.take(index) for name, index in rows.items()}
+    if whole.features is None:
+        root = _image_root(source, config.images)
+        parts = {name: _with_paths(part, root, notes) for name, part in parts.items() if part}
     for name, path in (("val", config.val), ("test", config.test)):
         if path is not None:
             parts[name] = _other(config, path, whole.table.classes, notes)
@@ -118,15 +121,17 @@ def _read(config: DataConfig, path: str) -> Dataset:
     return load_labels(path, format=own, options=options)
 
 
-def _whole(source: Dataset, config: DataConfig, notes: list[str]) -> Part:
+def _whole(source: Dataset, config: DataConfig) -> Part:
     truth = source.truth
     if config.truth is not None:
         truth = _read(config, config.truth).table.select(source.table.images)
         truth = truth.with_classes(source.table.classes)
-    part = Part(source.table, None if truth is None else truth.values)
-    if source.features and config.images is None:
-        return replace(part, features=source.load_features(config.features))
-    return _with_paths(part, _image_root(source, config.images), notes)
+    given = bool(source.features) and config.images is None
+    return Part(
+        source.table,
+        None if truth is None else truth.values,
+        features=source.load_features(config.features) if given else None,
+    )
 
 
 def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -78,6 +79,11 @@ class RunFolder:
         if not folder.config.is_file():
             raise TagfillError("is not a run folder (no config.toml)", file=path)
         return folder, load_config(folder.config)
+
+    def settle(self, config: RunConfig) -> None:
+        """Write the settings again, now that nothing is left open; the facts stay."""
+        facts = tomllib.loads(self.config.read_text(encoding="utf-8"))["facts"]
+        save_config(config, self.config, facts)
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the figures; the file is there only when the run is finished."""

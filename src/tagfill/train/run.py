@@ -124,7 +124,10 @@ def _execute(
         for note in notes:
             events.note(note)
         assembly = Assembly(config, data, accelerator.device, events)
-        runner = _Runner(folder, with_size(config, assembly.network), data, assembly, limits)
+        config = with_size(config, assembly.network)
+        if main:
+            folder.settle(config)
+        runner = _Runner(folder, config, data, assembly, limits)
         try:
             stage = runner.run_stages(accelerator, events, saved)
         except Interrupted as stop:

@@ -1,0 +1,189 @@
+"""Runs on image files: every mode, augmented views, flawed files, cached features."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+
+import tagfill
+from tagfill import scenes
+from tagfill.cli.main import main
+from tagfill.train import cache
+from tagfill.train import run as runs
+from tagfill.train.inputs import ImageInputs
+from tagfill.train.stage import Interrupted, Stage
+from tagfill.train.views import Normalisation, strong_view, weak_view
+
+TINY = {
+    "backbone": "test_resnet",
+    "pretrained": False,
+    "input_size": 64,
+    "workers": 0,
+    "threads": 1,
+    "batch_size": 8,
+    "seed": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 scenes with one tag each, plus a missing and a broken image."""
+    folder = tmp_path_factory.mktemp("photos")
+    classes = scenes.CLASSES[:5]
+    (folder / "images" / "my trip").mkdir(parents=True)
+    rows = []
+    for number, scene in enumerate(scenes.generate(24, size=64, seed=2)):
+        name = f"{'my trip/' if number % 2 else ''}bild {number} ü.png"
+        scene.image.save(folder / "images" / name)
+        rows.append([name, *("1" if column == number % 5 else "" for column in range(5))])
+    (folder / "images" / "broken.jpg").write_bytes(b"no picture")
+    rows += [["gone.jpg", "1", "", "", "", ""], ["broken.jpg", "", "1", "", "", ""]]
+    with (folder / "labels.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file).writerows([["image", *classes], *rows])
+    return folder / "labels.csv"
+
+
+def notes_of(run: Path) -> str:
+    lines = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    return "\n".join(line["text"] for line in lines if line["event"] == "note")
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return load_file(run / "model" / "model.safetensors")
+
+
+def test_flawed_images_are_named_and_left_out(data: Path, tmp_path: Path) -> None:
+    run = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "run", **TINY)
+    assert sum(run.metrics["images"].values()) == 24
+    told = notes_of(run.path)
+    assert "gone.jpg" in told
+    assert "broken.jpg" in told
+
+
+def test_features_are_computed_once_and_shared(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / "cache"))
+    first = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "a", **TINY)
+    monkeypatch.setattr(
+        "tagfill.train.extract._run", lambda *_: pytest.fail("features were computed again")
+    )
+    again = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "b", **TINY)
+    assert first.metrics["val"] == again.metrics["val"]
+    assert sum(store.images for store in cache.stores()) == 24
+
+
+def test_a_changed_image_is_computed_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.new("RGB", (8, 8), "red").save(path)
+    before = cache.content_hashes([path])
+    Image.new("RGB", (8, 8), "blue").save(path)
+    assert cache.content_hashes([path]) != before
+
+
+@pytest.mark.parametrize("mode", ["finetune", "linear_init"])
+def test_fine_tuning_moves_the_backbone(mode: str, data: Path, tmp_path: Path) -> None:
+    run = tagfill.fit(data, mode=mode, epochs=1, linear_epochs=1, out=tmp_path / "run", **TINY)
+    frozen = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "linear", **TINY)
+    trained, still = (
+        load_file(each.path / "model" / "model.safetensors") for each in (run, frozen)
+    )
+    backbone = [key for key in trained if key.startswith("backbone") and trained[key].ndim > 1]
+    assert any(not torch.equal(trained[key], still[key]) for key in backbone)
+
+
+def test_two_stages_of_lac_on_cached_views(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run = tagfill.fit(
+        data, mode="two_stage", method="lac", epochs=1, strong_views=2, out=out, **TINY
+    )
+    assert [stage.method.name for stage in run.config.stages] == ["plc", "lac"]
+    assert run.config.model.head == "lem"
+    assert "2 strong views per image are computed once" in notes_of(out)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("pu_mlc", {}), ("boostlu", {}), ("plc", {}), ("em", {"head": "q2l"}), ("em", {"ema": 0.9})],
+)
+def test_methods_with_special_needs_train_on_images(
+    method: str, settings: dict[str, Any], data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    run = tagfill.fit(data, mode="finetune", method=method, epochs=1, out=out, **settings, **TINY)
+    assert run.metrics["val"]["observed_mAP"] > 0
+    logits = tagfill.load(out).network(torch.zeros(1, 3, 64, 64)).logits
+    assert logits.shape == (1, 5)
+
+
+def test_fine_tuning_resumes_to_the_same_end(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"mode": "finetune", "method": "em", "epochs": 3, "ema": 0.9, **TINY}
+    whole = tagfill.fit(data, out=tmp_path / "whole", **settings)
+    pause = Stage._pause
+
+    def stop_in_the_second_epoch(self: Stage) -> None:
+        self.limits.stop_requested = self.position.epoch == 2
+        pause(self)
+
+    monkeypatch.setattr(Stage, "_pause", stop_in_the_second_epoch)
+    with pytest.raises(Interrupted):
+        tagfill.fit(data, out=tmp_path / "stopped", **settings)
+    monkeypatch.setattr(Stage, "_pause", pause)
+    resumed = runs.resume(tmp_path / "stopped")
+    one, other = (weights(each.path) for each in (whole, resumed))
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_starting_from_an_earlier_run(data: Path, tmp_path: Path) -> None:
+    first = tagfill.fit(data, mode="finetune", epochs=1, out=tmp_path / "a", **TINY)
+    again = tagfill.fit(
+        data,
+        mode="finetune",
+        epochs=1,
+        learning_rate=0.0,
+        init=str(first.path),
+        out=tmp_path / "b",
+        freeze_batchnorm=True,
+        weight_decay=0.0,
+        **TINY,
+    )
+    one, other = (weights(each.path) for each in (first, again))
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_a_wrong_image_folder_is_one_clear_error(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["train", str(data), "--images", str(tmp_path / "empty")]) == 2
+    assert "say where the images are with --images" in capsys.readouterr().err
+
+
+def test_views_depend_on_seed_epoch_and_image_alone(data: Path) -> None:
+    normal = Normalisation(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+    paths = sorted(data.parent.glob("images/*.png"))[:4]
+    inputs = ImageInputs(
+        paths,
+        size=32,
+        plain_view=weak_view(normal),
+        weak_view=weak_view(normal),
+        strong_view=strong_view(normal),
+    )
+    together = next(inputs.batches([torch.tensor([0, 1, 2])], 1))
+    alone = next(inputs.batches([torch.tensor([2])], 1))
+    later = next(inputs.batches([torch.tensor([2])], 2))
+    assert together.strong is not None
+    assert alone.strong is not None
+    assert later.strong is not None
+    assert torch.equal(together.weak[2], alone.weak[0])
+    assert torch.equal(together.strong[2], alone.strong[0])
+    assert not torch.equal(alone.strong, later.strong)
