@@ -1,0 +1,61 @@
+"""What a run tells: lines of JSON, a terminal, TensorBoard."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from tagfill.train.events import EventFile, Events, TensorBoard, Terminal
+
+EPOCH = {
+    "stage": 1,
+    "stages": 1,
+    "epoch": 2,
+    "epochs": 5,
+    "loss": 0.25,
+    "terms": {"em": 0.25},
+    "criterion": "mAP",
+    "score": 81.5,
+    "best": True,
+    "seconds": 1.5,
+}
+
+
+def test_events_are_lines_of_json_appended_to(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Events(EventFile(tmp_path / "run" / "events.jsonl")) as events:
+            events.event("epoch", **EPOCH)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").open()]
+    assert [(line["event"], line["score"]) for line in lines] == [("epoch", 81.5)] * 2
+
+
+def test_off_a_terminal_progress_is_plain_lines() -> None:
+    screen = io.StringIO()
+    with Events(Terminal(Console(file=screen))) as events:
+        events.note("method: em")
+        events.progress(1, 10, "epoch 1")
+        events.event("epoch", **EPOCH)
+    assert screen.getvalue() == "method: em\nepoch 2/5  loss 0.2500  mAP 81.50 *  1.5 s\n"
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is() -> None:
+    screen = io.StringIO()
+    with Events(Terminal(Console(file=screen, force_terminal=True, width=80))) as events:
+        events.progress(5, 10, "epoch 3")
+        events.progress(10, 10, "epoch 3")
+    assert "epoch 3" in screen.getvalue()
+    assert "100%" in screen.getvalue()
+
+
+def test_tensorboard_gets_the_numbers_of_an_epoch(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with Events(TensorBoard(tmp_path)) as events:
+        events.event("epoch", **EPOCH)
+    written = EventAccumulator(str(tmp_path))
+    written.Reload()
+    assert [each.value for each in written.Scalars("score")] == [81.5]
+    assert written.Scalars("loss/em")[0].step == 2
