@@ -119,7 +119,7 @@ class LabelDecoder(nn.Module):
         position = code.flatten(1).transpose(0, 1).to(memory.dtype)
         for encoder in self.encoder:
             memory = encoder(memory, position)
-        state = torch.zeros_like(self.queries).expand(len(memory), -1, -1)
+        state = torch.zeros_like(self.queries).expand(memory.shape[0], -1, -1)
         attention = None
         for number, decoder in enumerate(self.decoder, start=1):
             wanted = maps and number == len(self.decoder)

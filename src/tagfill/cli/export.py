@@ -1,0 +1,113 @@
+"""`tagfill export`: a model as one file that other programs run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tagfill.export.run import Exported, Labelled
+
+
+def export(
+    run: Path,
+    /,
+    *,
+    to: Literal["onnx", "torch"] = "onnx",
+    out: Path | None = None,
+    int8: bool = False,
+    images: Path | None = None,
+    data: Path | None = None,
+    split: str | None = None,
+    tolerance: float = 1e-4,
+    force: bool = False,
+    json: bool = False,
+) -> None:
+    """A model as one file: normalisation, network, calibration and sigmoid inside.
+
+    The file is compared with torch before it is put in its place, and refused if it differs.
+
+    Parameters
+    ----------
+    run
+        A run folder or a model folder.
+    to
+        onnx, or torch for a torch.export archive (.pt2).
+    out
+        The file; by default model.onnx, model.int8.onnx or model.pt2 in the run folder.
+    int8
+        8-bit weights: a quarter of the size; give --data to see what it costs in mAP.
+    images
+        Folder of the pictures to compare on (and of those in DATA); drawn scenes by default.
+    data
+        Labels of pictures: measures the mAP of the model before and after.
+    split
+        The part of DATA to use, where it has parts.
+    tolerance
+        Largest difference of a probability that is let pass.
+    force
+        Overwrite OUT.
+    json
+        One JSON object on stdout.
+    """
+    from tagfill.cli.output import log, print_json
+    from tagfill.errors import TagfillError
+    from tagfill.export.run import SUFFIX, export_model
+    from tagfill.models.bundle import load
+
+    bundle = load(run)
+    beside = run if (run / "model").is_dir() else run.parent
+    target = out or beside / f"model{'.int8' if int8 else ''}{SUFFIX[to]}"
+    if target.exists() and not force:
+        raise TagfillError("exists already", file=target, remedy="choose another, or add --force")
+    if target.suffix != SUFFIX[to]:
+        raise TagfillError(f"the file must end in {SUFFIX[to]}", file=target)
+    report = export_model(
+        bundle,
+        target,
+        to=to,
+        int8=int8,
+        images=images,
+        labelled=None if data is None else _labelled(data, images, split),
+        tolerance=tolerance,
+    )
+    if json:
+        print_json(report.as_dict())
+        return
+    _show(report)
+    if int8 and data is None:
+        log.print("note: what 8 bits cost in mAP was not measured; --data LABELS measures it")
+
+
+def _labelled(data: Path, images: Path | None, split: str | None) -> Labelled:
+    from tagfill.export.run import Labelled
+    from tagfill.labels.formats import ReadOptions
+    from tagfill.labels.io import load_labels
+
+    dataset = load_labels(data, options=ReadOptions(image_root=images))
+    table = dataset.table if dataset.truth is None else dataset.truth
+    if split is not None:
+        table = table.select(dataset.part(split).images)
+    folder = data if data.is_dir() else data.parent
+    return Labelled(table, images or dataset.image_root or folder)
+
+
+def _show(report: Exported) -> None:
+    from tagfill.cli.output import console, table
+
+    difference = report.difference
+    console.print(
+        f"{report.path}: {report.megabytes:.1f} MB; on {report.inputs} inputs the largest"
+        f" difference from torch is {difference['probabilities']:.1e} in probability,"
+        f" {difference['logits']:.1e} in logits; {difference['decisions_changed']:.2%} of the"
+        " decisions change",
+        markup=False,
+        soft_wrap=True,
+    )
+    sizes = list(next(iter(report.milliseconds.values())))
+    columns = ["engine", *(f"ms, batch {size}" for size in sizes), "mAP"]
+    rows = [
+        [name, *(times[size] for size in sizes), report.mAP.get(name)]
+        for name, times in report.milliseconds.items()
+    ]
+    console.print(table("Latency (median)", columns, rows))

@@ -1,0 +1,1 @@
+"""Trained models as files other programs run: ONNX, and torch.export archives."""

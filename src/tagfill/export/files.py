@@ -1,0 +1,128 @@
+"""Write a model as ONNX or as a torch.export archive, with all its facts inside."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from tagfill.compat import optional
+from tagfill.errors import TagfillError
+from tagfill.models.bundle import Bundle
+from tagfill.models.deploy import METADATA, Deployable, Facts
+from tagfill.models.engines import ARCHIVE_FACTS
+
+OUTPUTS = ["probabilities", "logits"]
+
+
+def facts_of(bundle: Bundle) -> Facts:
+    """What an exported file carries."""
+    return Facts.of(bundle.network, bundle.classes, bundle.thresholds)
+
+
+def write_onnx(bundle: Bundle, path: Path) -> None:
+    """ONNX: pixels in 0..1 (or features) in, probabilities and logits out, any batch size."""
+    onnx = optional("onnx", "onnx")
+    optional("onnxscript", "onnx")
+    entrance = "pixels" if facts_of(bundle).reads == "images" else "features"
+    with _quiet():
+        program = torch.onnx.export(
+            _traced(bundle),
+            dynamo=True,
+            input_names=[entrance],
+            output_names=OUTPUTS,
+            verbose=False,
+        )
+    assert program is not None
+    model = program.model_proto
+    del model.graph.value_info[:]  # shapes of constants that quantisation transposes
+    _annotate(model, facts_of(bundle))
+    onnx.save_model(model, str(path))
+
+
+def write_archive(bundle: Bundle, path: Path) -> None:
+    """A torch.export archive (``.pt2``): runs without the code of tagfill or timm."""
+    files = {ARCHIVE_FACTS: facts_of(bundle).to_json()}
+    with _quiet():
+        torch.export.save(_traced(bundle), path, extra_files=files)
+
+
+def quantise(source: Path, path: Path) -> None:
+    """Weights of matrix products and convolutions as 8-bit integers, activations on the fly.
+
+    Depthwise convolutions and those that read pixels stay in float: they hold few weights and
+    suffer most.
+    """
+    onnx = optional("onnx", "onnx")
+    quantization = optional("onnxruntime.quantization", "onnx")
+    model = onnx.load_model(str(source))
+    with _quiet():
+        quantization.quantize_dynamic(
+            str(source),
+            str(path),
+            weight_type=quantization.QuantType.QUInt8,
+            nodes_to_exclude=_delicate(model),
+        )
+    small = onnx.load_model(str(path))
+    del small.metadata_props[:]
+    small.metadata_props.extend(model.metadata_props)
+    onnx.save_model(small, str(path))
+
+
+def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
+    module = Deployable(bundle.network.cpu(), bundle.calibration).eval()
+    example = facts_of(bundle).example
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.export.export(
+                module, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},)
+            )
+    except Exception as error:  # whatever an architecture does that cannot be traced
+        name = bundle.network.backbone.spec.name
+        raise TagfillError(
+            f"{name} cannot be traced for any batch size: {_first_line(error)}",
+            remedy="use another backbone, or the model folder itself with `tagfill predict`",
+        ) from error
+
+
+def _annotate(model: object, facts: Facts) -> None:
+    entry = model.metadata_props.add()  # type: ignore[attr-defined]
+    entry.key, entry.value = METADATA, facts.to_json()
+
+
+def _delicate(model: object) -> list[str]:
+    graph = model.graph  # type: ignore[attr-defined]
+    inputs = {each.name: list(each.dims) for each in graph.initializer}
+    found = []
+    for node in graph.node:
+        if node.op_type != "Conv":
+            continue
+        groups = next((each.i for each in node.attribute if each.name == "group"), 1)
+        if groups > 1 or inputs.get(node.input[1], [0, 0])[1] == 3:
+            found.append(node.name)
+    return found
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Exporters talk to the root logger and to stdout."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(None),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

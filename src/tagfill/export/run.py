@@ -1,0 +1,142 @@
+"""Export a model: write, compare, measure, and only then put the file in its place."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from tagfill.errors import TagfillError
+from tagfill.export.checks import compare, example_inputs, latency, mean_precision
+from tagfill.export.files import quantise, write_archive, write_onnx
+from tagfill.labels import LabelTable
+from tagfill.models.bundle import Bundle
+from tagfill.models.engines import Engine, archive_engine, bundle_engine, onnx_engine
+
+Target = Literal["onnx", "torch"]
+SUFFIX: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2"}
+TOLERANCE = 1e-4
+"""Largest difference of a probability that is let pass."""
+BATCHES = (1, 8)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Labelled images to measure mAP on."""
+
+    table: LabelTable
+    root: Path
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An exported file and how it compares with torch.
+
+    Args:
+        path: the file.
+        engine: what ran it.
+        megabytes: its size.
+        inputs: how many inputs were compared.
+        difference: largest difference of probabilities and logits, share of changed decisions.
+        milliseconds: median by engine and batch size.
+        mAP: by engine, in percent, where labelled images were given.
+    """
+
+    path: Path
+    engine: str
+    megabytes: float
+    inputs: int
+    difference: dict[str, float]
+    milliseconds: dict[str, dict[int, float]]
+    mAP: dict[str, float] = field(default_factory=dict)  # noqa: N815
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**asdict(self), "path": str(self.path)}
+
+
+def export_model(
+    bundle: Bundle,
+    out: Path,
+    *,
+    to: Target = "onnx",
+    int8: bool = False,
+    images: Path | None = None,
+    labelled: Labelled | None = None,
+    tolerance: float = TOLERANCE,
+) -> Exported:
+    """Write a model as one file that needs nothing of tagfill.
+
+    The float file is compared with torch first and refused if any probability differs by more than
+    ``tolerance``. An 8-bit file is made from it and only measured: its error is its price.
+
+    Args:
+        bundle: the model.
+        out: the file; it appears only when all checks are done.
+        to: onnx, or torch for a torch.export archive.
+        int8: 8-bit weights; ONNX only.
+        images: folder of pictures to compare on; drawn scenes by default.
+        labelled: to measure what the export costs in mAP.
+
+    Raises:
+        TagfillError: the model cannot be traced, or the file differs from it.
+    """
+    if int8 and to != "onnx":
+        raise TagfillError("8-bit weights are for ONNX", remedy="use --to onnx --int8")
+    reference = bundle_engine(bundle, "cpu")
+    inputs = example_inputs(reference.facts, images)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+        draft = Path(folder, f"float{SUFFIX[to]}")
+        if to == "onnx":
+            write_onnx(bundle, draft)
+        else:
+            write_archive(bundle, draft)
+        engine = _opened(draft, to)
+        difference = compare(reference, engine, inputs)
+        if not difference["probabilities"] <= tolerance:
+            raise TagfillError(
+                f"the exported model differs from torch by {difference['probabilities']:.2g} in"
+                f" probability, more than {tolerance:g}; nothing was written",
+                remedy="a greater --tolerance accepts it",
+            )
+        engines = {"torch": reference, engine.name: engine}
+        if int8:
+            small = Path(folder, "int8.onnx")
+            quantise(draft, small)
+            engines["int8"], draft = _opened(small, to), small
+            difference = compare(reference, engines["int8"], inputs)
+        report = Exported(
+            path=out,
+            engine=engine.name,
+            megabytes=draft.stat().st_size / 1e6,
+            inputs=len(inputs),
+            difference=difference,
+            milliseconds=_latencies(engines, inputs),
+            mAP={} if labelled is None else _precisions(engines, labelled),
+        )
+        os.replace(draft, out)
+    return report
+
+
+def _opened(path: Path, to: Target) -> Engine:
+    return onnx_engine(path, torch.get_num_threads()) if to == "onnx" else archive_engine(path)
+
+
+def _latencies(engines: dict[str, Engine], inputs: Any) -> dict[str, dict[int, float]]:
+    columns = {size: latency(list(engines.values()), inputs[:size]) for size in BATCHES}
+    return {
+        name: {size: found[number] for size, found in columns.items()}
+        for number, name in enumerate(engines)
+    }
+
+
+def _precisions(engines: dict[str, Engine], labelled: Labelled) -> dict[str, float]:
+    return {
+        name: mean_precision(engine, labelled.table, labelled.root)
+        for name, engine in engines.items()
+    }

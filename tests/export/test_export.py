@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from tests.predict.tiny import (
+    CLASSES,
+    STEPS,
+    by_hand,
+    feature_bundle,
+    image_bundle,
+    pictures,
+)
+
+import tagfill.export.run as run_module
+from tagfill.cli.main import main
+from tagfill.errors import TagfillError
+from tagfill.export.run import export_model
+from tagfill.labels import Dataset, LabelTable
+from tagfill.labels.io import save_labels
+from tagfill.models.engines import open_engine
+
+DEPLOY = Path(__file__).resolve().parents[2] / "docs" / "deploy.md"
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("photos")
+    pictures(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run folder with its ONNX file."""
+    folder = tmp_path_factory.mktemp("run")
+    image_bundle(calibration=STEPS).save(folder / "model")
+    assert main(["export", str(folder)]) == 0
+    return folder
+
+
+def test_the_file_agrees_with_the_model_for_any_batch_size(run, photos):
+    paths = sorted(photos.glob("*.*"))
+    engine = open_engine(run / "model.onnx")
+    expected = by_hand(image_bundle(calibration=STEPS), paths)
+    for size in (1, 3, 4):
+        found = engine.predict(paths[:size], batch_size=size)
+        np.testing.assert_allclose(
+            [each.probabilities for each in found], expected[:size], atol=1e-4
+        )
+
+
+def test_the_file_says_what_it_is(run):
+    model = onnx.load(run / "model.onnx")
+    onnx.checker.check_model(model)
+    assert [each.name for each in model.graph.input] == ["pixels"]
+    assert [each.name for each in model.graph.output] == ["probabilities", "logits"]
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param
+    (entry,) = [each for each in model.metadata_props if each.key == "tagfill"]
+    facts = json.loads(entry.value)
+    assert facts["classes"] == list(CLASSES)
+    assert facts["thresholds"] == [0.5, 0.4, 0.6]
+    assert (facts["input"]["size"], facts["input"]["range"]) == (64, [0, 1])
+
+
+def test_predict_runs_the_file_as_it_runs_the_run(run, photos, capsys):
+    results = []
+    for model in (run, run / "model.onnx"):
+        assert main(["predict", str(model), str(photos), "--format", "jsonl"]) == 0
+        results.append([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    for ours, theirs in zip(*results, strict=True):
+        assert ours["image"] == theirs["image"]
+        assert ours["tags"] == pytest.approx(theirs["tags"], abs=1e-4)
+
+
+def test_the_script_in_the_docs_runs_without_tagfill(run, photos, tmp_path):
+    (script,) = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", DEPLOY.read_text(), re.DOTALL)
+        if "onnxruntime" in block
+    ]
+    assert len(script.splitlines()) <= 22
+    assert "tagfill" not in re.findall(r"^(?:import|from) (\w+)", script, re.MULTILINE)
+    file = tmp_path / "run_onnx.py"
+    file.write_text(script)
+    paths = [str(path) for path in sorted(photos.glob("*.*"))]
+    done = subprocess.run(
+        [sys.executable, str(file), str(run / "model.onnx"), *paths],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    expected = image_bundle(calibration=STEPS).predict(paths)
+    assert [each["image"] for each in found] == paths
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours["tags"] == pytest.approx(theirs.tags, abs=1e-4)
+
+
+def test_a_file_that_differs_is_refused_and_not_written(run, tmp_path, monkeypatch):
+    def other_model(bundle, path):
+        path.write_bytes((run / "model.onnx").read_bytes())
+
+    monkeypatch.setattr(run_module, "write_onnx", other_model)
+    with pytest.raises(TagfillError, match="differs from torch by"):
+        export_model(image_bundle(seed=9), tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_int8_is_smaller_and_its_cost_is_measured(run, photos, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        run_module,
+        "write_onnx",
+        lambda bundle, path: path.write_bytes((run / "model.onnx").read_bytes()),
+    )
+    names = tuple(str(path.relative_to(photos)) for path in sorted(photos.glob("*.*")))
+    values = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
+    labels = tmp_path / "labels.csv"
+    table = LabelTable(names, CLASSES, values)
+    save_labels(Dataset(table, labels, "csv_wide"), labels, format="csv_wide")
+    out = tmp_path / "small.onnx"
+    arguments = ["--int8", "--out", str(out), "--data", str(labels), "--images", str(photos)]
+    assert main(["export", str(run), *arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["mAP"]) == set(report["milliseconds"]) == {"torch", "onnxruntime", "int8"}
+    assert report["mAP"]["torch"] == pytest.approx(report["mAP"]["onnxruntime"])
+    assert report["difference"]["logits"] > 0
+    assert out.stat().st_size < 0.6 * (run / "model.onnx").stat().st_size
+    assert open_engine(out).facts == open_engine(run / "model.onnx").facts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", ["q2l", "lem", "cam"])
+def test_every_head_keeps_its_batch_free(head, tmp_path):
+    bundle = image_bundle(head)
+    report = export_model(bundle, tmp_path / "model.onnx")
+    assert report.difference["probabilities"] < 1e-4
+    shape = onnx.load(report.path).graph.input[0].type.tensor_type.shape
+    assert shape.dim[0].dim_param
+    assert len(open_engine(report.path).run(np.zeros((3, 3, 64, 64), np.float32))[0]) == 3
+
+
+def test_features_can_be_exported_too(tmp_path):
+    bundle = feature_bundle()
+    report = export_model(bundle, tmp_path / "model.onnx")
+    features = np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)
+    ours, theirs = bundle.predict(features), open_engine(report.path).predict(features)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-5)
+
+
+def test_a_torch_archive_runs_with_torch_alone(tmp_path, photos):
+    run = tmp_path / "run"
+    image_bundle().save(run / "model")
+    assert main(["export", str(run), "--to", "torch"]) == 0
+    paths = sorted(photos.glob("*.*"))
+    found = open_engine(run / "model.pt2").predict(paths)
+    expected = by_hand(image_bundle(), paths)
+    np.testing.assert_allclose([each.probabilities for each in found], expected, atol=1e-5)
+    script = (
+        "import sys, torch; files = {'tagfill.json': ''};"
+        "model = torch.export.load(sys.argv[1], extra_files=files).module();"
+        "print(model(torch.zeros(3, 3, 64, 64))[0].shape, 'dog' in str(files));"
+        "assert 'tagfill' not in sys.modules and 'timm' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(run / "model.pt2")], capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "torch.Size([3, 3]) True", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "torch", "--int8"], "8-bit weights are for ONNX"),
+        (["--out", "model.bin"], "must end in .onnx"),
+        ([], "exists already"),
+    ],
+)
+def test_mistakes(run, arguments, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", str(run), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_files_of_others_are_refused(tmp_path):
+    (tmp_path / "a.onnx").write_bytes(b"nothing")
+    with pytest.raises(TagfillError, match="ONNX Runtime cannot load it"):
+        open_engine(tmp_path / "a.onnx")
+    with pytest.raises(TagfillError, match="no such file"):
+        open_engine(tmp_path / "b.onnx")
+    program = torch.export.export(torch.nn.Linear(2, 2), (torch.rand(1, 2),))
+    torch.export.save(program, tmp_path / "c.pt2")
+    with pytest.raises(TagfillError, match="not written by `tagfill export`"):
+        open_engine(tmp_path / "c.pt2")
