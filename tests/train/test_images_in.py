@@ -17,8 +17,10 @@ from tagfill import scenes
 from tagfill.cli.main import main
 from tagfill.train import cache
 from tagfill.train import run as runs
+from tagfill.train.assemble import Assembly
 from tagfill.train.inputs import ImageInputs
-from tagfill.train.stage import Interrupted, Stage
+from tagfill.train.limits import Interrupted
+from tagfill.train.stage import Stage
 from tagfill.train.views import Normalisation, strong_view, weak_view
 
 TINY = {
@@ -187,3 +189,22 @@ def test_views_depend_on_seed_epoch_and_image_alone(data: Path) -> None:
     assert torch.equal(together.weak[2], alone.weak[0])
     assert torch.equal(together.strong[2], alone.strong[0])
     assert not torch.equal(alone.strong, later.strong)
+
+
+def test_stopping_while_features_are_computed_keeps_them(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("tagfill.train.extract.SHARD", 8)
+    done = Assembly._features_done
+
+    def stop(self: Assembly, view: str, count: int, total: int) -> None:
+        self.limits.stop_requested = True
+        done(self, view, count, total)
+
+    monkeypatch.setattr(Assembly, "_features_done", stop)
+    with pytest.raises(Interrupted, match="run"):
+        tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "run", **TINY)
+    assert sum(store.images for store in cache.stores()) == 8
+    monkeypatch.setattr(Assembly, "_features_done", done)
+    assert runs.resume(tmp_path / "run").metrics["epochs"] == 1

@@ -13,7 +13,8 @@ from tests.train.toy import toy_stage
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
-from tagfill.train.stage import Interrupted, Stage
+from tagfill.train.limits import Interrupted
+from tagfill.train.stage import Stage
 
 
 def through_disk(kept: Any, folder: Path) -> Any:

@@ -17,7 +17,8 @@ from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
-from tagfill.train.stage import Limits, Stage
+from tagfill.train.limits import Limits
+from tagfill.train.stage import Stage
 
 BASE = StageConfig(MethodConfig("an"), epochs=6, batch_size=8, learning_rate=0.05)
 

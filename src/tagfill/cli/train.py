@@ -169,7 +169,7 @@ def train(
     """
     from tagfill.cli.output import log, print_json
     from tagfill.errors import TagfillError
-    from tagfill.train.run import Interrupted
+    from tagfill.train.limits import Interrupted
 
     if sum(each is not None for each in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")

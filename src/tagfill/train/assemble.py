@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from tagfill.train.events import Events
 from tagfill.train.extract import extract
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
+from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.views import Normalisation, strong_view, training_view, weak_view
 
 IN_MEMORY_BYTES = 2_000_000_000
@@ -42,6 +44,7 @@ class Assembly:
         device: where the backbone extracts features.
         events: tells the user.
         network: a trained one; a new one is built when not given.
+        limits: the user's wish to stop ends the extraction of features too.
     """
 
     def __init__(
@@ -50,11 +53,16 @@ class Assembly:
         data: TrainingData,
         device: torch.device,
         events: Events,
+        *,
         network: Network | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.config, self.data, self.device, self.events = config, data, device, events
+        self.limits = limits or Limits()
         torch.manual_seed(derived_seed(config.seed, 0))
         self.network = network or self._network()
+        if config.gradient_checkpointing:
+            _recompute_activations(self.network)
         if network is None and config.model.init is not None:
             self._start_from(Path(config.model.init))
 
@@ -184,11 +192,16 @@ class Assembly:
             size=normal.size,
             device=self.device,
             workers=self.config.workers,
-            progress=lambda done, total: self.events.progress(done, total, f"features ({view})"),
+            progress=partial(self._features_done, view),
         )
         if np.prod(rows.shape) * 2 > IN_MEMORY_BYTES:
             return rows
         return torch.from_numpy(rows[np.arange(len(rows))]).float()
+
+    def _features_done(self, view: str, done: int, total: int) -> None:
+        self.events.progress(done, total, f"features ({view})")
+        if self.limits.stop_requested:
+            raise Interrupted
 
     def _images(self, part: Part, stage: StageConfig, needs: Needs) -> ImageInputs:
         assert part.paths is not None

@@ -93,7 +93,7 @@ class TrainingData:
 
 def prepare(config: DataConfig) -> TrainingData:
     """Read labels, hold out validation and test images, and find the image files."""
-    source = _read(config, config.labels)
+    source = read_source(config, config.labels)
     notes = list(source.notes)
     whole = _whole(source, config)
     rows = _held_out(source, config, notes)
@@ -111,7 +111,8 @@ def prepare(config: DataConfig) -> TrainingData:
     return TrainingData(train, parts.get("val"), parts.get("test"), tuple(notes))
 
 
-def _read(config: DataConfig, path: str) -> Dataset:
+def read_source(config: DataConfig, path: str) -> Dataset:
+    """Read labels of a run as its settings say."""
     options = ReadOptions(
         absent=cast(Absent | None, config.absent),
         difficult=cast(Difficult, config.difficult),
@@ -124,7 +125,7 @@ def _read(config: DataConfig, path: str) -> Dataset:
 def _whole(source: Dataset, config: DataConfig) -> Part:
     truth = source.truth
     if config.truth is not None:
-        truth = _read(config, config.truth).table.select(source.table.images)
+        truth = read_source(config, config.truth).table.select(source.table.images)
         truth = truth.with_classes(source.table.classes)
     given = bool(source.features) and config.images is None
     return Part(
@@ -239,7 +240,7 @@ def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]
 
 def _other(config: DataConfig, path: str, classes: tuple[str, ...], notes: list[str]) -> Part:
     """A part from a source of its own, brought to the classes of training."""
-    source = _read(config, path)
+    source = read_source(config, path)
     extra = sorted(set(source.table.classes) - set(classes))
     if extra:
         notes.append(f"{path}: classes training does not know are left out: {_listed(extra)}")

@@ -35,8 +35,9 @@ from tagfill.train.folder import RunFolder, free_path
 from tagfill.train.forward import StageData
 from tagfill.train.gather import World
 from tagfill.train.inputs import scores
+from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.resolve import Request, resolve
-from tagfill.train.stage import Interrupted, Limits, Stage, stage_seed
+from tagfill.train.stage import Stage, stage_seed
 
 Array = npt.NDArray[np.floating]
 
@@ -123,7 +124,7 @@ def _execute(
         events.event("start" if saved is None else "resume", data=_sizes(data), regime=data.regime)
         for note in notes:
             events.note(note)
-        assembly = Assembly(config, data, accelerator.device, events)
+        assembly = Assembly(config, data, accelerator.device, events, limits=limits)
         config = with_size(config, assembly.network)
         if main:
             folder.settle(config)
@@ -305,6 +306,3 @@ def _stop_on_interrupt(limits: Limits) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-__all__ = ["Interrupted", "Run", "fit", "resume", "train"]

@@ -22,6 +22,7 @@ from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, epoch_order, scores
+from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.optim import make_optimizer, make_schedule
 from tagfill.train.select import Selector
 
@@ -34,19 +35,6 @@ Keep = Callable[[dict[str, dict[str, Tensor]], dict[str, Any]], None]
 def stage_seed(seed: int, number: int = 1) -> int:
     """The seed of a run's stage, counted from 1."""
     return seed * 1_000 + number
-
-
-class Interrupted(Exception):  # noqa: N818 - not a fault
-    """The user asked to stop; a checkpoint has been kept."""
-
-
-@dataclass
-class Limits:
-    """When to stop early and how often to save."""
-
-    deadline: float | None = None
-    save_seconds: float = 5.0
-    stop_requested: bool = False
 
 
 @dataclass
