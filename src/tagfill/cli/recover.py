@@ -1,0 +1,161 @@
+"""`tagfill recover`: the tags that training images have and nobody wrote."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tagfill.labels import Dataset, LabelTable
+    from tagfill.recover.recovery import Recovery
+
+TABULAR = (".csv", ".jsonl", ".parquet")
+
+
+def recover(
+    run: Path,
+    /,
+    *,
+    out: Path,
+    precision: float | None = None,
+    top: int | None = None,
+    budget: int | None = None,
+    completed: Path | None = None,
+    suspects: Path | None = None,
+    folds: int = 4,
+    force: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+) -> None:
+    """Find the tags that the training images of a run have and nobody wrote.
+
+    The suggestions are in review order: at the top stands what an answer brings most for. Fill in
+    their column `decision` (yes, no, or leave it) and read it back with `tagfill apply`.
+
+    Parameters
+    ----------
+    run
+        Folder of a finished run.
+    out
+        Where the suggestions go: .csv, .jsonl, .parquet, or .json for Label Studio.
+    precision
+        As many tags as possible, of which this share is expected to be right; 0.9 by default.
+    top
+        Instead: the likeliest tags of every image, so many.
+    budget
+        Instead: so many tags in all, those most worth a look.
+    completed
+        Also write the labels with what is sure enough filled in, as far as the precision reaches.
+    suspects
+        Also write the positives that look wrong.
+    folds
+        How often the head is trained again to score images it has not seen.
+    force
+        Overwrite files.
+    quiet
+        No progress.
+    json
+        One JSON object on stdout.
+    """
+    from tagfill.cli.output import log, print_json
+    from tagfill.errors import TagfillError
+    from tagfill.recover.choose import DEFAULT_PRECISION, Wish
+    from tagfill.recover.files import check_target, write_suggestions, write_suspects
+    from tagfill.recover.recovery import recover as recover_run
+    from tagfill.train.events import Terminal
+
+    wish = Wish(precision, top, budget)
+    check_target(out, force=force)
+    if suspects is not None:
+        check_target(suspects, force=force, suffixes=TABULAR)
+    if completed is not None and completed.exists() and not force:
+        raise TagfillError("exists already", file=completed, remedy="add --force to replace it")
+    found = recover_run(run, folds=folds, sinks=[] if quiet else [Terminal(log)])
+    cells = found.suggest(wish)
+    write_suggestions(cells, found.table, found.evidence.kind, out)
+    result = _summary(found) | {
+        "out": str(out),
+        "suggestions": len(cells),
+        "expected_precision": cells.expected_precision,
+    }
+    if completed is not None:
+        filled = found.complete(precision or DEFAULT_PRECISION)
+        result["completed"] = _save_completed(run, filled, completed, force=force)
+    if suspects is not None:
+        doubtful = found.suspects()
+        write_suspects(doubtful, found.table, suspects)
+        result["suspects"] = {"out": str(suspects), "positives": len(doubtful)}
+    if json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _summary(found: Recovery) -> dict[str, Any]:
+    from tagfill.recover.judge import cuts, train_map
+
+    truth = found.truth
+    return {
+        "run": str(found.run),
+        "method": found.method,
+        "evidence": found.evidence.kind,
+        "notes": list(found.evidence.how),
+        "images": len(found.table),
+        "unknown": int(found.unknown.sum()),
+        "expected_missing": found.expected_missing,
+        "missing": None if truth is None else int((truth[found.unknown] == 1).sum()),
+        "train_mAP": None if truth is None else train_map(found.probability, truth),
+        "cuts": [asdict(cut) for cut in cuts(found.probability, found.unknown, truth)],
+    }
+
+
+def _save_completed(run: Path, filled: LabelTable, out: Path, *, force: bool) -> dict[str, Any]:
+    """Write the whole label file of the run, its training images filled in."""
+    from tagfill.cli.labels import counts, save, target_format
+
+    dataset = _source(run)
+    values = dataset.table.values.copy()
+    values[[dataset.table.row_of[image] for image in filled.images]] = filled.values
+    whole = _with_table(dataset, dataset.table.with_values(values))
+    lost = save(whole, out, target_format(dataset, out), force=force)
+    return {"out": str(out), **counts(filled), "not_held": lost}
+
+
+def _source(run: Path) -> Dataset:
+    from tagfill.train.data import read_source
+    from tagfill.train.folder import RunFolder
+
+    _, config = RunFolder.open(run)
+    return read_source(config.data, config.data.labels)
+
+
+def _with_table(dataset: Dataset, table: LabelTable) -> Dataset:
+    from dataclasses import replace
+
+    return replace(dataset, table=table, truth=None, features={}, boxes=None)
+
+
+def _show(result: dict[str, Any]) -> None:
+    from tagfill.cli.output import console, table
+
+    for note in result["notes"]:
+        console.print(note, markup=False)
+    about = (
+        f"about {result['expected_missing']:,.0f} tags are missing in {result['images']:,} images"
+    )
+    if result["missing"] is not None:
+        about += f" (in truth {result['missing']:,})"
+    console.print(about, markup=False)
+    truth = result["missing"] is not None
+    columns = ["expected precision", "tags", "expected recall"]
+    columns += ["precision", "recall"] if truth else []
+    rows = [list(cut.values())[: len(columns)] for cut in result["cuts"]]
+    console.print(table("what can be recovered", columns, rows))
+    reached = result["expected_precision"]
+    expected = "" if reached is None else f", {reached:.0%} of them expected to be right"
+    console.print(f"{result['out']}: {result['suggestions']:,} suggestions{expected}")
+    for name in ("completed", "suspects"):
+        if name in result:
+            facts = ", ".join(f"{n:,} {key}" for key, n in result[name].items() if type(n) is int)
+            console.print(f"{result[name]['out']}: {facts}", markup=False)

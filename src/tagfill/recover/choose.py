@@ -1,0 +1,127 @@
+"""Which of the unknown cells to suggest, and in which order to look at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import Floats
+from tagfill.labels import Rows
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of a label table, the one most worth a look first ([M] each).
+
+    Args:
+        rows: of the images.
+        columns: of the classes.
+        probability: that the tag is there.
+        gain: what a person's answer is expected to bring.
+    """
+
+    rows: Rows
+    columns: Rows
+    probability: Floats
+    gain: Floats
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def expected_precision(self) -> float | None:
+        """The share of them that is expected to be there; None where there are none."""
+        return float(self.probability.mean()) if len(self) else None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user wants suggested: at most one of three.
+
+    Args:
+        precision: as many tags as possible, of which this share is expected to be right.
+        top: for every image its likeliest tags, so many.
+        budget: so many tags in all, those of which an answer brings most.
+    """
+
+    precision: float | None = None
+    top: int | None = None
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [each for each in (self.precision, self.top, self.budget) if each is not None]
+        if len(given) > 1:
+            raise TagfillError("choose one of precision, top and budget")
+        if self.precision is not None and not 0 < self.precision <= 1:
+            raise TagfillError(f"a precision of {self.precision:g} is not between 0 and 1")
+        if any(each is not None and each < 1 for each in (self.top, self.budget)):
+            raise TagfillError("top and budget count tags: give 1 or more")
+
+
+DEFAULT_PRECISION = 0.9
+
+
+def choose(probability: Floats, unknown: Mask, wish: Wish, gain: Floats | None = None) -> Cells:
+    """The cells to suggest, in review order.
+
+    Args:
+        probability: [N, K] that the tag is there.
+        unknown: [N, K] the cells nobody labelled.
+        wish: how many.
+        gain: [N, K] what an answer brings; by default ``expected_gain``.
+    """
+    worth = expected_gain(probability, unknown) if gain is None else gain
+    if wish.top is not None:
+        chosen = _top(probability, unknown, wish.top)
+    elif wish.budget is not None:
+        chosen = _largest(worth, unknown, wish.budget)
+    else:
+        precision = DEFAULT_PRECISION if wish.precision is None else wish.precision
+        chosen = at_precision(probability, unknown, precision)
+    rows, columns = np.nonzero(chosen)
+    order = np.lexsort((-probability[rows, columns], -worth[rows, columns]))
+    rows, columns = rows[order], columns[order]
+    return Cells(rows, columns, probability[rows, columns], worth[rows, columns])
+
+
+def at_precision(probability: Floats, unknown: Mask, precision: float) -> Mask:
+    """[N, K] the most cells whose mean probability still reaches the precision."""
+    falling = np.sort(probability[unknown])[::-1]
+    mean = np.cumsum(falling) / np.arange(1, len(falling) + 1)
+    count = int((mean >= precision).sum())
+    return _largest(probability, unknown, count)
+
+
+def expected_gain(probability: Floats, unknown: Mask) -> Floats:
+    """[N, K] label errors that an answer is expected to remove, in shares of the class.
+
+    Left alone, a cell is filled in with what is likelier and is wrong with min(p, 1 - p). A wrong
+    label weighs more where the class has few positives, as in every mean over classes. The mean
+    over unknown cells is 1.
+    """
+    doubt = np.minimum(probability, 1 - probability)
+    positives = np.maximum(probability.sum(axis=0), 1.0)
+    gain = np.where(unknown, doubt / positives, 0.0)
+    mean = gain[unknown].mean() if unknown.any() else 1.0
+    scaled: Floats = gain / (mean or 1.0)
+    return scaled
+
+
+def _top(probability: Floats, unknown: Mask, count: int) -> Mask:
+    ranked = np.argsort(np.where(unknown, -probability, np.inf), axis=1, kind="stable")[:, :count]
+    chosen = np.zeros(unknown.shape, dtype=bool)
+    np.put_along_axis(chosen, ranked, True, axis=1)
+    return chosen & unknown
+
+
+def _largest(values: Floats, unknown: Mask, count: int) -> Mask:
+    places = np.flatnonzero(unknown)
+    order = np.argsort(-values.ravel()[places], kind="stable")[:count]
+    chosen = np.zeros(unknown.size, dtype=bool)
+    chosen[places[order]] = True
+    return chosen.reshape(unknown.shape)

@@ -1,0 +1,196 @@
+"""Decisions of people, read back from suggestion files and put into the labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
+from tagfill.labels.formats import ReadOptions
+from tagfill.labels.formats._text import csv_records
+from tagfill.labels.io import load_labels
+from tagfill.recover.files import LABEL_STUDIO, SUFFIXES
+
+YES = frozenset({"yes", "y", "1", "1.0", "true"})
+NO = frozenset({"no", "n", "0", "0.0", "false"})
+COLUMNS = ("image", "tag", "decision")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person said about one cell.
+
+    Args:
+        row: of the file, to point at.
+        image, tag: the cell.
+        value: 1 or 0; -1 where nothing was decided.
+        doubts: the label that stood there when the person was asked, where the file says so.
+    """
+
+    row: int
+    image: str
+    tag: str
+    value: int
+    doubts: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """Labels with decisions in them, and how many there were of each kind."""
+
+    dataset: Dataset
+    yes: int
+    no: int
+    blank: int
+    changed: int
+
+
+def read_decisions(path: Path, table: LabelTable) -> list[Decision]:
+    """Read a suggestion file that somebody has filled in.
+
+    Args:
+        path: a file as ``tagfill recover`` wrote it, or the JSON export of Label Studio.
+        table: the labels it is about.
+    """
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise TagfillError("no such file", file=path)
+    if suffix == LABEL_STUDIO:
+        return list(_annotated(path, table))
+    readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".parquet": _parquet_rows}
+    if suffix not in readers:
+        raise TagfillError(
+            f"the suffix {path.suffix!r} says no format",
+            file=path,
+            remedy=f"use one of {', '.join(SUFFIXES)}",
+        )
+    problems, found = Problems(), []
+    for row, record in readers[suffix](path):
+        try:
+            found.append(_decision(row, record))
+        except ValueError as error:
+            problems.error(str(error), file=path, row=row)
+    problems.raise_errors()
+    return found
+
+
+def apply_decisions(dataset: Dataset, decisions: list[Decision], file: Path) -> Applied:
+    """Put decisions into labels: yes becomes 1, no becomes 0, the rest stays.
+
+    Raises:
+        TagfillError: an image or tag is unknown, two rows contradict each other, or a row
+            contradicts a label that it does not name as the one in doubt; all are listed.
+    """
+    table, problems = dataset.table, Problems()
+    column_of = {name: column for column, name in enumerate(table.classes)}
+    values = table.values.copy()
+    decided: dict[tuple[int, int], Decision] = {}
+    for each in decisions:
+        row, column = table.row_of.get(each.image), column_of.get(each.tag)
+        if row is None or column is None:
+            missing = f"image {each.image!r}" if row is None else f"tag {each.tag!r}"
+            problems.error(f"{missing} is not in {dataset.source}", file=file, row=each.row)
+        elif each.value != UNKNOWN:
+            fault = _contradiction(each, int(table.values[row, column]), decided.get((row, column)))
+            if fault:
+                problems.error(fault, file=file, row=each.row)
+            decided[row, column] = each
+            values[row, column] = each.value
+    problems.raise_errors()
+    said = [each.value for each in decided.values()]
+    return Applied(
+        dataset=replace(dataset, table=table.with_values(values)),
+        yes=said.count(POSITIVE),
+        no=said.count(NEGATIVE),
+        blank=sum(each.value == UNKNOWN for each in decisions),
+        changed=int((values != table.values).sum()),
+    )
+
+
+def _contradiction(decision: Decision, stated: int, earlier: Decision | None) -> str | None:
+    cell = f"{decision.tag!r} of image {decision.image!r}"
+    words = {POSITIVE: "yes", NEGATIVE: "no"}
+    if earlier is not None and earlier.value != decision.value:
+        return (
+            f"{words[decision.value]} for {cell}, and {words[earlier.value]} in row {earlier.row}"
+        )
+    if stated not in (UNKNOWN, decision.value) and decision.doubts != stated:
+        return f"{words[decision.value]} for {cell}, which the labels state as {words[stated]}"
+    return None
+
+
+def _decision(row: int, record: Mapping[str, Any]) -> Decision:
+    missing = [name for name in COLUMNS if name not in record]
+    if missing:
+        raise ValueError(f"there is no {missing[0]!r} column")
+    label = record.get("label")
+    return Decision(
+        row=row,
+        image=str(record["image"]).strip(),
+        tag=str(record["tag"]).strip(),
+        value=_word(record["decision"], "decision"),
+        doubts=None if label in (None, "") else _word(label, "label"),
+    )
+
+
+def _word(value: Any, column: str) -> int:
+    text = "" if value is None else str(value).strip().lower()
+    if text in YES:
+        return POSITIVE
+    if text in NO:
+        return NEGATIVE
+    if text:
+        raise ValueError(f"the {column} {value!r} is not understood: write yes or no, or leave it")
+    return UNKNOWN
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    records = csv_records(path)
+    _, header = next(records, (1, []))
+    names = [name.strip().lower() for name in header]
+    for row, fields in records:
+        if any(field.strip() for field in fields):
+            yield row, dict(zip(names, fields, strict=False))
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for row, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise TagfillError(f"is not JSON ({error})", file=path, row=row) from None
+        if not isinstance(record, dict):
+            raise TagfillError("is not a JSON object", file=path, row=row)
+        yield row, record
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        content = parquet.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise TagfillError(f"cannot be read as parquet: {error}", file=path) from error
+    yield from enumerate(content.to_pylist(), 1)
+
+
+def _annotated(path: Path, table: LabelTable) -> Iterator[Decision]:
+    """Every choice of a submitted task; what was not ticked is a no."""
+    options = ReadOptions(classes=table.classes)
+    answers = load_labels(path, format="label_studio", options=options).table
+    for row, column in np.argwhere(answers.values != UNKNOWN).tolist():
+        yield Decision(
+            row=row + 1,
+            image=answers.images[row],
+            tag=answers.classes[column],
+            value=int(answers.values[row, column]),
+        )

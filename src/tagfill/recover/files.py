@@ -1,0 +1,127 @@
+"""Suggestions as files for people and annotation tools: CSV, JSONL, parquet, Label Studio."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.labels import POSITIVE, UNKNOWN, Dataset, LabelTable, Suggestions
+from tagfill.labels.io import save_labels
+from tagfill.recover.choose import Cells
+
+Record = dict[str, Any]
+
+SUGGESTION = ("image", "tag", "probability", "evidence", "gain", "decision")
+SUSPECT = ("image", "tag", "label", "probability", "evidence", "decision")
+LABEL_STUDIO = ".json"
+SUFFIXES = (".csv", ".jsonl", ".parquet", LABEL_STUDIO)
+
+
+def check_target(path: Path, *, force: bool, suffixes: Sequence[str] = SUFFIXES) -> None:
+    """Refuse a file of no known kind, or one that is there already."""
+    if path.suffix.lower() not in suffixes:
+        raise TagfillError(
+            f"the suffix {path.suffix!r} says no format",
+            file=path,
+            remedy=f"use one of {', '.join(suffixes)}",
+        )
+    if path.exists() and not force:
+        raise TagfillError("exists already", file=path, remedy="choose another, or add --force")
+
+
+def write_suggestions(cells: Cells, table: LabelTable, evidence: str, path: Path) -> None:
+    """Write suggested tags in review order, with an empty column for decisions."""
+    if path.suffix.lower() == LABEL_STUDIO:
+        save_labels(_tasks(cells, table), path, format="label_studio")
+        return
+    rows = [
+        {
+            "image": table.images[row],
+            "tag": table.classes[column],
+            "probability": round(probability, 4),
+            "evidence": evidence,
+            "gain": round(gain, 4),
+            "decision": "",
+        }
+        for row, column, probability, gain in _each(cells)
+    ]
+    _write(rows, SUGGESTION, path)
+
+
+def write_suspects(cells: Cells, table: LabelTable, path: Path) -> None:
+    """Write positives that look wrong; ``label`` is what is stated now."""
+    rows = [
+        {
+            "image": table.images[row],
+            "tag": table.classes[column],
+            "label": int(table.values[row, column]),
+            "probability": round(probability, 4),
+            "evidence": "out_of_fold",
+            "decision": "",
+        }
+        for row, column, probability, _ in _each(cells)
+    ]
+    _write(rows, SUSPECT, path)
+
+
+def _each(cells: Cells) -> list[tuple[int, int, float, float]]:
+    columns = (cells.rows, cells.columns, cells.probability, cells.gain)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _write(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
+    writers = {".csv": _write_csv, ".jsonl": _write_jsonl, ".parquet": _write_parquet}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writers[path.suffix.lower()](rows, columns, path)
+    except OSError as error:
+        raise TagfillError(f"cannot be written ({error.strerror})", file=path) from error
+
+
+def _write_csv(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_jsonl(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _write_parquet(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    numbers = {"probability": pa.float64(), "gain": pa.float64(), "label": pa.int8()}
+    schema = pa.schema([(name, numbers.get(name, pa.string())) for name in columns])
+    parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), path)
+
+
+def _tasks(cells: Cells, table: LabelTable) -> Dataset:
+    """The images with suggestions as tasks to do: known and suggested tags are ticked already.
+
+    Whoever submits a task has seen the whole image, so nothing is stated as an annotation yet.
+    """
+    images = list(dict.fromkeys(cells.rows.tolist()))
+    place = {row: number for number, row in enumerate(images)}
+    part = table.take(images)
+    known_rows, known_columns = np.nonzero(part.values == POSITIVE)
+    suggested = np.array([place[row] for row in cells.rows.tolist()], dtype=np.intp)
+    return Dataset(
+        table=part.with_values(np.full(part.values.shape, UNKNOWN)),
+        source=Path(),
+        format="label_studio",
+        suggestions=Suggestions(
+            image=np.concatenate([known_rows, suggested]),
+            label=np.concatenate([known_columns, cells.columns]),
+            score=np.concatenate([np.ones(len(known_rows)), cells.probability]),
+        ),
+    )

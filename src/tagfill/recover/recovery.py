@@ -1,0 +1,117 @@
+"""From a finished run to the tags nobody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import Floats
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
+from tagfill.models.bundle import load as load_bundle
+from tagfill.recover.choose import Cells, Mask, Wish, at_precision, choose
+from tagfill.recover.crossfit import CrossFit
+from tagfill.recover.evidence import Evidence, gather_evidence
+from tagfill.train.assemble import Assembly
+from tagfill.train.data import prepare, without_unreadable
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import Events, Sink
+from tagfill.train.folder import RunFolder
+
+FOLDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Recovery:
+    """What a run says about the labels of its training images.
+
+    Args:
+        run: the run folder.
+        method: its method.
+        table: the labels it learnt from.
+        evidence: probabilities of all cells.
+        truth: [N, K] the full labels, where they are known.
+    """
+
+    run: Path
+    method: str
+    table: LabelTable
+    evidence: Evidence
+    truth: Labels | None = None
+
+    @cached_property
+    def unknown(self) -> Mask:
+        """[N, K] cells nobody labelled."""
+        return np.asarray(self.table.values == UNKNOWN)
+
+    @property
+    def probability(self) -> Floats:
+        """[N, K] of unknown cells being positive; known cells as they are known."""
+        known = (self.table.values == POSITIVE).astype(np.float64)
+        return np.where(self.unknown, self.evidence.unknown, known)
+
+    @property
+    def expected_missing(self) -> float:
+        """How many tags are expected to be missing."""
+        return float(self.evidence.unknown[self.unknown].sum())
+
+    def suggest(self, wish: Wish) -> Cells:
+        """Missing tags, in the order in which to look at them."""
+        return choose(self.probability, self.unknown, wish)
+
+    def complete(self, precision: float) -> LabelTable:
+        """The labels with what is sure enough filled in.
+
+        Unknown cells become positive as far as the expected precision reaches, and negative where
+        that is likelier; those between stay unknown.
+        """
+        absent = self.unknown & (self.probability < 0.5)
+        there = at_precision(self.probability, self.unknown, precision)
+        values = np.where(absent, NEGATIVE, self.table.values)
+        return self.table.with_values(np.where(there, POSITIVE, values))
+
+    def suspects(self) -> Cells:
+        """Positives that look wrong, the least likely first.
+
+        A positive is suspected where heads that have not seen the image find it less likely than
+        they find most images of which nobody says that they have the tag.
+        """
+        likely, positive = self.evidence.known, self.table.values == POSITIVE
+        by_class = zip(likely.T, ~positive.T, strict=True)
+        usual = [np.median(each[rest]) if rest.any() else 0.0 for each, rest in by_class]
+        rows, columns = np.nonzero(positive & (likely < usual))
+        order = np.argsort(likely[rows, columns], kind="stable")
+        rows, columns = rows[order], columns[order]
+        chances = likely[rows, columns]
+        return Cells(rows, columns, chances, 1 - chances)
+
+
+def recover(run: str | Path, *, folds: int = FOLDS, sinks: Sequence[Sink] = ()) -> Recovery:
+    """Look for the tags that the training images of a run have and nobody wrote.
+
+    Args:
+        run: folder of a finished run, whose labels and images are where they were.
+        folds: heads to train on parts of the images; each scores the images it has not seen.
+        sinks: where progress goes.
+    """
+    folder, config = RunFolder.open(Path(run))
+    metrics = folder.read_metrics()
+    data = without_unreadable(prepare(config.data))
+    if data.content_hash != metrics["data_hash"]:
+        raise TagfillError(
+            "the labels have changed since the run",
+            file=config.data.labels,
+            remedy="train again, with --init to begin from this run's weights",
+        )
+    accelerator = make_accelerator(config.precision, config.threads)
+    with Events(*sinks) as events:
+        network = load_bundle(folder.model).network
+        assembly = Assembly(config, data, accelerator.device, events, network=network)
+        crossfit = CrossFit(assembly, accelerator, events)
+        evidence = gather_evidence(crossfit, folds, folder.checkpoint)
+    truth = data.train.truth
+    return Recovery(folder.path, metrics["method"], data.train.table, evidence, truth)
