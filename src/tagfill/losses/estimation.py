@@ -12,7 +12,7 @@ from tagfill.losses.regularise import expected_positives
 
 
 class Estimation(NamedTuple):
-    """Scalar terms of ``learn_from``: agreement with the other guess, evidence, deviation from k."""
+    """Scalar terms of ``learn_from``: agreement with the other guess, evidence, distance from k."""
 
     agreement: Tensor
     evidence: Tensor
