@@ -29,7 +29,7 @@ from tagfill.train.checkpoint import load_checkpoint
 Kind = Literal["estimate", "out_of_fold"]
 
 AGREEMENT = 0.5
-"""Estimates that rank the likely tags less than half as well as possible have not formed."""
+"""Estimates that agree less than this with out-of-fold probabilities have not formed."""
 NEARLY_ALL = 0.99
 """At most this share of positives is taken to be written: else nothing would be left to find."""
 
@@ -137,13 +137,19 @@ def log_odds(probability: Floats) -> Floats:
 
 
 def agreement(scores: Floats, reference: Floats, unknown: npt.NDArray[np.bool_]) -> float:
-    """How well scores rank unknown cells: expected average precision over the best possible."""
+    """How well scores rank unknown cells: 1 in the reference's own order, 0 in any order.
+
+    It is the average precision to be expected of the order, between these two.
+    """
     chances = reference[unknown]
-    best = _expected_average_precision(chances, chances)
-    return _expected_average_precision(scores[unknown], chances) / best if best else 0.0
+    if not len(chances):
+        return 0.0
+    best, any_order = _expected_average_precision(chances, chances), float(chances.mean())
+    reached = _expected_average_precision(scores[unknown], chances)
+    return (reached - any_order) / (best - any_order) if best > any_order else 0.0
 
 
 def _expected_average_precision(scores: Floats, chances: Floats) -> float:
     found = chances[np.argsort(-scores, kind="stable")]
     precision = np.cumsum(found) / np.arange(1, len(found) + 1)
-    return float((found * precision).sum() / found.sum()) if len(found) else 0.0
+    return float((found * precision).sum() / found.sum())

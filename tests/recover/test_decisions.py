@@ -1,0 +1,194 @@
+"""Suggestion files: written, filled in by people, read back, and refused where they are wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagfill.cli.main import main
+from tagfill.errors import TagfillError
+from tagfill.labels import Dataset, LabelTable
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.recover.choose import Cells
+from tagfill.recover.decisions import apply_decisions, read_decisions
+from tagfill.recover.files import check_target, write_suggestions, write_suspects
+
+TABLE = LabelTable(
+    ("a.jpg", "b c.jpg", "d.jpg"),
+    ("cat", "dog", "big, red bus"),
+    np.array([[1, -1, -1], [-1, 0, -1], [-1, 1, -1]]),
+)
+CELLS = Cells(
+    rows=np.array([0, 1, 2]),
+    columns=np.array([1, 2, 0]),
+    probability=np.array([0.95, 0.8, 0.6]),
+    gain=np.array([3.0, 2.0, 1.0]),
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "labels.csv"
+    save_labels(Dataset(TABLE, path, "csv_wide"), path, format="csv_wide")
+    return path
+
+
+def decided(path: Path, *answers: object) -> Path:
+    """Fill in the decision column of a suggestion file."""
+    if path.suffix == ".csv":
+        rows = list(csv.DictReader(path.open(encoding="utf-8")))
+        for row, answer in zip(rows, answers, strict=False):
+            row["decision"] = str(answer)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    elif path.suffix == ".jsonl":
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record, answer in zip(records, answers, strict=False):
+            record["decision"] = answer
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    else:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table = parquet.read_table(path)
+        column = pa.array([str(answer) for answer in answers])
+        place = table.column_names.index("decision")
+        parquet.write_table(table.set_column(place, "decision", column), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_answers_return_into_the_labels(suffix: str, data: Path, tmp_path: Path) -> None:
+    suggestions = tmp_path / f"s{suffix}"
+    write_suggestions(CELLS, TABLE, "estimate", suggestions)
+    decided(suggestions, "yes", "No", "")
+    out = tmp_path / "out.csv"
+    assert main(["apply", str(suggestions), str(data), str(out)]) == 0
+    changed = load_labels(out).table
+    assert changed.values.tolist() == [[1, 1, -1], [-1, 0, 0], [-1, 1, -1]]
+
+
+def test_untouched_suggestions_change_nothing(data: Path, tmp_path: Path) -> None:
+    suggestions, out = tmp_path / "s.csv", tmp_path / "out.csv"
+    write_suggestions(CELLS, TABLE, "estimate", suggestions)
+    assert main(["apply", str(suggestions), str(data), str(out)]) == 0
+    assert load_labels(out).table == TABLE
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("y", 1), ("TRUE", 1), (1, 1), (True, 1), ("n", 0), ("0.0", 0), (False, 0), (" ", -1)],
+)
+def test_words_people_and_spreadsheets_write(word: object, value: int, tmp_path: Path) -> None:
+    suggestions = tmp_path / "s.jsonl"
+    write_suggestions(CELLS, TABLE, "estimate", suggestions)
+    assert read_decisions(decided(suggestions, word), TABLE)[0].value == value
+
+
+def test_rows_are_in_review_order_with_all_columns(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    write_suggestions(CELLS, TABLE, "out_of_fold", path)
+    rows = list(csv.DictReader(path.open(encoding="utf-8")))
+    assert list(rows[0]) == ["image", "tag", "probability", "evidence", "gain", "decision"]
+    assert [row["tag"] for row in rows] == ["dog", "big, red bus", "cat"]
+    assert {row["evidence"] for row in rows} == {"out_of_fold"}
+
+
+def errors_of(lines: list[str], data: Path, tmp_path: Path) -> str:
+    suggestions = tmp_path / "s.csv"
+    suggestions.write_text("image,tag,decision\n" + "\n".join(lines), encoding="utf-8")
+    dataset = load_labels(data)
+    with pytest.raises(TagfillError) as error:
+        apply_decisions(dataset, read_decisions(suggestions, dataset.table), suggestions)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["a.jpg,dog,yes", "zebra.jpg,dog,yes"], "row 3: image 'zebra.jpg' is not in"),
+        (["a.jpg,zebra,no"], "row 2: tag 'zebra' is not in"),
+        (["a.jpg,dog,maybe"], "row 2: the decision 'maybe' is not understood"),
+        (["a.jpg,dog,yes", "a.jpg,dog,no"], "row 3: no for 'dog' of image 'a.jpg', and yes in row"),
+        (["a.jpg,cat,no"], "row 2: no for 'cat' of image 'a.jpg', which the labels state as yes"),
+        (["b c.jpg,dog,yes"], "which the labels state as no"),
+    ],
+)
+def test_mistakes_are_named_with_their_row(
+    lines: list[str], message: str, data: Path, tmp_path: Path
+) -> None:
+    assert message in errors_of(lines, data, tmp_path)
+
+
+def test_all_mistakes_are_listed_at_once(data: Path, tmp_path: Path) -> None:
+    told = errors_of(["x.jpg,dog,yes", "y.jpg,dog,yes"], data, tmp_path)
+    assert "row 2" in told
+    assert "row 3" in told
+
+
+def test_a_missing_column_is_named(data: Path, tmp_path: Path) -> None:
+    suggestions = tmp_path / "s.csv"
+    suggestions.write_text("image,decision\na.jpg,yes\n")
+    with pytest.raises(TagfillError, match="no 'tag' column"):
+        read_decisions(suggestions, TABLE)
+
+
+def test_the_command_answers_a_mistake_with_one_message(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suggestions, out = tmp_path / "s.csv", tmp_path / "out.csv"
+    suggestions.write_text("image,tag,decision\nzebra.jpg,dog,yes\n")
+    assert main(["apply", str(suggestions), str(data), str(out)]) == 2
+    assert "zebra.jpg" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_suspected_label_may_be_overruled(data: Path, tmp_path: Path) -> None:
+    suspects = Cells(np.array([0]), np.array([0]), np.array([0.01]), np.array([0.99]))
+    path = tmp_path / "suspects.csv"
+    write_suspects(suspects, TABLE, path)
+    dataset = load_labels(data)
+    decisions = read_decisions(decided(path, "no"), dataset.table)
+    applied = apply_decisions(dataset, decisions, path)
+    assert applied.dataset.table.values[0, 0] == 0
+    assert (applied.no, applied.changed) == (1, 1)
+
+
+def test_a_spreadsheet_with_semicolons_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("\ufeffimage;tag;decision\nb c.jpg;big, red bus;yes\n", encoding="utf-8")
+    (decision,) = read_decisions(path, TABLE)
+    assert (decision.image, decision.tag, decision.value) == ("b c.jpg", "big, red bus", 1)
+
+
+def test_label_studio_gets_ticked_tasks_and_gives_full_answers(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tasks.json"
+    write_suggestions(CELLS, TABLE, "estimate", path)
+    tasks = json.loads(path.read_text())
+    ticked = {
+        name
+        for result in tasks[0]["predictions"][0]["result"]
+        for name in result["value"]["choices"]
+    }
+    assert ticked == {"cat", "dog"}
+    assert not any(task["annotations"] for task in tasks)
+    assert read_decisions(path, TABLE) == []
+    result = tasks[0]["predictions"][0]["result"]
+    tasks[0]["annotations"] = [{"was_cancelled": False, "result": result}]
+    path.write_text(json.dumps(tasks))
+    applied = apply_decisions(load_labels(data), read_decisions(path, TABLE), path)
+    assert applied.dataset.table.values.tolist() == [[1, 1, 0], [-1, 0, -1], [-1, 1, -1]]
+
+
+def test_files_of_no_known_kind_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match=r"use one of \.csv"):
+        check_target(tmp_path / "s.xlsx", force=False)
+    (tmp_path / "s.csv").touch()
+    with pytest.raises(TagfillError, match="exists already"):
+        check_target(tmp_path / "s.csv", force=False)

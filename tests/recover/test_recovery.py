@@ -1,0 +1,219 @@
+"""From runs to missing tags: on given features, and round the whole loop on images."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.train.given import CLASSES, FEATURES, write_given_features
+
+import tagfill
+from tagfill import scenes
+from tagfill.cli.main import main
+from tagfill.errors import TagfillError
+from tagfill.labels.io import load_labels
+from tagfill.recover import evidence
+from tagfill.recover.choose import Wish
+from tagfill.recover.judge import cuts
+from tagfill.recover.recovery import Recovery, recover
+
+LOOP = {"epochs": 12, "learning_rate": 0.02, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_given_features(tmp_path_factory.mktemp("given"), train=400)
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "em"
+    return tagfill.fit(data, method="em", out=out, **LOOP).path
+
+
+@pytest.fixture(scope="module")
+def found(run: Path) -> Recovery:
+    return recover(run, folds=3)
+
+
+def test_recovered_tags_are_right_about_as_often_as_expected(found: Recovery) -> None:
+    assert found.evidence.kind == "out_of_fold"
+    assert found.truth is not None
+    missing = (found.truth[found.unknown] == 1).sum()
+    assert found.expected_missing == pytest.approx(missing, rel=0.2)
+    for cut in cuts(found.probability, found.unknown, found.truth):
+        assert cut.precision == pytest.approx(cut.expected_precision, abs=0.12)
+    at_80 = found.suggest(Wish(precision=0.8))
+    assert len(at_80) > 0.4 * missing
+
+
+def test_only_unknown_cells_are_suggested(found: Recovery) -> None:
+    cells = found.suggest(Wish(top=3))
+    assert (found.table.values[cells.rows, cells.columns] == -1).all()
+    assert len(cells) == 3 * len(found.table)
+
+
+def test_completed_labels_keep_what_is_known(found: Recovery) -> None:
+    filled, known = found.complete(0.9), ~found.unknown
+    assert np.array_equal(filled.values[known], found.table.values[known])
+    assert found.truth is not None
+    added = found.unknown & (filled.values == 1)
+    assert added.sum() == len(found.suggest(Wish(precision=0.9)))
+    absent = found.unknown & (filled.values == 0)
+    assert (found.truth[absent] == 1).mean() < 0.15
+
+
+def test_the_same_run_gives_the_same_answer(found: Recovery, run: Path) -> None:
+    assert np.array_equal(recover(run, folds=3).probability, found.probability)
+
+
+def test_wrong_positives_are_suspected(tmp_path: Path) -> None:
+    folder = write_given_features(tmp_path / "data", train=400)
+    truth = np.load(folder / "formatted_train_labels.npy")
+    observed = np.load(folder / "formatted_train_labels_obs.npy")
+    wrong = np.arange(0, 400, 10)
+    for row in wrong:
+        observed[row] = 0
+        observed[row, np.flatnonzero(truth[row] == 0)[0]] = 1
+    np.save(folder / "formatted_train_labels_obs.npy", observed)
+    run = tagfill.fit(folder, method="an", out=tmp_path / "run", **LOOP).path
+    result = recover(run, folds=3)
+    assert result.truth is not None
+    cells = result.suspects()
+    caught = result.truth[cells.rows, cells.columns] == 0
+    of_all = ((result.table.values == 1) & (result.truth == 0)).sum()
+    assert caught.sum() > 0.4 * of_all
+    assert caught.mean() > 4 * of_all / (result.table.values == 1).sum()
+    assert (np.diff(cells.probability) >= 0).all()
+
+
+def test_a_model_that_knows_labels_by_heart_is_not_believed(tmp_path: Path) -> None:
+    """Features without any meaning, enough of them to learn every label."""
+    folder = write_given_features(tmp_path / "data", train=120)
+    rng = np.random.default_rng(3)
+    for part, count in (("train", 120), ("val", 80)):
+        noise = rng.normal(size=(count, 20 * FEATURES)).astype(np.float16)
+        np.save(folder / f"{part}_features_toy.npy", noise)
+    options = {**LOOP, "epochs": 30, "select": "last"}
+    result = recover(tagfill.fit(folder, method="an", out=tmp_path / "run", **options).path)
+    positive = result.table.values == 1
+    written, other = (result.evidence.known[each].mean() for each in (positive, ~positive))
+    assert written == pytest.approx(other, abs=0.1)
+    assert result.suggest(Wish(precision=0.9)).rows.size < 10
+
+
+def test_estimates_are_used_where_a_method_forms_them(data: Path, tmp_path: Path) -> None:
+    run = tagfill.fit(data, method="em_apl", out=tmp_path / "run", **LOOP).path
+    result = recover(run, folds=3)
+    assert result.evidence.kind == "estimate"
+    (cut,) = (
+        each
+        for each in cuts(result.probability, result.unknown, result.truth)
+        if each.expected_precision == 0.8
+    )
+    assert cut.precision is not None
+    assert cut.precision > 0.75
+
+
+def test_estimates_that_have_not_formed_are_not_used(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    tagfill.fit(data, method="role", out=out, **{**LOOP, "epochs": 1, "learning_rate": 0.001})
+    result = recover(out, folds=2)
+    assert result.evidence.kind == "out_of_fold"
+    assert "have not formed" in " ".join(result.evidence.how)
+
+
+def test_agreement_is_one_for_the_same_order_and_low_for_noise() -> None:
+    rng = np.random.default_rng(0)
+    chances, every = rng.random((200, 4)) ** 4, np.ones((200, 4), dtype=bool)
+    assert evidence.agreement(3 * chances, chances, every) == pytest.approx(1)
+    assert evidence.agreement(rng.random((200, 4)), chances, every) == pytest.approx(0, abs=0.1)
+
+
+def test_a_few_negatives_do_not_make_cells_known_at_random() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.random((300, CLASSES)) < 0.3
+    truth[np.arange(300), rng.integers(CLASSES, size=300)] = True
+    features = truth @ rng.normal(size=(CLASSES, 8)) + 0.3 * rng.normal(size=(300, 8))
+    observed = np.where(truth & (rng.random(truth.shape) < 0.5), 1, -1).astype(np.int8)
+    observed[0, np.flatnonzero(~truth[0])[0]] = 0
+    assert evidence.written_share(observed, features) == pytest.approx(0.5, abs=0.15)
+    known = np.where(rng.random(truth.shape) < 0.4, truth, -1).astype(np.int8)
+    assert evidence.written_share(known, features) == 0
+
+
+def test_changed_labels_are_refused(tmp_path: Path) -> None:
+    folder = write_given_features(tmp_path / "data")
+    run = tagfill.fit(folder, method="an", out=tmp_path / "run", **{**LOOP, "epochs": 1}).path
+    observed = np.load(folder / "formatted_train_labels_obs.npy")
+    np.save(folder / "formatted_train_labels_obs.npy", np.roll(observed, 1, axis=1))
+    with pytest.raises(TagfillError, match="the labels have changed"):
+        recover(run)
+
+
+def test_too_many_folds_are_refused(run: Path) -> None:
+    with pytest.raises(TagfillError, match="cannot be divided into 1 folds"):
+        recover(run, folds=1)
+
+
+def test_the_command_writes_all_files_and_figures(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, completed, suspects = (tmp_path / name for name in ("s.parquet", "c.csv", "d.jsonl"))
+    options = ["--budget", "25", "--folds", "2", "--completed", str(completed)]
+    options += ["--suspects", str(suspects), "--out", str(out), "--json", "--quiet"]
+    assert main(["recover", str(run), *options]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["suggestions"] == 25
+    assert result["missing"] > 0
+    assert [cut["expected_precision"] for cut in result["cuts"]] == [0.95, 0.9, 0.8, 0.7, 0.5]
+    table = load_labels(completed).table
+    assert len(table) == 480
+    assert table.negatives > table.positives
+    assert suspects.exists()
+    assert main(["recover", str(run), *options]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def answered(path: Path, truth: dict[str, dict[str, str]]) -> None:
+    rows = list(csv.DictReader(path.open(encoding="utf-8")))
+    for row in rows:
+        row["decision"] = "yes" if truth[row["image"]][row["tag"]] == "1" else "no"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize("mode", ["linear", "finetune"])
+def test_the_loop_closes_on_images(
+    mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scenes, one tag each, a run, suggestions, answers, better labels, the next run."""
+    scenes.write_scenes(tmp_path / "scenes", 24, 64, 2, workers=1)
+    labels, masked = tmp_path / "scenes" / "labels.csv", tmp_path / "scenes" / "single.csv"
+    assert main(["mask", str(labels), str(masked), "--regime", "single_positive"]) == 0
+    tiny = ["--backbone", "test_resnet", "--no-pretrained", "--input-size", "64", "--epochs", "1"]
+    tiny += ["--workers", "0", "--threads", "1", "--quiet", "--mode", mode, "--method", "an"]
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main(["train", str(masked), *tiny, "--out", str(first)]) == 0
+    suggestions, reviewed = tmp_path / "s.csv", tmp_path / "scenes" / "reviewed.csv"
+    budget = ["--budget", "40", "--folds", "2", "--quiet"]
+    assert main(["recover", str(first), "--out", str(suggestions), *budget]) == 0
+    with labels.open(encoding="utf-8") as file:
+        answered(suggestions, {row["image"]: row for row in csv.DictReader(file)})
+    capsys.readouterr()
+    assert main(["apply", str(suggestions), str(masked), str(reviewed), "--json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert told["yes"] + told["no"] == told["changed"] == 40
+    before, after, full = (load_labels(each).table for each in (masked, reviewed, labels))
+    assert (after.values != before.values).sum() == 40
+    known = after.values != -1
+    assert np.array_equal(after.values[known], full.values[known])
+    again = [*tiny, "--init", str(first), "--out", str(second)]
+    assert main(["train", str(reviewed), *again]) == 0
+    assert tagfill.load(second).classes == tagfill.load(first).classes
