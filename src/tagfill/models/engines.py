@@ -109,7 +109,8 @@ def bundle_engine(bundle: Bundle, device: str | None = None) -> Engine:
     """Torch on the network of a bundle."""
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     facts = Facts.of(bundle.network, bundle.classes, bundle.thresholds)
-    module = Deployable(bundle.network, bundle.calibration).eval().to(place)
+    module = Deployable(bundle.network, bundle.calibration).eval()
+    module.to(place, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Engine(facts, _torch_run(module, place), "torch")
 
 
@@ -152,7 +153,10 @@ def _torch_run(
 ) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
     @torch.no_grad()
     def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
-        probabilities, logits = module(torch.from_numpy(inputs).to(device))
+        batch = torch.from_numpy(inputs).to(device)
+        if batch.ndim == 4:
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        probabilities, logits = module(batch)
         return probabilities.float().cpu().numpy(), logits.float().cpu().numpy()
 
     return run
