@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.train.given import CLASSES, FEATURES, write_given_features
+from tests.train.given import FEATURES, write_given_features
 
 import tagfill
 from tagfill import scenes
@@ -132,18 +132,6 @@ def test_agreement_is_one_for_the_same_order_and_low_for_noise() -> None:
     chances, every = rng.random((200, 4)) ** 4, np.ones((200, 4), dtype=bool)
     assert evidence.agreement(3 * chances, chances, every) == pytest.approx(1)
     assert evidence.agreement(rng.random((200, 4)), chances, every) == pytest.approx(0, abs=0.1)
-
-
-def test_a_few_negatives_do_not_make_cells_known_at_random() -> None:
-    rng = np.random.default_rng(1)
-    truth = rng.random((300, CLASSES)) < 0.3
-    truth[np.arange(300), rng.integers(CLASSES, size=300)] = True
-    features = truth @ rng.normal(size=(CLASSES, 8)) + 0.3 * rng.normal(size=(300, 8))
-    observed = np.where(truth & (rng.random(truth.shape) < 0.5), 1, -1).astype(np.int8)
-    observed[0, np.flatnonzero(~truth[0])[0]] = 0
-    assert evidence.written_share(observed, features) == pytest.approx(0.5, abs=0.15)
-    known = np.where(rng.random(truth.shape) < 0.4, truth, -1).astype(np.int8)
-    assert evidence.written_share(known, features) == 0
 
 
 def test_changed_labels_are_refused(tmp_path: Path) -> None:

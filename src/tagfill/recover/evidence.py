@@ -15,13 +15,19 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 
 from tagfill.evaluate.arrays import Floats
-from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
-from tagfill.priors import estimate_prior, regime_of
-from tagfill.recover.correct import CERTAIN, Presence, Unseen, align, fit_curves, presence
+from tagfill.labels.table import UNKNOWN
+from tagfill.recover.correct import (
+    Mask,
+    Presence,
+    Unseen,
+    align,
+    calibrate_to,
+    labelling_of,
+    presence,
+)
 from tagfill.recover.crossfit import CrossFit, make
 from tagfill.train.begin import begin
 from tagfill.train.checkpoint import load_checkpoint
@@ -30,8 +36,8 @@ Kind = Literal["estimate", "out_of_fold"]
 
 AGREEMENT = 0.5
 """Estimates that agree less than this with out-of-fold probabilities have not formed."""
-NEARLY_ALL = 0.99
-"""At most this share of positives is taken to be written: else nothing would be left to find."""
+CERTAIN = 1e-6
+"""No probability is taken to be closer to 0 or 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +61,18 @@ def gather_evidence(crossfit: CrossFit, folds: int, checkpoint: Path) -> Evidenc
     """Cross-fit the head, and weigh what the method has estimated against it."""
     unseen = out_of_fold(crossfit, folds)
     observed = crossfit.assembly.data.train.table.values
-    found = [
-        calibrated(each, unseen.unwritten, observed == UNKNOWN)
-        for each in estimates(crossfit, checkpoint)
-    ]
+    unknown = observed == UNKNOWN
+    found = [log_odds(each) for each in estimates(crossfit, checkpoint)]
     if not found:
         return Evidence("out_of_fold", unseen.unwritten, unseen.there, (unseen.how,))
-    scored = [agreement(each, unseen.unwritten, observed == UNKNOWN) for each in found]
+    scored = [agreement(each, unseen.unwritten, unknown) for each in found]
     best = int(np.argmax(scored))
     if scored[best] < AGREEMENT:
         why = "the method's own estimates have not formed: out-of-fold scores are used instead"
         return Evidence("out_of_fold", unseen.unwritten, unseen.there, (unseen.how, why))
     how = "the method's own estimates, averaged with out-of-fold scores"
-    both = expit((log_odds(found[best]) + log_odds(unseen.unwritten)) / 2)
+    own = calibrate_to(found[best], unseen.unwritten, unknown)
+    both = expit((log_odds(own) + log_odds(unseen.unwritten)) / 2)
     return Evidence("estimate", both, unseen.there, (unseen.how, how))
 
 
@@ -85,24 +90,8 @@ def out_of_fold(crossfit: CrossFit, folds: int) -> Presence:
     if data.val is not None:
         labels = np.concatenate([data.val.table.values] * len(val_scores))
         val = Unseen(np.concatenate(val_scores), labels)
-    share = written_share(observed, crossfit.assembly.pooled_features())
-    return presence(Unseen(scores, observed), share, val)
-
-
-def written_share(observed: Labels, features: npt.NDArray[np.floating]) -> float:
-    """The share of positives that were written; 0 where cells are known whatever their label.
-
-    Negatives fewer than positives are answers to suggestions, or a few exclusions: they do not
-    speak for cells known at random.
-    """
-    positive = observed == POSITIVE
-    if regime_of(observed) == "full":
-        return 0.0
-    if regime_of(observed) == "known" and (observed == NEGATIVE).sum() > positive.sum():
-        return 0.0
-    written = np.where(positive, POSITIVE, UNKNOWN).astype(np.int8)
-    expected = estimate_prior(written, features=features).expected_positives * len(observed)
-    return float(min(positive.sum() / expected, NEARLY_ALL))
+    train = Unseen(scores, observed)
+    return presence(train, labelling_of(train, crossfit.assembly.pooled_features()), val)
 
 
 def estimates(crossfit: CrossFit, checkpoint: Path) -> Iterator[Floats]:
@@ -124,19 +113,13 @@ def estimates(crossfit: CrossFit, checkpoint: Path) -> Iterator[Floats]:
             yield found.double().cpu().numpy()
 
 
-def calibrated(estimate: Floats, reference: Floats, unknown: npt.NDArray[np.bool_]) -> Floats:
-    """Estimates as probabilities: the reference's mean at cells with that estimate."""
-    scores = log_odds(estimate)
-    return fit_curves(scores, reference, unknown)(scores)
-
-
 def log_odds(probability: Floats) -> Floats:
     """Finite even where the probability is 0 or 1."""
     odds: Floats = logit(np.clip(probability, CERTAIN, 1 - CERTAIN))
     return odds
 
 
-def agreement(scores: Floats, reference: Floats, unknown: npt.NDArray[np.bool_]) -> float:
+def agreement(scores: Floats, reference: Floats, unknown: Mask) -> float:
     """How well scores rank unknown cells: 1 in the reference's own order, 0 in any order.
 
     It is the average precision to be expected of the order, between these two.
