@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test install dev lint types layers unit clean
+.PHONY: demo test install dev lint types layers unit docs clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -35,6 +35,9 @@ layers: dev
 
 unit: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+docs: install
+	$(BIN)/python -m tagfill.methods._docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tagfill.errors import TagfillError
 from tagfill.labels import Dataset
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
@@ -55,7 +57,9 @@ class Row:
 def draw_and_mask(out: Path, count: int, workers: int) -> tuple[DemoData, Dataset]:
     """Draw scenes and keep one tag of every training image; what is there already is used."""
     data = DemoData(out, out / "scenes" / "labels.csv", out / "one_tag_per_image.csv")
-    if not data.full.is_file():
+    drawn = load_labels(data.full) if data.full.is_file() else None
+    if drawn is None or len(drawn.table) != count:
+        shutil.rmtree(out / "runs", ignore_errors=True)
         write_scenes(out / "scenes", count, SIZE, SEED, workers=workers, overwrite=True)
     full = load_labels(data.full)
     masked = observe_dataset(full, make("single_positive"), seed=SEED)
@@ -65,6 +69,8 @@ def draw_and_mask(out: Path, count: int, workers: int) -> tuple[DemoData, Datase
 
 def compare(data: DemoData, seeds: int, tell: Tell) -> list[Row]:
     """Train every method with every seed; runs that are finished are not repeated."""
+    if seeds < 1:
+        raise TagfillError(f"at least one seed is needed, got {seeds}")
     rows = [Row(name, meaning) for name, meaning in METHODS.items()]
     for row in rows:
         for seed in range(seeds):
@@ -77,7 +83,7 @@ def compare(data: DemoData, seeds: int, tell: Tell) -> list[Row]:
 def gap_closed(rows: list[Row]) -> float:
     """Share of the distance from the baseline to the oracle that the recommended method covers."""
     baseline, recommended, oracle = (row.mean for row in rows)
-    return (recommended - baseline) / (oracle - baseline)
+    return (recommended - baseline) / max(oracle - baseline, 1e-9)
 
 
 def _train(data: DemoData, method: str, seed: int) -> Mapping[str, Any]:

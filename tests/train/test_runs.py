@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 from tests.train.given import CLASSES, write_given_features
 
 import tagfill
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
-from tagfill.train.config import load_config
+from tagfill.train.config import DataConfig, load_config
+from tagfill.train.data import prepare
+from tagfill.train.resolve import Request, resolve
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +102,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: P
     def command(out: Path, *more: str) -> list[str]:
         return [sys.executable, "-m", "tagfill.cli.main", "train", *more, "--quiet"]
 
-    options = ["--method", "role", "--epochs", "400", "--checkpoint-seconds", "0", "--threads", "1"]
+    options = ["--method", "role", "--epochs", "120", "--checkpoint-seconds", "0", "--threads", "1"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     subprocess.run([*command(whole, str(data)), *options, "--out", str(whole)], check=True)
     process = subprocess.Popen([*command(killed, str(data)), *options, "--out", str(killed)])
@@ -155,6 +158,10 @@ def test_a_time_limit_ends_training_with_a_model(
         (["--time-limit", "soon"], "'soon' is not a duration"),
         (["--method", "an", "--learning-rate", "1e38"], "not finite (term an) in epoch 1, batch 2"),
         (["--val", "nowhere.csv"], "no such file"),
+        (["--epochs", "0"], "epochs must be at least 1"),
+        (["--learning-rate", "-1"], "learning rate must be at least 0"),
+        (["--val-fraction", "1"], "val fraction must be between 0 and 0.95"),
+        (["--mode", "two_stage", "--method", "role"], "mode two_stage trains lac, not role"),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(
@@ -206,3 +213,52 @@ def test_evaluating_a_run_gives_the_figures_it_was_trained_with(
     assert main(["evaluate", str(out), str(data), "--split", "test", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["mAP"] == pytest.approx(figures["test"]["mAP"], abs=1e-4)
+
+
+def test_a_run_can_be_watched_in_tensorboard(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    trained(capsys, str(data), "--epochs", "2", "--tensorboard", "--out", str(out))
+    assert list((out / "tensorboard").glob("events.out.*"))
+
+
+def test_a_resumed_run_takes_no_other_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "--resume", str(tmp_path), "--epochs", "3"]) == 2
+    assert "takes all settings from its config.toml" in capsys.readouterr().err
+
+
+def test_validation_images_are_never_training_images(data: Path, tmp_path: Path) -> None:
+    rows = "image,cat,dog,split\na.jpg,1,,train\nb.jpg,,1,train\nc.jpg,1,0,val\n"
+    (tmp_path / "labels.csv").write_text(rows)
+    for word in (",split", ",train", ",val"):
+        rows = rows.replace(word, "")
+    (tmp_path / "same.csv").write_text(rows)
+    for name in "abc":
+        Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.jpg")
+    own = DataConfig(str(tmp_path / "labels.csv"), val=str(tmp_path / "labels.csv"))
+    held_out = prepare(own).val
+    assert held_out is not None
+    assert held_out.table.images == ("c.jpg",)
+    leaking = DataConfig(str(tmp_path / "labels.csv"), val=str(tmp_path / "same.csv"))
+    with pytest.raises(TagfillError, match="are training images too"):
+        prepare(leaking)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "method", "epochs"),
+    [
+        ("mlspl", "em", 25),
+        ("em_apl", "em_apl", 10),
+        ("pu_mlc", "pu_mlc", 40),
+        ("q2l", "asl_q2l", 80),
+    ],
+)
+def test_protocols_train_as_their_papers_say(protocol: str, method: str, epochs: int) -> None:
+    request = Request(DataConfig("labels.csv"), protocol=protocol)  # type: ignore[arg-type]
+    config, _ = resolve(request, regime="single_positive", given_features=False, has_gpu=False)
+    stage = config.stages[-1]
+    assert (stage.method.name, stage.epochs) == (method, epochs)
+    assert stage.inputs == ("features" if protocol == "mlspl" else "images")

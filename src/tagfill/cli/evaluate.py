@@ -42,7 +42,8 @@ def evaluate(
         split: The part of DATA to use, where it has parts.
         observed: Compare with the observed labels even where DATA also has the full ones.
         logits: The scores are logits, not probabilities.
-        threshold: A tag is given when its probability is at least this; 0.5 when not given.
+        threshold: A tag is given when its probability is at least this. When not given: a run's
+            own fitted thresholds, 0.5 for score files.
         average_precision: Which definition of average precision.
         empty_classes: What classes without positives add to means over classes.
         bootstrap: Number of resamples for confidence intervals, such as 1000.
@@ -55,9 +56,9 @@ def evaluate(
 
     dataset = reading.load(data, format)
     labels, kind = _labels(dataset, split, observed)
+    fitted: list[float] | None = None
     if model.is_dir():
-        labels, given = _run_scores(model, dataset, labels, reading.images)
-        logits = True
+        labels, given, fitted = _run_scores(model, dataset, labels, reading.images)
     else:
         given = load_scores(model, labels)
     if not logits and threshold is None:
@@ -67,7 +68,7 @@ def evaluate(
         labels.values,
         labels.classes,
         logits=logits,
-        threshold=DEFAULT_THRESHOLD if threshold is None else threshold,
+        threshold=(fitted or DEFAULT_THRESHOLD) if threshold is None else threshold,
         definition=average_precision,
         empty_classes=empty_classes,
         resamples=bootstrap,
@@ -102,8 +103,9 @@ def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelT
 
 def _run_scores(
     model: Path, dataset: Dataset, labels: LabelTable, images: Path | None
-) -> tuple[LabelTable, ScoreFile]:
-    """A trained model's logits, and the labels over its classes."""
+) -> tuple[LabelTable, ScoreFile, list[float] | None]:
+    """A trained model's probabilities, the labels over its classes, and its thresholds."""
+    from tagfill.evaluate.calibrate import apply_calibration
     from tagfill.models.bundle import load
     from tagfill.train.score import score_images
 
@@ -113,7 +115,9 @@ def _run_scores(
         raise TagfillError("the model knows none of the classes", file=dataset.source)
     notes = (f"classes the model does not know: {', '.join(extra)}",) if extra else ()
     scores = score_images(bundle, dataset, labels, images=images)
-    return labels.with_classes(bundle.classes), ScoreFile(scores.astype(float), notes)
+    probabilities = apply_calibration(scores, bundle.calibration)
+    fitted = None if bundle.thresholds is None else list(bundle.thresholds)
+    return labels.with_classes(bundle.classes), ScoreFile(probabilities, notes), fitted
 
 
 def _refuse_logits(given: ScoreFile, model: Path) -> None:

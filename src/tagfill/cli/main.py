@@ -7,6 +7,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from tagfill.errors import TagfillError
+from tagfill.train.limits import Interrupted
 
 COMMANDS = {
     "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
@@ -17,6 +18,7 @@ COMMANDS = {
     "tune": "Search learning rate, batch size and the method's hyper-parameters.",
     "export": "A model as one ONNX or torch.export file, compared with the original.",
     "recover": "The tags images have and nobody wrote: suggestions, completed labels, suspects.",
+    "explain": "Where in an image a tag is seen: heat maps, and how often they hit.",
     "apply": "Answers to suggestions, back into the labels.",
     "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
@@ -68,6 +70,14 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         print(f"tagfill: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if debug or isinstance(error, BrokenPipeError):
+            raise
+        print(f"tagfill: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except Interrupted as stop:
+        print(f"tagfill: stopped; go on with: {stop}", file=sys.stderr)
+        return 130
     except KeyboardInterrupt:
         print("tagfill: interrupted", file=sys.stderr)
         return 130

@@ -167,9 +167,8 @@ def train(
     json
         One JSON object on stdout.
     """
-    from tagfill.cli.output import log, print_json
+    from tagfill.cli.output import print_json
     from tagfill.errors import TagfillError
-    from tagfill.train.limits import Interrupted
 
     if sum(each is not None for each in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")
@@ -180,11 +179,12 @@ def train(
     if data is not None:
         choices = {"mode": mode, "method": method, "protocol": protocol, "preset": preset}
         request = make_request(data, given(data_options), wishes, choices, set_ or [])
-    try:
-        run = _run(request, resume, config, out, tensorboard, quiet)
-    except Interrupted as stop:
-        log.print(f"stopped; go on with: tagfill train --resume {stop}")
-        return 130
+    elif wishes or set_ or data_options is not None:
+        raise TagfillError(
+            "a resumed or repeated run takes all settings from its config.toml",
+            remedy="leave the other options out, or change them in a copy of that file",
+        )
+    run = _run(request, resume, config, out, tensorboard, quiet)
     if json and _speaks():
         print_json({"run": str(run.path), **run.metrics})
     elif not quiet and _speaks():
@@ -218,7 +218,7 @@ def _run(
     target = resume or out
     if target is None:
         target = free_path(Path(request.data.labels).stem or "run") if request else free_path("run")
-    if tensorboard:
+    if tensorboard and _speaks():
         sinks.append(TensorBoard(target / "tensorboard"))
     if resume is not None:
         return runs.resume(resume, sinks)
@@ -312,7 +312,7 @@ def _show(run: Run) -> None:
     for part in ("val", "test"):
         figures = run.metrics.get(part)
         if figures is not None:
-            rates = figures.get("at_threshold") or {}
+            rates = figures.get("at_fitted_thresholds") or figures.get("at_threshold") or {}
             f1 = [rates.get(name) for name in ("overall_f1", "class_f1_mean_of_f1")]
             rows.append([part, figures["mAP"], *(each and 100 * each for each in f1)])
     if rows:

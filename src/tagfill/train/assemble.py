@@ -61,6 +61,7 @@ class Assembly:
         self.limits = limits or Limits()
         torch.manual_seed(derived_seed(config.seed, 0))
         self.network = network or self._network()
+        self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if config.gradient_checkpointing:
             _recompute_activations(self.network)
         if network is None and config.model.init is not None:
@@ -194,7 +195,7 @@ class Assembly:
             workers=self.config.workers,
             progress=partial(self._features_done, view),
         )
-        if np.prod(rows.shape) * 2 > IN_MEMORY_BYTES:
+        if np.prod(rows.shape) * 4 > IN_MEMORY_BYTES:
             return rows
         return torch.from_numpy(rows[np.arange(len(rows))]).float()
 

@@ -41,6 +41,24 @@ class DataConfig:
     val_split: ValSplit = "stratified"
     split_seed: int = 1200
 
+    def __post_init__(self) -> None:
+        _require("val_fraction", self.val_fraction, 0, 0.95)
+
+    def absolute(self) -> DataConfig:
+        """The same with paths that hold from any folder, so that a run can be resumed from any."""
+
+        def full(path: str | None) -> str | None:
+            return None if path is None else str(Path(path).absolute())
+
+        return dataclasses.replace(
+            self,
+            labels=str(Path(self.labels).absolute()),
+            images=full(self.images),
+            truth=full(self.truth),
+            val=full(self.val),
+            test=full(self.test),
+        )
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -89,6 +107,14 @@ class StageConfig:
     augment: Augment = "flip"
     strong_views: int = 4
 
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "accumulate", "strong_views"):
+            _require(name, getattr(self, name), 1)
+        for name in ("learning_rate", "weight_decay", "head_multiplier", "clip", "patience"):
+            _require(name, getattr(self, name), 0)
+        for name in ("warmup", "ema"):
+            _require(name, getattr(self, name), 0, 1)
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -107,10 +133,18 @@ class RunConfig:
     gradient_checkpointing: bool = False
 
 
+def _require(name: str, value: float | None, low: float, high: float = float("inf")) -> None:
+    if value is not None and not low <= value <= high:
+        between = f"at least {low:g}" if high == float("inf") else f"between {low:g} and {high:g}"
+        raise TagfillError(f"{name.replace('_', ' ')} must be {between}, got {value:g}")
+
+
 def save_config(config: RunConfig, path: Path, facts: Mapping[str, Any]) -> None:
     """Write the settings, and beside them facts of the run such as versions and the data's hash."""
     document = {**_plain(dataclasses.asdict(config)), "facts": dict(facts)}
-    path.write_text(tomli_w.dumps(document), encoding="utf-8")
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_text(tomli_w.dumps(document), encoding="utf-8")
+    partial.replace(path)
 
 
 def load_config(path: Path) -> RunConfig:
@@ -157,6 +191,8 @@ def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
             raise TagfillError(f"{place} must be a table", file=path)
         return _build(hint, value, path, f"{place}.")
     if get_origin(hint) is tuple:
+        if not isinstance(value, list) or not value:
+            raise TagfillError(f"{place} must be a list of at least one", file=path)
         return tuple(_value(get_args(hint)[0], each, path, place) for each in value)
     if not _fits(hint, value):
         raise TagfillError(

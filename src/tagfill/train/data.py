@@ -103,12 +103,22 @@ def prepare(config: DataConfig) -> TrainingData:
         parts = {name: _with_paths(part, root, notes) for name, part in parts.items() if part}
     for name, path in (("val", config.val), ("test", config.test)):
         if path is not None:
-            parts[name] = _other(config, path, whole.table.classes, notes)
-    train = parts["train"]
-    assert train is not None
-    if not len(train):
+            parts[name] = _other(config, path, name, whole, notes)
+    train = parts.get("train")
+    if train is None or not len(train):
         raise TagfillError("no image is left to train on", file=config.labels)
+    for name in ("val", "test"):
+        _refuse_overlap(train, parts.get(name), name)
     return TrainingData(train, parts.get("val"), parts.get("test"), tuple(notes))
+
+
+def _refuse_overlap(train: Part, part: Part | None, name: str) -> None:
+    shared = set(train.table.images) & set(part.table.images) if part is not None else set()
+    if shared:
+        raise TagfillError(
+            f"{len(shared)} {name} images are training images too, first: {min(shared)!r}",
+            remedy="take them out of one of the two",
+        )
 
 
 def read_source(config: DataConfig, path: str) -> Dataset:
@@ -190,7 +200,8 @@ def without_unreadable(data: TrainingData) -> TrainingData:
             part = part.take([path not in broken for path in part.paths or ()])
         parts[name] = part
     train = parts["train"]
-    assert train is not None
+    if train is None or not len(train):
+        raise TagfillError("none of the training images can be decoded")
     return TrainingData(train, parts["val"], parts["test"], tuple(notes))
 
 
@@ -238,18 +249,30 @@ def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]
     return rows[train], rows[val]
 
 
-def _other(config: DataConfig, path: str, classes: tuple[str, ...], notes: list[str]) -> Part:
-    """A part from a source of its own, brought to the classes of training."""
-    source = read_source(config, path)
+def _other(config: DataConfig, path: str, name: str, whole: Part, notes: list[str]) -> Part:
+    """A part from a source of its own, brought to the classes of training.
+
+    Where that source has a split of the part's name, only that split is taken.
+    """
+    source, classes = read_source(config, path), whole.table.classes
     extra = sorted(set(source.table.classes) - set(classes))
     if extra:
         notes.append(f"{path}: classes training does not know are left out: {_listed(extra)}")
     if set(extra) == set(source.table.classes):
         raise TagfillError("no class in common with the training labels", file=path)
-    part = Part(source.table.with_classes(classes))
-    if source.features and config.images is None:
-        return replace(part, features=source.load_features(config.features))
-    return _with_paths(part, _image_root(source, config.images), notes)
+    truth = None if source.truth is None else source.truth.with_classes(classes).values
+    given = bool(source.features) and config.images is None
+    if given is not (whole.features is not None):
+        raise TagfillError(
+            f"{name} images and training images must both come as files or both as features",
+            file=path,
+        )
+    matrix = source.load_features(config.features) if given else None
+    part = Part(source.table.with_classes(classes), truth, features=matrix)
+    if name in source.splits:
+        part = part.take(source.splits[name])
+        notes.append(f"{name}: split {name!r} of {path}")
+    return part if given else _with_paths(part, _image_root(source, config.images), notes)
 
 
 def _listed(names: list[str], shown: int = 5) -> str:

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from tagfill.compat import optional
+
 
 class Sink(Protocol):
     """Takes events as they happen."""
@@ -97,14 +99,14 @@ class TensorBoard:
     """Scalars of every epoch for TensorBoard; needs the ``tensorboard`` package."""
 
     def __init__(self, folder: Path) -> None:
-        from tagfill.compat import optional
-
-        writer = optional("torch.utils.tensorboard", "tensorboard").SummaryWriter
-        self._writer: Any = writer(str(folder))
+        self._make: Any = optional("torch.utils.tensorboard", "tensorboard").SummaryWriter
+        self._folder = folder
+        self._writer: Any = None
 
     def event(self, kind: str, facts: Mapping[str, Any]) -> None:
-        """Write the numbers of an epoch."""
+        """Write the numbers of an epoch; the folder appears with the first of them."""
         if kind == "epoch":
+            self._writer = self._writer or self._make(str(self._folder))
             for name, value in _numbers(facts).items():
                 self._writer.add_scalar(name, value, facts["epoch"])
 
@@ -113,7 +115,8 @@ class TensorBoard:
 
     def close(self) -> None:
         """Flush."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 class Events:

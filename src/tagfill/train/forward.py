@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -66,7 +66,7 @@ class Forward:
     def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
         """Answer for the training images ``rows``; ``batch`` holds this process's share of them."""
         where = (self.seed, epoch, number)
-        torch.default_generator.manual_seed(derived_seed(*where, 2, self.world.rank))
+        self._seed(derived_seed(*where, 2, self.world.rank))
         weak = batch.weak.to(self.device, non_blocking=True)
         mix = self._mix(len(rows), where) if self.method.needs.mixup else None
         views = {"weak": weak}
@@ -89,6 +89,12 @@ class Forward:
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
         )
 
+    def _seed(self, seed: int) -> None:
+        """Seed what dropout draws from; cheaper than ``torch.manual_seed``, which tries all."""
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
     def _answers(self, views: dict[str, Tensor]) -> dict[str, Output]:
         """One pass for all views: faster, and each parameter is used once, as DDP wants it."""
         if len(views) == 1:
@@ -103,7 +109,8 @@ class Forward:
             return plain
         with self.accelerator.autocast():
             mixed: Output = self.network(view)
-        return mixed
+        whole = {name: each.float() for name, each in vars(mixed).items() if each is not None}
+        return replace(mixed, **whole)
 
     def _mix(self, count: int, where: tuple[int, ...]) -> _Mix | None:
         """Pairs of the batch's halves, the first half shuffled, and one weight for the step."""

@@ -55,6 +55,7 @@ PROTOCOLS: dict[str, Protocol] = {
             "schedule": "constant",
             "learning_rate": 1e-5,
             "batch_size": 8,
+            "mode": "finetune",
             "epochs": 10,
             "patience": 0,
             "input_size": 448,
@@ -76,6 +77,7 @@ PROTOCOLS: dict[str, Protocol] = {
             **_ONE_CYCLE,
             "optimizer": "adam",
             "weight_decay": 1e-4,
+            "mode": "finetune",
             "epochs": 40,
             "batch_size": 70,
             "augment": "crops",
@@ -90,6 +92,7 @@ PROTOCOLS: dict[str, Protocol] = {
         " EMA 0.9997, one view with RandAugment and Cutout",
         {
             **_ONE_CYCLE,
+            "mode": "finetune",
             "epochs": 80,
             "batch_size": 64,
             "patience": 8,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tagfill import methods
 from tagfill.errors import TagfillError
@@ -73,10 +73,15 @@ def resolve(
 ) -> tuple[RunConfig, list[str]]:
     """The complete configuration, and sentences on what was chosen and why."""
     notes: list[str] = []
-    protocol = PROTOCOLS[request.protocol] if request.protocol else PROTOCOLS["none"]
+    _check_choice("mode", request.mode, get_args(Mode))
+    _check_choice("protocol", request.protocol or "none", PROTOCOLS)
+    _check_choice("preset", request.preset or "good", PRESETS)
+    protocol = PROTOCOLS[request.protocol or "none"]
     preset = PRESETS[request.preset] if request.preset else {}
     wishes = {**preset, **protocol.settings, **request.overrides}
     mode = _mode(request, wishes.pop("mode", None), given_features, has_gpu, notes)
+    if mode == "two_stage":
+        request = _for_two_stages(request)
     method = _method(request, protocol.method, regime, notes)
     if protocol.val_split:
         request = replace(request, data=replace(request.data, val_split=protocol.val_split))
@@ -98,6 +103,8 @@ def _mode(
                 f"mode {request.mode} needs images, and the source gives features",
                 remedy="use --mode linear, or point --images to the image folder",
             )
+        if preferred not in (None, "linear"):
+            notes.append(f"deviation: mode linear instead of {preferred}: there are no images")
         return "linear" if request.mode == "auto" else request.mode
     if request.mode != "auto":
         return request.mode
@@ -108,6 +115,21 @@ def _mode(
         return "linear_init"
     notes.append("mode: linear, because there is no GPU; --mode finetune trains the whole network")
     return "linear"
+
+
+def _for_two_stages(request: Request) -> Request:
+    """The two-stage schedule is LAC's own."""
+    if request.method not in ("auto", "lac"):
+        raise TagfillError(
+            f"mode two_stage trains lac, not {request.method}",
+            remedy="leave out --method, or choose another --mode",
+        )
+    return replace(request, method="lac")
+
+
+def _check_choice(what: str, chosen: str, known: Iterable[str]) -> None:
+    if chosen not in known:
+        raise TagfillError(f"unknown {what} {chosen!r}", remedy=f"use one of {', '.join(known)}")
 
 
 def _method(

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,7 @@ def fit(request: Request, out: Path | None = None, sinks: Sequence[Sink] = ()) -
         TagfillError: the request or the data is at fault.
         Interrupted: the user stopped; the run folder holds a checkpoint.
     """
+    request = replace(request, data=request.data.absolute())
     data = prepare(request.data)
     has_gpu, given = torch.cuda.is_available(), data.train.features is not None
     config, notes = resolve(request, regime=data.regime, given_features=given, has_gpu=has_gpu)
@@ -126,15 +127,15 @@ def _execute(
             events.note(note)
         assembly = Assembly(config, data, accelerator.device, events, limits=limits)
         config = with_size(config, assembly.network)
-        if main:
+        if main and saved is None:
             folder.settle(config)
         runner = _Runner(folder, config, data, assembly, limits)
         try:
             stage = runner.run_stages(accelerator, events, saved)
+            metrics = runner.judge(stage)
         except Interrupted as stop:
             events.event("interrupted")
-            raise Interrupted(str(folder.path)) from stop
-        metrics = runner.judge(stage)
+            raise Interrupted(f"tagfill train --resume {folder.path}") from stop
         if main:
             runner.keep_model(metrics)
             folder.write_metrics(metrics)

@@ -142,6 +142,8 @@ class Stage:
             self._pause()
             if self._too_late():
                 break
+        if self._unstepped:  # the clock stopped an accumulation half-way
+            self._update()
         self._spent += time.monotonic() - started
 
     def _too_late(self) -> bool:
@@ -284,7 +286,8 @@ class Stage:
 
     def _between_updates(self) -> bool:
         """Whether no accumulated gradient would be lost by stopping here."""
-        return self.position.batch % self.config.accumulate == 0
+        batch = self.position.batch
+        return batch % self.config.accumulate == 0 or batch == self.batches_per_epoch
 
     def _save(self) -> None:
         """Keep everything needed to go on from exactly here."""

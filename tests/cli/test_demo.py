@@ -1,0 +1,46 @@
+"""The story of `tagfill demo`, on few pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tagfill.cli.main import main
+
+
+@pytest.mark.slow
+def test_the_demo_compares_three_ways_to_learn_and_repeats_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["demo", "--out", str(tmp_path), "--count", "48", "--seeds", "1", "--workers", "1"]
+    assert main([*options, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert set(first["methods"]) == {"an", "auto", "bce"}
+    assert (Path(first["run"]) / "model" / "model.safetensors").is_file()
+    monkeypatch.setattr("tagfill.train.run.fit", lambda *_: pytest.fail("trained again"))
+    assert main([*options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == first
+
+
+def test_debug_shows_the_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from tagfill.errors import TagfillError
+
+    assert main(["inspect", "nowhere.csv"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    with pytest.raises(TagfillError):
+        main(["inspect", "nowhere.csv", "--debug"])
+
+
+def test_help_and_import_do_not_load_torch() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, tagfill; from tagfill.cli.main import main; main(['--help']);"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
