@@ -1,0 +1,115 @@
+"""Pictures of explanations: one heat map over an image, and sheets of many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from tagfill.explain.maps import Heat, enlarge
+
+STOPS = ((13, 8, 60), (84, 15, 109), (187, 55, 84), (249, 142, 9), (252, 255, 164))
+"""Colours from cold to hot, of evenly rising lightness."""
+STRONGEST = 0.75
+"""Opacity of the colour where a map is hottest."""
+TILE, GAP, CAPTION, MARGIN = 224, 14, 44, 22
+INK, FAINT, BAR, PAPER = (30, 34, 42), (112, 118, 130), (214, 84, 60), (255, 255, 255)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One tag in one image."""
+
+    tag: str
+    probability: float
+    heat: Heat
+
+
+def overlay(image: Image.Image, heat: Heat) -> Image.Image:
+    """The image in muted colours, warmer and more opaque where the evidence is.
+
+    The map is stretched to its own range: it shows where a tag is seen, not how surely.
+    """
+    strength = _stretched(enlarge(heat, *image.size))[..., None]
+    grey = np.asarray(image.convert("L").convert("RGB"), dtype=np.float32)
+    muted = 0.55 * np.asarray(image, dtype=np.float32) + 0.45 * grey
+    opacity = STRONGEST * strength**0.8
+    mixed = (1 - opacity) * muted + opacity * _colours(strength[..., 0])
+    return Image.fromarray(np.rint(mixed).astype(np.uint8))
+
+
+def sheet(rows: Sequence[tuple[str, Image.Image, Sequence[Seen]]]) -> Image.Image:
+    """Images one below the other, each with the heat maps of its tags beside it.
+
+    Args:
+        rows: name, picture and tags of every image.
+    """
+    columns = 1 + max((len(tags) for _, _, tags in rows), default=0)
+    width = 2 * MARGIN + columns * TILE + (columns - 1) * GAP
+    tiles = [_fitted(picture) for _, picture, _ in rows]
+    heights = [tile.height + CAPTION for tile in tiles]
+    page = Image.new("RGB", (width, 2 * MARGIN + sum(heights) + GAP * (len(rows) - 1)), PAPER)
+    top = MARGIN
+    for (name, _, tags), tile, height in zip(rows, tiles, heights, strict=True):
+        _place(page, MARGIN, top, tile, name, None)
+        for number, seen in enumerate(tags, 1):
+            left = MARGIN + number * (TILE + GAP)
+            _place(page, left, top, overlay(tile, seen.heat), seen.tag, seen.probability)
+        top += height + GAP
+    return page
+
+
+def _place(
+    page: Image.Image, left: int, top: int, tile: Image.Image, text: str, chance: float | None
+) -> None:
+    page.paste(tile, (left, top))
+    draw = ImageDraw.Draw(page)
+    line = top + tile.height + 8
+    if chance is None:
+        draw.text((left, line), _cut(text, TILE, 14), fill=FAINT, font=_font(14))
+        return
+    shown = f"{chance:.0%}"
+    room = TILE - _font(15).getlength(shown) - 10
+    draw.text((left, line), _cut(text, room, 15), fill=INK, font=_font(15))
+    draw.text((left + TILE, line), shown, fill=FAINT, font=_font(15), anchor="ra")
+    under = line + 22
+    draw.rounded_rectangle((left, under, left + TILE - 1, under + 4), 2, fill=(232, 234, 238))
+    filled = round(chance * (TILE - 1))
+    if filled >= 4:
+        draw.rounded_rectangle((left, under, left + filled, under + 4), 2, fill=BAR)
+
+
+def _fitted(picture: Image.Image) -> Image.Image:
+    height = max(1, round(picture.height * TILE / picture.width))
+    return picture.resize((TILE, height), Image.Resampling.LANCZOS)
+
+
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
+
+
+def _cut(text: str, width: float, size: int) -> str:
+    """The text, or as much of its end as fits."""
+    if _font(size).getlength(text) <= width:
+        return text
+    while text and _font(size).getlength("…" + text) > width:
+        text = text[1:]
+    return "…" + text
+
+
+def _stretched(heat: Heat) -> Heat:
+    """The map from 0, its median, to 1, its highest value."""
+    low, high = float(np.median(heat)), float(heat.max())
+    if high <= low:
+        return np.zeros_like(heat)
+    stretched: Heat = np.clip((heat - low) / (high - low), 0.0, 1.0)
+    return stretched
+
+
+def _colours(strength: Heat) -> Heat:
+    """[H, W] in 0..1 to [H, W, 3]."""
+    places = np.linspace(0, 1, len(STOPS))
+    channels = [np.interp(strength, places, channel) for channel in zip(*STOPS, strict=True)]
+    return np.stack(channels, axis=-1).astype(np.float32)

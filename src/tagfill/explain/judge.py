@@ -1,0 +1,119 @@
+"""A trained model in the pointing game, on images it has not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import Floats
+from tagfill.explain.maps import explain_images, peak
+from tagfill.explain.pointing import PointingResult, cases_of, play
+from tagfill.images import find_image, open_image
+from tagfill.labels import Boxes, Dataset, Rows
+from tagfill.models.bundle import Bundle
+from tagfill.train.data import prepare
+from tagfill.train.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The result, on how many images, and what the user should know of the choice of images."""
+
+    result: PointingResult
+    images: int
+    notes: tuple[str, ...]
+
+
+def judge_pointing(
+    run: Path,
+    bundle: Bundle,
+    dataset: Dataset,
+    *,
+    split: str | None = None,
+    limit: int | None = None,
+) -> Judgement:
+    """Play the pointing game on labelled boxes.
+
+    Args:
+        run: the run folder; images it trained on are left out.
+        bundle: its model.
+        dataset: images with boxes.
+        split: part of the data set to take; all of it when not given.
+        limit: at most so many images, evenly spread.
+    """
+    if dataset.boxes is None:
+        raise TagfillError(
+            "there are no boxes in it",
+            file=dataset.source,
+            remedy="give a COCO instances file or a VOC devkit",
+        )
+    rows = np.unique(dataset.boxes.image)
+    if split is not None:
+        dataset.part(split)
+        rows = np.intersect1d(rows, dataset.splits[split])
+    unseen, notes = _unseen(run, dataset, rows)
+    paths = _spread(unseen, limit)
+    if not paths:
+        raise TagfillError(
+            "no image with boxes is left that the run has not learnt from", file=dataset.source
+        )
+    column_of = {name: column for column, name in enumerate(bundle.classes)}
+    columns = [column_of.get(name) for name in dataset.table.classes]
+    strange = sum(column is None for column in columns)
+    if strange:
+        notes.append(f"{strange} classes of the boxes are unknown to the model and left out")
+    game = play(_cases(bundle, dataset.boxes, paths, columns))
+    if not len(game.label):
+        raise TagfillError("no class in common with the model", file=dataset.source)
+    result = game.result(dataset.table.classes)
+    return Judgement(result, len(paths), tuple(notes))
+
+
+def _spread(paths: dict[int, Path], limit: int | None) -> dict[int, Path]:
+    rows = list(paths)
+    if limit is None or len(rows) <= limit:
+        return paths
+    places = np.linspace(0, len(rows) - 1, limit).astype(int)
+    return {rows[place]: paths[rows[place]] for place in places}
+
+
+def _cases(
+    bundle: Bundle, boxes: Boxes, paths: dict[int, Path], columns: Sequence[int | None]
+) -> Iterator[tuple[int, tuple[float, float], Floats]]:
+    size = bundle.network.backbone.spec.size
+    opened = (open_image(path, size) for path in paths.values())
+    for row, explained in zip(paths, explain_images(bundle, opened), strict=True):
+        for label, places in cases_of(boxes, row):
+            column = columns[label]
+            if column is not None:
+                yield label, peak(explained.heat[column]), places
+
+
+def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], list[str]]:
+    """Files of the images the run neither trained on nor chose its epoch on."""
+    root = dataset.image_root or dataset.source.parent
+    found = {int(row): find_image(root, dataset.table.images[row]) for row in rows}
+    there = {row: path for row, path in found.items() if path is not None}
+    missing = len(found) - len(there)
+    notes = [f"{missing} images are not in {root}"] if missing else []
+    learnt = _learnt_from(run)
+    if learnt is None:
+        return there, [*notes, "whether the run has learnt from these images is not known"]
+    fresh = {row: path for row, path in there.items() if path.resolve() not in learnt}
+    if len(fresh) < len(there):
+        notes.append(f"{len(there) - len(fresh)} images are left out: the run learnt from them")
+    return fresh, notes
+
+
+def _learnt_from(run: Path) -> set[Path] | None:
+    try:
+        _, config = RunFolder.open(run)
+        data = prepare(config.data)
+    except TagfillError:
+        return None
+    parts = (data.train, data.val)
+    return {path.resolve() for part in parts if part and part.paths for path in part.paths}

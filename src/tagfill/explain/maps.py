@@ -1,0 +1,89 @@
+"""Heat maps of tags: cross-attention of query heads, class activation of linear and cam heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate import apply_calibration
+from tagfill.evaluate.arrays import Floats
+from tagfill.models.bundle import Bundle
+
+Heat = npt.NDArray[np.float32]
+"""[H, W] evidence for a tag at every place."""
+
+BATCH = 16
+KINDS = {
+    "linear": "class activation",
+    "cam": "class activation",
+    "q2l": "cross-attention",
+    "lem": "cross-attention",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What a model says of one image, and where it sees it.
+
+    Args:
+        probabilities: [K].
+        heat: [K, H, W] on the grid of the network's last feature map.
+    """
+
+    probabilities: Floats
+    heat: Heat
+
+
+def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Explanation]:
+    """Explanations of images, in order, a few at a time.
+
+    Args:
+        bundle: a model that reads images.
+        images: upright RGB pictures.
+
+    Raises:
+        TagfillError: the model was trained on given features and never sees an image.
+    """
+    if bundle.network.backbone.spec.library == "features":
+        raise TagfillError(
+            "this model reads features, not images: it cannot say where things are",
+            remedy="train on images, with --images",
+        )
+    batch: list[torch.Tensor] = []
+    for image in images:
+        batch.append(bundle.transform(image))
+        if len(batch) == BATCH:
+            yield from _explained(bundle, torch.stack(batch))
+            batch = []
+    if batch:
+        yield from _explained(bundle, torch.stack(batch))
+
+
+@torch.no_grad()
+def _explained(bundle: Bundle, inputs: torch.Tensor) -> Iterator[Explanation]:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    output = bundle.network.to(device).eval()(inputs.to(device), maps=True)
+    assert output.maps is not None
+    chances = apply_calibration(output.logits.double().cpu().numpy(), bundle.calibration)
+    heat = output.maps.float().cpu().numpy()
+    yield from (Explanation(*each) for each in zip(chances, heat, strict=True))
+
+
+def enlarge(heat: Heat, width: int, height: int) -> Heat:
+    """A heat map at another size, smoothly."""
+    picture = Image.fromarray(np.asarray(heat, dtype=np.float32))
+    return np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def peak(heat: Heat, enlarged: int = 8) -> tuple[float, float]:
+    """Where a heat map is highest: (x, y) in fractions of width and height."""
+    rows, columns = heat.shape
+    fine = enlarge(heat, columns * enlarged, rows * enlarged)
+    row, column = np.unravel_index(int(fine.argmax()), fine.shape)
+    return (float(column) + 0.5) / fine.shape[1], (float(row) + 0.5) / fine.shape[0]
