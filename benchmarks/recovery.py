@@ -1,0 +1,189 @@
+"""How many of the missing tags are found, and how often a found one is right, method by method.
+
+Linear heads on single-positive labels whose full labels are known: the published VOC 2012 features
+and draw, and picture-book scenes. For every method the expected and real precision and recall of
+recovered tags at several cut-offs; mean average precision on the training images against their
+full labels (Cole et al. 2021, Table 2) of the model's predictions and of the completed estimates;
+and average precision over unknown cells only, of predictions and of recovered probabilities. Then,
+for ``em``, what a budget of answers brings when cells are asked in different orders.
+
+Run: python benchmarks/recovery.py voc ../shared/data/voc2012/mlspl
+     python benchmarks/recovery.py scenes SCENES_FOLDER (drawn there if empty)
+     python benchmarks/recovery.py review ../shared/data/voc2012/mlspl
+Prints Markdown tables; about ten minutes on two cores for each of the first two.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import tagfill
+from tagfill.evaluate import average_precision, mean_average_precision
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.observe import make, observe_dataset
+from tagfill.recover.choose import Wish, choose, expected_gain
+from tagfill.recover.judge import cuts, train_map
+from tagfill.recover.recovery import Recovery, recover
+from tagfill.scenes import write_scenes
+from tagfill.train.data import prepare
+from tagfill.train.linear import fit_linear
+from tagfill.train.run import Run
+from tagfill.train.score import score_images
+
+METHODS = ("an", "an_ls", "wan", "epr", "role", "em", "em_apl")
+SCENES, SIZE = 1200, 224
+BUDGETS = (500, 2000)
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one data set."""
+
+    method: str
+    run: Run
+    found: Recovery
+    predicted: Array
+
+    @property
+    def figures(self) -> list[str]:
+        """Cells of the first table."""
+        truth, unknown = self.found.truth, self.found.unknown
+        assert truth is not None
+        labels = truth[unknown][:, None]
+        found = average_precision(self.found.probability[unknown][:, None], labels)[0]
+        plain = average_precision(self.predicted[unknown][:, None], labels)[0]
+        return [
+            f"`{self.method}`",
+            f"{self.run.metrics['test']['mAP']:.1f}",
+            f"{mean_average_precision(self.predicted, truth).mAP:.1f}",
+            f"{train_map(self.found.probability, truth):.1f}",
+            f"{100 * plain:.1f}",
+            f"{100 * found:.1f}",
+            self.found.evidence.kind,
+            f"{self.found.expected_missing:,.0f}",
+        ]
+
+    @property
+    def cuts(self) -> list[str]:
+        """Cells of the second table: number, precision and recall at every cut-off."""
+        listed = cuts(self.found.probability, self.found.unknown, self.found.truth)
+        return [f"`{self.method}`", *(_cell(c.suggestions, c.precision, c.recall) for c in listed)]
+
+
+def _cell(count: int, precision: float | None, recall: float | None) -> str:
+    return "-" if precision is None else f"{count:,}: {precision:.2f} / {recall:.2f}"
+
+
+def rows(labels: Path, truth: Path | None, folder: Path) -> Iterator[Row]:
+    """Train and recover with every method."""
+    for method in METHODS:
+        run = tagfill.fit(labels, truth=truth, method=method, out=folder / method, threads=1)
+        found = recover(run.path, folds=4)
+        bundle = tagfill.load(run.path)
+        dataset = load_labels(labels)
+        predicted = score_images(bundle, dataset, found.table, workers=0)
+        print(f"{method} done", file=sys.stderr)
+        yield Row(method, run, found, predicted)
+
+
+def compare(labels: Path, truth: Path | None) -> None:
+    """Print both tables of a data set."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = list(rows(labels, truth, Path(folder)))
+    found = table[0].found
+    assert found.truth is not None
+    missing = int((found.truth[found.unknown] == 1).sum())
+    print(f"{len(found.table):,} training images, {missing:,} tags missing\n")
+    heads = ["method", "test mAP", "train mAP, predicted", "train mAP, completed"]
+    heads += [
+        "AP of unknown, predicted",
+        "AP of unknown, recovered",
+        "evidence",
+        "expected missing",
+    ]
+    print_table(heads, [row.figures for row in table])
+    expected = [
+        f"{cut.expected_precision:.2f}" for cut in cuts(found.probability, found.unknown, None)
+    ]
+    print_table(["method", *expected], [row.cuts for row in table])
+
+
+def print_table(head: list[str], body: list[list[str]]) -> None:
+    """Markdown."""
+    print("| " + " | ".join(head) + " |")
+    print("|---" * len(head) + "|")
+    for row in body:
+        print("| " + " | ".join(row) + " |")
+    print()
+
+
+def scenes_in(folder: Path) -> tuple[Path, Path]:
+    """Single-positive labels of scenes and their full labels; drawn if they are not there."""
+    full, single = folder / "labels.csv", folder / "single.csv"
+    if not full.exists():
+        write_scenes(folder, SCENES, SIZE, 7, workers=1)
+    masked = observe_dataset(load_labels(full), make("single_positive", {}), 1200)
+    save_labels(masked, single, format="csv_wide")
+    return single, full
+
+
+Order = Callable[[Recovery], Array]
+ORDERS: dict[str, Order] = {
+    "expected gain": lambda found: expected_gain(found.probability, found.unknown),
+    "doubt alone": lambda found: np.minimum(found.probability, 1 - found.probability),
+    "likeliest first": lambda found: found.probability,
+    "at random": lambda found: np.random.default_rng(0).random(found.unknown.shape),
+}
+
+
+def review(labels: Path) -> None:
+    """Answer so many cells in different orders, train again, and look at the test images."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = tagfill.fit(labels, method="em", out=Path(folder) / "run", threads=1)
+        found = recover(run.path)
+        data, stage = prepare(run.config.data), run.config.stages[-1]
+    assert found.truth is not None
+    assert data.val is not None
+    assert data.test is not None
+
+    def test_map(observed: Array) -> float:
+        val = (data.val.features, data.val.table.values)
+        fitted = fit_linear(data.train.features, observed, stage, val=val)
+        with torch.no_grad():
+            logits = fitted.head(torch.from_numpy(data.test.features).float()).logits.numpy()
+        return mean_average_precision(logits, data.test.table.values).mAP
+
+    body = [["none", "0", "0", f"{test_map(found.table.values):.2f}"]]
+    for budget in BUDGETS:
+        for name, order in ORDERS.items():
+            cells = choose(found.probability, found.unknown, Wish(budget=budget), order(found))
+            observed = found.table.values.copy()
+            observed[cells.rows, cells.columns] = found.truth[cells.rows, cells.columns]
+            yes = int(found.truth[cells.rows, cells.columns].sum())
+            body.append([name, f"{budget:,}", f"{yes:,}", f"{test_map(observed):.2f}"])
+            print(body[-1], file=sys.stderr)
+    print_table(["order", "answers", "of them yes", "test mAP"], body)
+
+
+def main() -> None:
+    """Run one of the three."""
+    torch.set_num_threads(1)
+    what, folder = sys.argv[1], Path(sys.argv[2])
+    if what == "voc":
+        compare(folder, None)
+    elif what == "scenes":
+        compare(*scenes_in(folder))
+    else:
+        review(folder)
+
+
+if __name__ == "__main__":
+    main()
