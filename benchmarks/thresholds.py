@@ -196,8 +196,10 @@ Expected calibration error / mean of the classes' errors, in %.
   brings them back without a single known negative. With one positive an image the chance to be
   labelled depends on how many tags the image has; the model of that (one tag drawn, tags
   independent given the image) estimates the rate a little low.
-- Both strengths of shrinkage are those that did best when fitted on one half of the validation
-  images and judged on the other.
+- The strengths of shrinkage were set by fitting on one half of the validation images and judging on
+  the other (eight splits): 10 gave calibration its lowest Brier score; 40 is a compromise, micro F1
+  wanting more and macro F1 less. A sweep over the test images had been looked at before (80 to 160
+  did best there) and was not followed.
 """
 
 
