@@ -193,3 +193,12 @@ def test_senseless_settings_are_refused(name, settings):
 def test_published_alphas_of_entropy_maximisation():
     presets = methods.find("em").PRESETS
     assert [presets[name].alpha for name in ("voc", "coco", "nus", "cub")] == [0.2, 0.1, 0.1, 0.01]
+
+
+def test_p_asl_takes_a_prior_of_the_users_own() -> None:
+    method = methods.make("p_asl", {"prior": "0.9,0.1,0.1,0.1,0.1"})
+    assert not method.needs.class_prior
+    observed = torch.full((4, 5), -1, dtype=torch.int8)
+    observed[:, 1] = 1
+    method.start(Setup(observed=observed, epochs=1, steps_per_epoch=1))
+    assert method.prior.tolist() == pytest.approx([0.9, 0.1, 0.1, 0.1, 0.1])

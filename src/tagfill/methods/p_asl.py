@@ -27,9 +27,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tagfill.errors import TagfillError
 from tagfill.losses.focusing import partial_asymmetric
 from tagfill.losses.selection import likely_or_common
+from tagfill.methods._prior import Prior, resolve_prior
 from tagfill.methods._settings import (
     Reduction,
     reduced,
@@ -62,6 +62,7 @@ class Config:
         mode: "selective", "negative", "ignore" or "ignore_normalized".
         likelihood_topk: unknown cells per image left out as too likely.
         prior_threshold: unknown cells of classes more common than this are left out.
+        prior: share of positives: one number, one per class, or "auto" for an estimate.
         detach_weight: no gradient flows through the focal weights.
         eps: probabilities inside logarithms are raised to it.
         reduction: "mean" or "sum" over the batch.
@@ -77,6 +78,7 @@ class Config:
     mode: Literal["selective", "negative", "ignore", "ignore_normalized"] = "selective"
     likelihood_topk: int = 5
     prior_threshold: float = 0.5
+    prior: Prior = "auto"
     detach_weight: bool = False
     eps: float = 0.0
     reduction: Reduction = "mean"
@@ -102,19 +104,13 @@ class SelectiveAsymmetric(Method):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.needs = Needs(class_prior=config.mode == "selective")
+        self.needs = Needs(class_prior=config.mode == "selective" and config.prior == "auto")
 
     def start(self, setup: Setup) -> None:
         """Take the class prior where cells are selected by it."""
         require_positives(setup.observed, "p_asl")
-        if self.config.mode != "selective":
-            return
-        if setup.class_prior is None:
-            raise TagfillError(
-                "p_asl needs the share of positives of every class",
-                remedy="give a class prior, let it be estimated, or set --method.mode negative",
-            )
-        self.prior = setup.class_prior.to(setup.device)
+        if self.config.mode == "selective":
+            self.prior = resolve_prior(self.config.prior, setup, "p_asl")
 
     def loss(self, step: Step) -> LossTerms:
         """One term, over all cells."""
