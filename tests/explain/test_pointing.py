@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tagfill.explain.maps import peak
+from tagfill.explain.heat import peak
 from tagfill.explain.pointing import cases_of, covered, inside, play
 from tagfill.labels import Boxes
 

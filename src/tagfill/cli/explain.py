@@ -128,7 +128,7 @@ def _draw(
 def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
     """Save a heat map over its picture; what there is to say about it."""
     from tagfill.explain.draw import overlay
-    from tagfill.explain.maps import peak
+    from tagfill.explain.heat import peak
 
     overlay(picture, seen.heat).save(file)
     x, y = peak(seen.heat)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from tagfill.explain.maps import Heat, enlarge
+from tagfill.explain.heat import Heat, enlarge
 
 STOPS = ((13, 8, 60), (84, 15, 109), (187, 55, 84), (249, 142, 9), (252, 255, 164))
 """Colours from cold to hot, of evenly rising lightness."""

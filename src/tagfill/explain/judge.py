@@ -10,7 +10,8 @@ import numpy as np
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
-from tagfill.explain.maps import explain_images, peak
+from tagfill.explain.heat import peak
+from tagfill.explain.maps import explain_images
 from tagfill.explain.pointing import PointingResult, cases_of, play
 from tagfill.images import find_image, open_image
 from tagfill.labels import Boxes, Dataset, Rows

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from PIL import Image
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate import apply_calibration
 from tagfill.evaluate.arrays import Floats
+from tagfill.explain.heat import Heat
 from tagfill.models.bundle import Bundle
-
-Heat = npt.NDArray[np.float32]
-"""[H, W] evidence for a tag at every place."""
 
 BATCH = 16
 KINDS = {
@@ -73,17 +69,3 @@ def _explained(bundle: Bundle, inputs: torch.Tensor) -> Iterator[Explanation]:
     chances = apply_calibration(output.logits.double().cpu().numpy(), bundle.calibration)
     heat = output.maps.float().cpu().numpy()
     yield from (Explanation(*each) for each in zip(chances, heat, strict=True))
-
-
-def enlarge(heat: Heat, width: int, height: int) -> Heat:
-    """A heat map at another size, smoothly."""
-    picture = Image.fromarray(np.asarray(heat, dtype=np.float32))
-    return np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC))
-
-
-def peak(heat: Heat, enlarged: int = 8) -> tuple[float, float]:
-    """Where a heat map is highest: (x, y) in fractions of width and height."""
-    rows, columns = heat.shape
-    fine = enlarge(heat, columns * enlarged, rows * enlarged)
-    row, column = np.unravel_index(int(fine.argmax()), fine.shape)
-    return (float(column) + 0.5) / fine.shape[1], (float(row) + 0.5) / fine.shape[0]

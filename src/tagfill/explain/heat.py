@@ -1,0 +1,24 @@
+"""Heat maps as arrays: other sizes, and where they are hottest."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+Heat = npt.NDArray[np.float32]
+"""[H, W] evidence for a tag at every place."""
+
+
+def enlarge(heat: Heat, width: int, height: int) -> Heat:
+    """A heat map at another size, smoothly."""
+    picture = Image.fromarray(np.asarray(heat, dtype=np.float32))
+    return np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def peak(heat: Heat, enlarged: int = 8) -> tuple[float, float]:
+    """Where a heat map is highest: (x, y) in fractions of width and height."""
+    rows, columns = heat.shape
+    fine = enlarge(heat, columns * enlarged, rows * enlarged)
+    row, column = np.unravel_index(int(fine.argmax()), fine.shape)
+    return (float(column) + 0.5) / fine.shape[1], (float(row) + 0.5) / fine.shape[0]
