@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
     "inspect": "What is in a label file: counts, unknowns, co-occurrence, regime, every problem.",
     "convert": "Write labels in another format; says what the target cannot hold.",
+    "prepare": "Official downloads (VOC, COCO, NUS-WIDE, CUB) as label tables, split as published.",
     "train": "From a label file to a model; can be interrupted and resumed.",
     "predict": "Tags for new images: files, folders, patterns or names on standard input.",
     "tune": "Search learning rate, batch size and the method's hyper-parameters.",

@@ -10,6 +10,7 @@ from tagfill.observe.biased import (
     weighted_single_positive,
 )
 from tagfill.observe.dataset import ALL, default_split, observe_dataset
+from tagfill.observe.official import observe_official
 from tagfill.observe.partial import (
     false_negatives,
     fixed_per_class,
@@ -34,6 +35,7 @@ __all__ = [
     "known_proportion",
     "make",
     "observe_dataset",
+    "observe_official",
     "positive_proportion",
     "single_positive",
     "weighted_single_positive",

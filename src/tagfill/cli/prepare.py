@@ -1,0 +1,179 @@
+"""`tagfill prepare`: official downloads as label tables with the published splits."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tagfill.cli.labels import counts, save
+from tagfill.cli.mask import Settings
+from tagfill.errors import TagfillError
+from tagfill.labels import Dataset
+from tagfill.labels.formats import Difficult
+from tagfill.labels.prepare import SOURCES, Options, Prepared
+from tagfill.labels.prepare import prepare as read_official
+from tagfill.observe import REGIMES
+
+CSV_CELLS = 2_000_000
+"""Larger tables are written as parquet."""
+_SUFFIX = {".csv": "csv_wide", ".parquet": "parquet", ".jsonl": "jsonl"}
+
+
+def prepare(
+    name: Annotated[str, Parameter(help=f"One of {', '.join(SOURCES)}.")],
+    root: Path,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(alias="-o")] = None,
+    regime: Annotated[str | None, Parameter(help=f"One of {', '.join(REGIMES)}.")] = None,
+    seed: int = 1200,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    keep_empty: Annotated[bool, Parameter(negative="")] = False,
+    val: bool = True,
+    published: Path | None = None,
+    difficult: Difficult = "negative",
+    images: Path | None = None,
+    force: bool = False,
+    json: bool = False,
+) -> None:
+    """Turn an official download into a label table with the published split, seed and order.
+
+    Args:
+        root: Where the download was unpacked, with or without the outer folder.
+        out: The file to write: .csv, .parquet or .jsonl. By default NAME.csv, NAME.parquet for
+            large tables.
+        regime: Hide labels of the training images too; the full labels go into a second file
+            beside OUT, called OUT-truth.
+        seed: Seed of that draw; 1200 is the published one.
+        keep_empty: COCO: keep images without an object, the larger of the two published sizes.
+        val: Hold out the published fifth of the training images for validation.
+        published: NUS-WIDE: folder with the published split (formatted_*.npy).
+        difficult: What VOC objects marked "difficult" count as.
+        images: Folder the image ids are relative to, where it is not found.
+        force: Overwrite OUT.
+        json: One JSON object on stdout.
+    """
+    from tagfill.cli.output import print_json
+
+    if images is not None and not images.is_dir():
+        raise TagfillError("no such image folder", file=images)
+    options = Options(keep_empty=keep_empty, val=val, published=published, difficult=difficult)
+    prepared = read_official(name, root, options)
+    dataset = replace(prepared.dataset, image_root=images or prepared.dataset.image_root)
+    target = _target(out or Path(name), dataset)
+    result = {
+        "name": name,
+        "title": SOURCES[name].title,
+        "source": dataset.source,
+        "classes": len(dataset.table.classes),
+        "images": prepared.sizes,
+        "published_images": dict(prepared.expected) or None,
+        "split": prepared.split,
+        "as_published": prepared.as_published,
+        "image_root": dataset.image_root,
+        "images_missing": _images_missing(dataset),
+        **_write(dataset, target, regime, settings, seed, force=force),
+        "notes": [*prepared.notes, *_doubts(prepared)],
+    }
+    print_json(result) if json else _show(result)
+
+
+def _target(out: Path, dataset: Dataset) -> Path:
+    if out.suffix:
+        if out.suffix.lower() not in _SUFFIX:
+            known = ", ".join(_SUFFIX)
+            raise TagfillError(f"cannot write {out.suffix}", file=out, remedy=f"use {known}")
+        return out
+    large = dataset.table.values.size > CSV_CELLS
+    return out.with_name(out.name + (".parquet" if large else ".csv"))
+
+
+def _write(
+    dataset: Dataset,
+    target: Path,
+    regime: str | None,
+    settings: Settings,
+    seed: int,
+    *,
+    force: bool,
+) -> dict[str, Any]:
+    """Write the table, or the masked one and the truth beside it."""
+    from tagfill.observe import defaults, make, observe_official
+
+    format = _SUFFIX[target.suffix.lower()]
+    bare = replace(dataset, boxes=None, truth=None)
+    facts: dict[str, Any] = {"out": target, "format": format, "truth": None, "regime": regime}
+    if regime is None:
+        if settings.given():
+            raise TagfillError("settings of a regime need --regime")
+        save(bare, target, format, force=force)
+        return {**facts, "labels": counts(dataset.table)}
+    masked = observe_official(dataset, make(regime, settings.given()), seed)
+    truth = target.with_name(f"{target.stem}-truth{target.suffix}")
+    if target.exists() and not force:
+        raise TagfillError("exists already", file=target, remedy="choose another, or add --force")
+    save(bare, truth, format, force=force)
+    save(replace(bare, table=masked.table), target, format, force=force)
+    return {
+        **facts,
+        "truth": truth,
+        "settings": {**defaults(regime), **settings.given()},
+        "seed": seed,
+        "labels": counts(masked.table.take(masked.splits["train"])),
+        "labels_before": counts(dataset.table.take(masked.splits["train"])),
+    }
+
+
+def _images_missing(dataset: Dataset) -> int | None:
+    """How many image files are not there; None where the image folder is unknown."""
+    from tagfill.images import check_images
+
+    if dataset.image_root is None or not dataset.image_root.is_dir():
+        return None
+    return len(check_images(dataset.table.images, dataset.image_root, decode=False).missing)
+
+
+def _doubts(prepared: Prepared) -> list[str]:
+    if not prepared.expected or prepared.sizes == dict(prepared.expected):
+        return []
+    wanted = " / ".join(f"{count:,} {part}" for part, count in prepared.expected.items())
+    return [f"these are not the published numbers of images ({wanted})"]
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    from tagfill.cli.output import console, log, table
+
+    for note in result["notes"]:
+        log.print(f"note: {note}", markup=False)
+    if result["images_missing"] is None:
+        log.print("note: the image folder was not found; say where with --images", markup=False)
+    elif result["images_missing"]:
+        missing = f"{result['images_missing']:,} image files are not in {result['image_root']}"
+        log.print(f"warning: {missing}", markup=False)
+    wanted = result["published_images"] or {}
+    rows = [[part, count, wanted.get(part)] for part, count in result["images"].items()]
+    title = f"{result['title']}, {result['classes']} classes; split: {result['split']}"
+    console.print(table(title, ["part", "images", "papers"], rows))
+    if result["regime"]:
+        before, after = result["labels_before"], result["labels"]
+        drawn = f"{result['regime']}, seed {result['seed']}, training labels"
+        console.print(table(drawn, ["", "all", "kept"], [[k, before[k], after[k]] for k in after]))
+    console.print(f"written: {result['out']}", markup=False, soft_wrap=True)
+    if result["truth"]:
+        console.print(f"full labels: {result['truth']}", markup=False, soft_wrap=True)
+    console.print(f"next: {_next(result)}", markup=False, soft_wrap=True)
+
+
+def _next(result: Mapping[str, Any]) -> str:
+    """The command that trains on what was written."""
+    words = ["tagfill", "train", str(result["out"])]
+    if result["image_root"] is not None:
+        words += ["--images", str(result["image_root"])]
+    if result["truth"] is not None:
+        words += ["--truth", str(result["truth"])]
+    return shlex.join(words)

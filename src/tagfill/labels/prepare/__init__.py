@@ -1,0 +1,44 @@
+"""The official data sets of the papers, as their users have them, in the published order and split.
+
+One module a data set. To add one, write a ``Source`` and name it in ``SOURCES``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tagfill.errors import TagfillError
+from tagfill.labels.prepare.base import Options, Prepared, Source
+from tagfill.labels.prepare.coco import COCO2014
+from tagfill.labels.prepare.cub import CUB
+from tagfill.labels.prepare.nuswide import NUSWIDE
+from tagfill.labels.prepare.voc import VOC2007, VOC2012
+
+__all__ = ["SOURCES", "Options", "Prepared", "Source", "prepare"]
+
+SOURCES = {
+    "voc2012": VOC2012,
+    "voc2007": VOC2007,
+    "coco2014": COCO2014,
+    "nuswide": NUSWIDE,
+    "cub": CUB,
+}
+
+
+def prepare(name: str, root: str | Path, options: Options | None = None) -> Prepared:
+    """Read the official download of a data set.
+
+    Args:
+        name: one of ``SOURCES``.
+        root: where it was unpacked, with or without the outer folder of the archive.
+        options: see ``Options``.
+
+    Raises:
+        TagfillError: the name is unknown, or a file is missing; the message says where to get it.
+    """
+    if name not in SOURCES:
+        raise TagfillError(f"unknown data set {name!r}", remedy=f"use one of {', '.join(SOURCES)}")
+    folder = Path(root)
+    if not folder.is_dir():
+        raise TagfillError("no such folder", file=folder)
+    return SOURCES[name].read(folder, options or Options())

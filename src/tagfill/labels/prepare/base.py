@@ -1,0 +1,151 @@
+"""What the official data sets share: finding the downloads, the published order and split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.labels.dataset import Boxes, Dataset
+from tagfill.labels.formats import Difficult
+from tagfill.labels.split import published_split
+from tagfill.labels.table import LabelTable, Rows
+
+PUBLISHED, OURS = "published", "ours"
+PARTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Options:
+    """A user's choices.
+
+    Args:
+        keep_empty: COCO: keep images without an object (the larger of the two published sizes).
+        val: hold out the published fifth of the training images for validation.
+        published: NUS-WIDE: folder with the published split files.
+        difficult: what VOC objects marked "difficult" count as.
+    """
+
+    keep_empty: bool = False
+    val: bool = True
+    published: Path | None = None
+    difficult: Difficult = "negative"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An official data set in the published order.
+
+    Args:
+        dataset: full labels; the training images in their published order, then the test images.
+        split: whether the split is the published one or ours.
+        expected: images of each part in the papers, where they say.
+        notes: what a user should know about order, split and labels.
+    """
+
+    dataset: Dataset
+    split: str
+    expected: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Images of each part."""
+        return {name: len(rows) for name, rows in self.dataset.splits.items()}
+
+    @property
+    def as_published(self) -> bool:
+        """Whether split and sizes are those of the papers."""
+        return self.split == PUBLISHED and self.sizes == dict(self.expected)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One official data set: its name for people, and how its download becomes a table."""
+
+    title: str
+    read: Callable[[Path, Options], Prepared]
+
+
+def first(root: Path, patterns: Iterable[str]) -> Path | None:
+    """The first file or folder that a pattern below ``root`` finds."""
+    return next((found for each in patterns for found in sorted(root.glob(each))), None)
+
+
+def require(root: Path, needed: Mapping[str, Iterable[str]], page: str) -> list[Path]:
+    """The needed files and folders below ``root``.
+
+    Args:
+        root: where to look.
+        needed: patterns by the name a user knows the file by.
+        page: where people get them.
+
+    Raises:
+        TagfillError: names all that are missing, and the page.
+    """
+    found = {name: first(root, patterns) for name, patterns in needed.items()}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise TagfillError(
+            f"{' and '.join(missing)} {verb} missing", file=root, remedy=f"get it from {page}"
+        )
+    return [path for path in found.values() if path is not None]
+
+
+def arranged(dataset: Dataset, train: Rows, test: Rows, *, val: bool) -> Dataset:
+    """Training images, then test images, each in the given order, with the published 80/20 split.
+
+    Args:
+        dataset: full labels.
+        train: rows of the official training images in their published order.
+        test: rows of the test images.
+        val: hold out the last fifth of the published permutation.
+    """
+    order = np.concatenate([train, test])
+    splits = {"train": np.arange(len(train))}
+    if val:
+        splits["train"], splits["val"] = published_split(len(train))
+    splits["test"] = np.arange(len(train), len(order))
+    return replace(
+        dataset,
+        table=dataset.table.take(order),
+        truth=None,
+        splits=splits,
+        boxes=_moved(dataset.boxes, order, len(dataset.table)),
+    )
+
+
+def joined(first: Dataset, second: Dataset) -> Dataset:
+    """The images of two data sets of the same classes, one after the other."""
+    if first.table.classes != second.table.classes:
+        raise TagfillError(
+            f"the classes differ from those of {first.source.name}", file=second.source
+        )
+    table = LabelTable(
+        first.table.images + second.table.images,
+        first.table.classes,
+        np.concatenate([first.table.values, second.table.values]),
+    )
+    boxes = None
+    if first.boxes is not None and second.boxes is not None:
+        boxes = Boxes(
+            np.concatenate([first.boxes.image, second.boxes.image + len(first.table)]),
+            np.concatenate([first.boxes.label, second.boxes.label]),
+            np.concatenate([first.boxes.xywh, second.boxes.xywh]),
+        )
+    return replace(first, table=table, boxes=boxes, splits={})
+
+
+def _moved(boxes: Boxes | None, order: Rows, images: int) -> Boxes | None:
+    """The boxes of the images in ``order``, renumbered to their new rows."""
+    if boxes is None:
+        return None
+    place = np.full(images, -1, dtype=np.intp)
+    place[order] = np.arange(len(order))
+    row = place[boxes.image]
+    kept = row >= 0
+    return Boxes(row[kept], boxes.label[kept], boxes.xywh[kept])

@@ -1,0 +1,183 @@
+"""Official downloads become tables in the published order with the published split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.labels.prepare.layouts import (
+    write_coco,
+    write_cub,
+    write_nuswide,
+    write_published,
+    write_voc,
+)
+
+from tagfill.errors import TagfillError
+from tagfill.labels.prepare import Options, Prepared, prepare
+from tagfill.labels.split import published_split
+
+TRAIN = {f"2008_{n:06d}": (1, -1) if n % 2 else (0, 1) for n in (9, 3, 5, 1, 7)}
+TEST = {"2008_000002": (-1, 1), "2008_000004": (1, 1)}
+
+
+def images_of(prepared: Prepared, part: str) -> list[str]:
+    table = prepared.dataset.table
+    return [table.images[row] for row in prepared.dataset.splits[part]]
+
+
+@pytest.mark.parametrize("place", [".", "VOC2012", "VOCdevkit/VOC2012", "tar/VOCdevkit/VOC2012"])
+def test_voc2012_with_or_without_outer_folder(tmp_path: Path, place: str) -> None:
+    write_voc(tmp_path / place, {"train": TRAIN, "val": TEST})
+    prepared = prepare("voc2012", tmp_path)
+    ordered = [f"{stem}.jpg" for stem in sorted(TRAIN)]
+    train, val = published_split(5)
+    assert images_of(prepared, "train") == [ordered[row] for row in train]
+    assert images_of(prepared, "val") == [ordered[row] for row in val]
+    assert images_of(prepared, "test") == ["2008_000002.jpg", "2008_000004.jpg"]
+    assert prepared.dataset.table.images[:5] == tuple(ordered)
+    assert prepared.dataset.table.values[-2:].tolist() == [[0, 1], [1, 1]]
+    assert prepared.split == "published"
+    assert not prepared.as_published
+
+
+def test_voc2012_ignores_other_years_beside_it(tmp_path: Path) -> None:
+    write_voc(tmp_path / "VOC2012", {"train": TRAIN, "val": TEST})
+    write_voc(tmp_path / "VOC2007", {"trainval": {"000001": (1, 1)}, "test": {"000002": (1, 1)}})
+    assert len(prepare("voc2012", tmp_path).dataset.table) == 7
+    with pytest.raises(TagfillError, match=r"VOC2012/ImageSets/Main is missing"):
+        prepare("voc2012", tmp_path / "VOC2007")
+
+
+def test_voc2012_difficult(tmp_path: Path) -> None:
+    write_voc(tmp_path, {"train": {"a": (0, 1)}, "val": TEST})
+    assert prepare("voc2012", tmp_path).dataset.table.values[0].tolist() == [0, 1]
+    lenient = prepare("voc2012", tmp_path, Options(difficult="positive"))
+    assert lenient.dataset.table.values[0].tolist() == [1, 1]
+
+
+def test_voc2007_takes_trainval_and_test(tmp_path: Path) -> None:
+    halves = list(TRAIN.items())
+    lists = {"train": dict(halves[:2]), "val": dict(halves[2:]), "trainval": TRAIN, "test": TEST}
+    write_voc(tmp_path / "VOCdevkit" / "VOC2007", lists)
+    whole = prepare("voc2007", tmp_path, Options(val=False))
+    assert whole.sizes == {"train": 5, "test": 2}
+    assert whole.split == "published"
+    divided = prepare("voc2007", tmp_path)
+    assert divided.sizes == {"train": 4, "val": 1, "test": 2}
+    assert divided.split == "ours"
+
+
+def test_voc2007_without_the_test_download(tmp_path: Path) -> None:
+    write_voc(tmp_path / "VOC2007", {"trainval": TRAIN})
+    with pytest.raises(TagfillError, match=r"test\.txt is missing.*VOCtest_06-Nov-2007"):
+        prepare("voc2007", tmp_path)
+
+
+COCO_TRAIN = {100: [3], 9: [7, 3], 25: [], 3: [7], 1000: [3], 77: [7]}
+COCO_VAL = {8: [3], 41: []}
+
+
+@pytest.mark.parametrize("outer", [".", "coco"])
+def test_coco_orders_numbers_as_text(tmp_path: Path, outer: str) -> None:
+    home = tmp_path / outer
+    write_coco(home, "train2014", COCO_TRAIN)
+    write_coco(home, "val2014", COCO_VAL)
+    (home / "images" / "train2014").mkdir(parents=True)
+    prepared = prepare("coco2014", tmp_path)
+    table = prepared.dataset.table
+    numbers = [int(image[-16:-4]) for image in table.images]
+    assert numbers == [100, 1000, 3, 77, 9, 8]
+    assert table.images[0] == "train2014/COCO_train2014_000000000100.jpg"
+    assert table.images[-1] == "val2014/COCO_val2014_000000000008.jpg"
+    assert table.values.tolist() == [[1, 0], [1, 0], [0, 1], [0, 1], [1, 1], [1, 0]]
+    assert prepared.sizes == {"train": 4, "val": 1, "test": 1}
+    assert prepared.dataset.image_root == home / "images"
+    boxes = prepared.dataset.boxes
+    assert boxes is not None
+    assert sorted(boxes.image.tolist()) == [0, 1, 2, 3, 4, 4, 5]
+
+
+def test_coco_keeps_empty_images_on_request(tmp_path: Path) -> None:
+    write_coco(tmp_path, "train2014", COCO_TRAIN)
+    write_coco(tmp_path, "val2014", COCO_VAL)
+    prepared = prepare("coco2014", tmp_path, Options(keep_empty=True, val=False))
+    assert prepared.sizes == {"train": 6, "test": 2}
+    assert prepared.expected == {"train": 82783, "test": 40504}
+    assert prepared.split == "published"
+    assert prepare("coco2014", tmp_path, Options(keep_empty=True)).split == "ours"
+
+
+def test_coco_names_every_missing_file_and_its_home(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError) as caught:
+        prepare("coco2014", tmp_path)
+    for part in ("instances_train2014.json", "instances_val2014.json", "COCO project page"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("outer", [".", "CUB_200_2011"])
+def test_cub_keeps_the_order_of_its_list(tmp_path: Path, outer: str) -> None:
+    home = tmp_path / outer / "CUB_200_2011"
+    home.parent.mkdir(exist_ok=True)
+    write_cub(home, images=7, attributes=4, training={1, 2, 4, 6, 7})
+    prepared = prepare("cub", tmp_path)
+    table = prepared.dataset.table
+    numbers = [int(image.rpartition("_")[2][:-4]) for image in table.images]
+    assert numbers == [1, 2, 4, 6, 7, 3, 5]
+    assert prepared.sizes == {"train": 4, "val": 1, "test": 2}
+    assert table.values[0].tolist() == [1, 0, 1, 0]
+    assert prepared.dataset.image_root == home / "images"
+
+
+def test_cub_without_attribute_names(tmp_path: Path) -> None:
+    home = write_cub(tmp_path / "CUB_200_2011", images=3, attributes=2, training={1, 2})
+    (tmp_path / "attributes.txt").unlink()
+    with pytest.raises(TagfillError, match=r"attributes\.txt is missing.*CUB-200-2011"):
+        prepare("cub", home)
+
+
+NUS_TRAIN = [[1, 0], [0, 0], [1, 1], [0, 1], [1, 0]]
+NUS_TEST = [[0, 1], [0, 0]]
+
+
+def test_nuswide_split_without_files_is_ours(tmp_path: Path) -> None:
+    write_nuswide(tmp_path / "NUS-WIDE", NUS_TRAIN, NUS_TEST)
+    prepared = prepare("nuswide", tmp_path)
+    assert prepared.split == "ours"
+    assert not prepared.as_published
+    assert prepared.sizes == {"train": 4, "val": 1, "test": 2}
+    assert prepared.dataset.table.images[0] == "sky/Train_0.jpg"
+    assert any("ours" in note for note in prepared.notes)
+    assert any("2 images show none" in note for note in prepared.notes)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_nuswide_takes_the_published_files(tmp_path: Path, inside: bool) -> None:
+    root = write_nuswide(tmp_path / "nus", NUS_TRAIN, NUS_TEST)
+    (root / "Flickr").mkdir()
+    folder = write_published(tmp_path / "arrays", NUS_TRAIN[::-1], NUS_TEST)
+    if inside:
+        for file in folder.iterdir():
+            file.rename(root / file.name)
+    prepared = prepare("nuswide", root, Options(published=None if inside else folder))
+    assert prepared.split == "published"
+    assert prepared.dataset.table.values[:5].tolist() == NUS_TRAIN[::-1]
+    train, val = published_split(5)
+    np.testing.assert_array_equal(prepared.dataset.splits["train"], train)
+    np.testing.assert_array_equal(prepared.dataset.splits["val"], val)
+    assert prepared.dataset.image_root == root / "Flickr"
+
+
+def test_nuswide_names_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match=r"Concepts81\.txt is missing.*NUS-WIDE project page"):
+        prepare("nuswide", tmp_path)
+    with pytest.raises(TagfillError, match=r"formatted_val_labels\.npy"):
+        prepare("nuswide", tmp_path, Options(published=tmp_path))
+
+
+def test_unknown_names_and_folders(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="unknown data set 'imagenet'"):
+        prepare("imagenet", tmp_path)
+    with pytest.raises(TagfillError, match="no such folder"):
+        prepare("cub", tmp_path / "nowhere")
