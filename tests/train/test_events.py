@@ -41,9 +41,20 @@ def test_off_a_terminal_progress_is_plain_lines() -> None:
     assert screen.getvalue() == "method: em\nepoch 2/5  loss 0.2500  mAP 81.50 *  1.5 s\n"
 
 
+def test_off_a_terminal_long_work_shows_a_line_now_and_then() -> None:
+    screen = io.StringIO()
+    terminal = Terminal(Console(file=screen))
+    terminal.plain_seconds = 0.0
+    with Events(terminal) as events:
+        events.progress(5, 20, "epoch 1  loss 0.3000")
+    assert screen.getvalue() == "epoch 1  loss 0.3000  25%\n"
+
+
 def test_on_a_terminal_a_bar_shows_how_far_it_is() -> None:
     screen = io.StringIO()
-    with Events(Terminal(Console(file=screen, force_terminal=True, width=80))) as events:
+    terminal = Terminal(Console(file=screen, force_terminal=True, width=80))
+    terminal.refresh_seconds = 0.0
+    with Events(terminal) as events:
         events.progress(5, 10, "epoch 3")
         events.progress(10, 10, "epoch 3")
     assert "epoch 3" in screen.getvalue()

@@ -125,24 +125,51 @@ def test_methods_with_special_needs_train_on_images(
     assert logits.shape == (1, 5)
 
 
-def test_fine_tuning_resumes_to_the_same_end(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+ROLE_AFTER_LINEAR = {"mode": "linear_init", "method": "role", "linear_epochs": 2, "epochs": 2}
+LAC_IN_TWO_STAGES = {"mode": "two_stage", "epochs": 2, "strong_views": 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "moment"),
+    [
+        ({"mode": "finetune", "method": "em", "epochs": 3, "ema": 0.9}, (1, 1, 1)),
+        (ROLE_AFTER_LINEAR, (1, 2, 1)),
+        (ROLE_AFTER_LINEAR, (2, 1, 1)),
+        (ROLE_AFTER_LINEAR, (2, 2, 2)),
+        (LAC_IN_TWO_STAGES, (1, 2, 3)),
+        (LAC_IN_TWO_STAGES, (2, 1, 2)),
+    ],
+)
+def test_stopped_in_any_stage_it_resumes_to_the_same_end(
+    settings: dict[str, Any],
+    moment: tuple[int, int, int],
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings = {"mode": "finetune", "method": "em", "epochs": 3, "ema": 0.9, **TINY}
+    settings = {**settings, **TINY, "select": "last"}
     whole = tagfill.fit(data, out=tmp_path / "whole", **settings)
     pause = Stage._pause
 
-    def stop_in_the_second_epoch(self: Stage) -> None:
-        self.limits.stop_requested = self.position.epoch == 2
+    def stop_at_the_moment(self: Stage) -> None:
+        here = (self.number, self.position.epoch, self.position.batch)
+        self.limits.stop_requested = here == moment
         pause(self)
 
-    monkeypatch.setattr(Stage, "_pause", stop_in_the_second_epoch)
+    monkeypatch.setattr(Stage, "_pause", stop_at_the_moment)
     with pytest.raises(Interrupted):
         tagfill.fit(data, out=tmp_path / "stopped", **settings)
     monkeypatch.setattr(Stage, "_pause", pause)
     resumed = runs.resume(tmp_path / "stopped")
     one, other = (weights(each.path) for each in (whole, resumed))
     assert all(torch.equal(one[key], other[key]) for key in one)
+    assert whole.metrics["val"] == resumed.metrics["val"]
+
+
+def test_mixup_on_cached_features_is_said_to_deviate(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    tagfill.fit(data, mode="linear", method="pu_mlc", epochs=1, out=out, **TINY)
+    assert "deviation: mixup mixes the features" in notes_of(out)
 
 
 def test_starting_from_an_earlier_run(data: Path, tmp_path: Path) -> None:

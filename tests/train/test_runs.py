@@ -24,6 +24,7 @@ from tagfill.errors import TagfillError
 from tagfill.train.config import DataConfig, load_config
 from tagfill.train.data import prepare
 from tagfill.train.resolve import Request, resolve
+from tagfill.train.run import fit
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +155,7 @@ def test_a_time_limit_ends_training_with_a_model(
         (["--method", "nonsense"], "unknown method 'nonsense'"),
         (["--method.alhpa", "0.1", "--method", "em"], "em has no setting 'alhpa'"),
         (["--mode", "finetune"], "needs images, and the source gives features"),
+        (["--backbone", "resnet50"], "--backbone has no effect: the source gives features"),
         (["--method", "lac"], "needs"),
         (["--time-limit", "soon"], "'soon' is not a duration"),
         (["--method", "an", "--learning-rate", "1e38"], "not finite (term an) in epoch 1, batch 2"),
@@ -258,7 +260,49 @@ def test_validation_images_are_never_training_images(data: Path, tmp_path: Path)
 )
 def test_protocols_train_as_their_papers_say(protocol: str, method: str, epochs: int) -> None:
     request = Request(DataConfig("labels.csv"), protocol=protocol)  # type: ignore[arg-type]
-    config, _ = resolve(request, regime="single_positive", given_features=False, has_gpu=False)
+    config, _ = resolve(
+        request, regime="single_positive", images=100, given_features=False, has_gpu=False
+    )
     stage = config.stages[-1]
     assert (stage.method.name, stage.epochs) == (method, epochs)
     assert stage.inputs == ("features" if protocol == "mlspl" else "images")
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "images", "mode", "reason"),
+    [
+        (False, 3_000, ["features"], "no GPU; --mode finetune trains the whole network"),
+        (True, 300, ["features"], "300 training images are few"),
+        (True, 3_000, ["features", "images"], "a GPU for 3,000 images"),
+    ],
+)
+def test_the_mode_follows_hardware_and_data(
+    has_gpu: bool, images: int, mode: list[str], reason: str
+) -> None:
+    config, notes = resolve(
+        Request(DataConfig("labels.csv")),
+        regime="single_positive",
+        images=images,
+        given_features=False,
+        has_gpu=has_gpu,
+    )
+    assert [stage.inputs for stage in config.stages] == mode
+    assert reason in "\n".join(notes)
+
+
+def test_progress_tells_loss_and_the_last_validation(data: Path, tmp_path: Path) -> None:
+    told = []
+
+    class Listener:
+        def event(self, kind: str, facts: Any) -> None: ...
+        def close(self) -> None: ...
+        def progress(self, done: int, total: int, label: str) -> None:
+            told.append((done / total, label))
+
+    request = Request(DataConfig(str(data)), method="an", overrides={"epochs": 2, "threads": 1})
+    run = fit(request, tmp_path / "run", [Listener()])
+    first = json.loads((run.path / "events.jsonl").read_text().splitlines()[-3])
+    assert first["epoch"] == 1
+    assert told[-1][0] == 1
+    assert f"mAP {first['score']:.2f}" in told[-1][1]
+    assert f"loss {first['loss']:.4f}" in told[len(told) // 2 - 1][1]

@@ -67,7 +67,12 @@ def toy_stage(name: str = "an", *, stop_after: int | None = None, **settings: An
         return -float(torch.nn.functional.binary_cross_entropy_with_logits(logits, truth.float()))
 
     data = StageData(
-        FeatureInputs(features, strong), observed, wanted_truth, FeatureInputs(features), validate
+        FeatureInputs(features, strong),
+        observed,
+        wanted_truth,
+        FeatureInputs(features),
+        validate,
+        hidden=truth,
     )
     limits = Limits(save_seconds=0.0)
     kept: list[Any] = []

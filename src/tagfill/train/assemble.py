@@ -78,17 +78,16 @@ class Assembly:
         """Inputs and labels of a stage, and how its epochs are judged."""
         train = self.data.train
         observed = torch.from_numpy(np.array(train.table.values))
-        truth = None
-        if needs.truth and train.truth is not None:
-            truth = torch.from_numpy(np.array(train.truth))
+        hidden = None if train.truth is None else torch.from_numpy(np.array(train.truth))
         criterion, validate = self._criterion()
         return StageData(
             inputs=self._training_inputs(stage, needs),
             observed=observed,
-            truth=truth,
+            truth=hidden if needs.truth else None,
             val_inputs=None if self.data.val is None else self.inputs(self.data.val, stage),
             validate=validate,
             criterion=criterion,
+            hidden=hidden,
         )
 
     def inputs(self, part: Part, stage: StageConfig) -> Inputs:
@@ -158,6 +157,10 @@ class Assembly:
         if stage.inputs == "images":
             return self._images(self.data.train, stage, needs)
         plain = self._features(self.data.train)
+        if needs.mixup:
+            self.events.note(
+                "deviation: mixup mixes the features of two images instead of their pixels"
+            )
         if not needs.two_views:
             return FeatureInputs(plain)
         if self.data.train.features is not None:
@@ -167,7 +170,7 @@ class Assembly:
             )
         self.events.note(
             f"deviation: {stage.strong_views} strong views per image are computed once and drawn"
-            " from, instead of a new one at every visit"
+            " from, instead of a new one at every visit; the weak view is the unflipped image"
         )
         strong = [
             self._extracted(self.data.train, f"strong-{number}")

@@ -96,3 +96,11 @@ def restore_optimizer(
         for saved, group in zip(facts, optimizer.state_dict()["param_groups"], strict=True)
     ]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
+    for parameter, members in optimizer.state.items():
+        members.update(
+            {
+                name: torch.empty_like(parameter).copy_(value)  # strides decide about rounding
+                for name, value in members.items()
+                if name != "step" and value.shape == parameter.shape
+            }
+        )

@@ -52,12 +52,13 @@ class Terminal:
     """A live bar on a terminal, plain lines elsewhere."""
 
     refresh_seconds = 0.2
+    plain_seconds = 30.0
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._shown = 0.0
+        self._shown = time.monotonic()
 
     def event(self, kind: str, facts: Mapping[str, Any]) -> None:
         """One line for what people care about."""
@@ -67,13 +68,17 @@ class Terminal:
             self._console.print(_epoch_line(facts))
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Move the bar, a few times a second at most."""
-        if not self._console.is_terminal:
-            return
-        now = time.monotonic()
-        if now - self._shown < self.refresh_seconds and done < total:
+        """Move the bar, a few times a second at most; off a terminal, a line now and then."""
+        live, now = self._console.is_terminal, time.monotonic()
+        if now - self._shown < (self.refresh_seconds if live else self.plain_seconds):
             return
         self._shown = now
+        if live:
+            self._move(done, total, label)
+        else:
+            self._console.print(f"{label}  {done / total:.0%}")
+
+    def _move(self, done: int, total: int, label: str) -> None:
         if self._bar is None:
             self._bar = Progress(
                 TextColumn("{task.description}"),

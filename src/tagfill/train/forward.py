@@ -25,7 +25,7 @@ Validate = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class StageData:
-    """What a stage learns from and is judged by."""
+    """What a stage learns from and is judged by; ``hidden`` labels are for the log only."""
 
     inputs: Inputs
     observed: Tensor
@@ -33,6 +33,7 @@ class StageData:
     val_inputs: Inputs | None = None
     validate: Validate | None = None
     criterion: str = "last"
+    hidden: Tensor | None = None
 
 
 @dataclass(frozen=True)

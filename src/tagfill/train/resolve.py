@@ -37,6 +37,11 @@ FINETUNE: dict[str, Any] = {
     "schedule": "cosine",
 }
 FINETUNE_AFTER_LINEAR = {**FINETUNE, "epochs": 5, "learning_rate": 3e-5}
+FINETUNE_FROM = 1_000
+"""Fewer training images than this are too few to move a whole backbone by default."""
+FINETUNED_PER_SECOND = 15
+"""Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
+OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
 AUTO_METHOD = {"full": "bce"}
 """What ``auto`` means in each regime; ``em`` in all others."""
 
@@ -69,9 +74,17 @@ class Request:
 
 
 def resolve(
-    request: Request, *, regime: str, given_features: bool, has_gpu: bool
+    request: Request, *, regime: str, images: int, given_features: bool, has_gpu: bool
 ) -> tuple[RunConfig, list[str]]:
-    """The complete configuration, and sentences on what was chosen and why."""
+    """The complete configuration, and sentences on what was chosen and why.
+
+    Args:
+        request: of the user.
+        regime: what the training labels look like.
+        images: how many there are to train on.
+        given_features: whether the source has features instead of images.
+        has_gpu: of this machine.
+    """
     notes: list[str] = []
     _check_choice("mode", request.mode, get_args(Mode))
     _check_choice("protocol", request.protocol or "none", PROTOCOLS)
@@ -79,12 +92,15 @@ def resolve(
     protocol = PROTOCOLS[request.protocol or "none"]
     preset = PRESETS[request.preset] if request.preset else {}
     wishes = {**preset, **protocol.settings, **request.overrides}
-    mode = _mode(request, wishes.pop("mode", None), given_features, has_gpu, notes)
+    mode, why = _mode(request, wishes.pop("mode", None), images, given_features, has_gpu)
+    notes += why
     if mode == "two_stage":
         request = _for_two_stages(request)
     method = _method(request, protocol.method, regime, notes)
     if protocol.val_split:
         request = replace(request, data=replace(request.data, val_split=protocol.val_split))
+    if given_features:
+        _check_no_backbone(request)
     model = _fill(ModelConfig, wishes)
     stages = _stages(mode, method, wishes, features=given_features or not has_gpu)
     model = _fitting_head(model, stages, wishes, notes)
@@ -95,26 +111,34 @@ def resolve(
 
 
 def _mode(
-    request: Request, preferred: str | None, given_features: bool, has_gpu: bool, notes: list[str]
-) -> Mode:
+    request: Request, preferred: str | None, images: int, given_features: bool, has_gpu: bool
+) -> tuple[Mode, list[str]]:
+    """How to train, and why where it was left open."""
     if given_features:
         if request.mode not in ("auto", "linear", "two_stage"):
             raise TagfillError(
                 f"mode {request.mode} needs images, and the source gives features",
                 remedy="use --mode linear, or point --images to the image folder",
             )
-        if preferred not in (None, "linear"):
-            notes.append(f"deviation: mode linear instead of {preferred}: there are no images")
-        return "linear" if request.mode == "auto" else request.mode
+        deviates = preferred not in (None, "linear")
+        note = f"deviation: mode linear instead of {preferred}: there are no images"
+        return ("linear" if request.mode == "auto" else request.mode), [note] if deviates else []
     if request.mode != "auto":
-        return request.mode
+        return request.mode, []
     if preferred is not None:
-        return preferred  # type: ignore[return-value]
-    if has_gpu:
-        notes.append("mode: linear_init, because there is a GPU")
-        return "linear_init"
-    notes.append("mode: linear, because there is no GPU; --mode finetune trains the whole network")
-    return "linear"
+        return preferred, []  # type: ignore[return-value]
+    if not has_gpu:
+        hours = images * FINETUNE["epochs"] / FINETUNED_PER_SECOND / 3600
+        return "linear", [
+            "mode: linear, because there is no GPU; --mode finetune trains the whole network"
+            f" (in the order of {max(1, round(hours * 60))} minutes on two cores)"
+        ]
+    if images < FINETUNE_FROM:
+        return "linear", [
+            f"mode: linear, because {images:,} training images are few for a whole network;"
+            " --mode linear_init fine-tunes it all the same"
+        ]
+    return "linear_init", [f"mode: linear_init, because there is a GPU for {images:,} images"]
 
 
 def _for_two_stages(request: Request) -> Request:
@@ -125,6 +149,16 @@ def _for_two_stages(request: Request) -> Request:
             remedy="leave out --method, or choose another --mode",
         )
     return replace(request, method="lac")
+
+
+def _check_no_backbone(request: Request) -> None:
+    idle = [name for name in OF_THE_BACKBONE if request.overrides.get(name) is not None]
+    if idle:
+        option = idle[0].replace("_", "-")
+        raise TagfillError(
+            f"--{option} has no effect: the source gives features",
+            remedy=f"leave out --{option}, or train from image files",
+        )
 
 
 def _check_choice(what: str, chosen: str, known: Iterable[str]) -> None:

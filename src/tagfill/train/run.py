@@ -65,12 +65,22 @@ def fit(request: Request, out: Path | None = None, sinks: Sequence[Sink] = ()) -
     """
     request = replace(request, data=request.data.absolute())
     data = prepare(request.data)
-    has_gpu, given = torch.cuda.is_available(), data.train.features is not None
-    config, notes = resolve(request, regime=data.regime, given_features=given, has_gpu=has_gpu)
+    config, notes = configure(request, data)
     if config.data != request.data:
         data = prepare(config.data)
     name = f"{Path(config.data.labels).stem or 'run'}-{config.stages[-1].method.name}"
     return train(config, data, out or free_path(name), sinks, notes)
+
+
+def configure(request: Request, data: TrainingData) -> tuple[RunConfig, list[str]]:
+    """The complete configuration for these data on this machine, and the reasons for it."""
+    return resolve(
+        request,
+        regime=data.regime,
+        images=len(data.train),
+        given_features=data.train.features is not None,
+        has_gpu=torch.cuda.is_available(),
+    )
 
 
 def train(

@@ -25,6 +25,7 @@ from tagfill.train.inputs import InputBatch, epoch_order, scores
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.optim import make_optimizer, make_schedule
 from tagfill.train.select import Selector
+from tagfill.train.watch import Watch
 
 MID_EPOCH_PATIENCE = 60
 """Within an epoch, checkpoints are this many times rarer than at the ends of epochs."""
@@ -103,6 +104,7 @@ class Stage:
         groups = self.optimizer.param_groups
         self._learned = [parameter for group in groups for parameter in group["params"]]
         self.forward = Forward(self.network, method, data, accelerator, self.world, seed)
+        self.watch = Watch(data.observed, data.hidden, self.device)
         self.selector = Selector(config.patience)
         self.position = Position()
         self.history: list[dict[str, Any]] = []
@@ -157,6 +159,7 @@ class Stage:
         )
         terms = self.method.loss(step)
         self._sum_terms(terms)
+        self.watch.see(step)
         total = reduce(add, terms.values())
         if total.requires_grad:
             share = total if self.config.accumulate == 1 else total / self.config.accumulate
@@ -234,6 +237,7 @@ class Stage:
             "best": improved,
             "weights": weights,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
+            **self.watch.finish(self.method),
             "seconds": self._spent + time.monotonic() - started,
         }
         self._spent = 0.0
@@ -273,9 +277,7 @@ class Stage:
     def _pause(self) -> None:
         """Show progress, save now and then, and stop if the user wants to."""
         done = (self.position.epoch - 1) * self.batches_per_epoch + self.position.batch
-        self.events.progress(
-            done, self.config.epochs * self.batches_per_epoch, f"epoch {self.position.epoch}"
-        )
+        self.events.progress(done, self.config.epochs * self.batches_per_epoch, self._standing())
         if not self._between_updates():
             return
         if self.world.any(self.limits.stop_requested):
@@ -283,6 +285,14 @@ class Stage:
             raise Interrupted
         if time.monotonic() - self._saved > MID_EPOCH_PATIENCE * self.limits.save_seconds:
             self._save()
+
+    def _standing(self) -> str:
+        """Where training is: epoch, loss so far, and what validation said last."""
+        loss = sum(self.position.sums.values()) / self.position.batch
+        standing = f"epoch {self.position.epoch}  loss {loss:.4f}"
+        if self.history and self.data.validate:
+            standing += f"  {self.data.criterion} {self.history[-1]['score']:.2f}"
+        return standing
 
     def _between_updates(self) -> bool:
         """Whether no accumulated gradient would be lost by stopping here."""
@@ -297,6 +307,7 @@ class Stage:
             "method": self.method.state(),
             "optimizer": checkpoint.optimizer_tensors(self.optimizer),
             "ema": self.ema.state_dict() if self.ema is not None else {},
+            "watch": self.watch.state(),
             **{f"best_{name}": members for name, members in self.best.items()},
         }
         facts = {
@@ -322,6 +333,7 @@ class Stage:
             self.schedule.load_state_dict(facts["schedule"])
         if self.ema is not None:
             self.ema.load_state_dict(tensors["ema"])
+        self.watch.load_state(tensors.get("watch", {}))
         self.best = {
             name: tensors.get(f"best_{name}", {})
             for name in ("network", "method")

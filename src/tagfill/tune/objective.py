@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
@@ -25,8 +23,8 @@ from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
 from tagfill.train.forward import StageData
 from tagfill.train.grid import train_grid
-from tagfill.train.resolve import Request, resolve
-from tagfill.train.run import train
+from tagfill.train.resolve import Request
+from tagfill.train.run import configure, train
 from tagfill.tune.space import at_point
 
 HEADS_AT_ONCE = 8
@@ -91,12 +89,7 @@ class Objective:
         return len(stages) == 1 and stages[0].inputs == "features" and head == "linear"
 
     def _resolve(self, point: Mapping[str, Any]) -> tuple[RunConfig, list[str]]:
-        return resolve(
-            at_point(self.request, point),
-            regime=self.data.regime,
-            given_features=self.data.train.features is not None,
-            has_gpu=torch.cuda.is_available(),
-        )
+        return configure(at_point(self.request, point), self.data)
 
     def _checked(self, point: Mapping[str, Any]) -> RunConfig | Result:
         try:

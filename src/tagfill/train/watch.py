@@ -1,0 +1,122 @@
+"""What training passes say about the labels nobody wrote, epoch by epoch.
+
+The answers for the training images pass through the loop anyway; they are put aside and summed up
+at the end of the epoch. Nothing here touches weights or random numbers. The full labels behind
+masked ones, where known, serve the log only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from tagfill.methods.base import Method, Step
+
+BINS = 20
+"""Of the histograms of probabilities."""
+LARGEST = 50_000_000
+"""Tables with more cells than this are not watched."""
+
+
+class Watch:
+    """Looks at the logits of one epoch after the other.
+
+    Args:
+        observed: [N, K] labels.
+        truth: [N, K] the full labels, where known.
+        device: where logits are.
+    """
+
+    def __init__(self, observed: Tensor, truth: Tensor | None, device: torch.device) -> None:
+        self.observed, self.truth = observed, truth
+        self.active = observed.numel() <= LARGEST
+        self.logits = torch.full(
+            observed.shape if self.active else (0, 0), torch.nan, device=device
+        )
+        self._seen = False
+
+    def see(self, step: Step) -> None:
+        """Put aside what a batch's images were answered."""
+        if self.active:
+            self.logits.index_copy_(0, step.index, step.output.logits.detach())
+            self._seen = True
+
+    def finish(self, method: Method) -> dict[str, Any]:
+        """Sum the epoch up, and forget it.
+
+        Returns:
+            ``positive_loss``, the mean of -log p over observed positives; where the truth is known,
+            counts of probabilities in ``BINS`` equal bins by kind of cell, the same loss of
+            unobserved positives, and how right the method's pseudo-labels are.
+        """
+        if not self._seen:
+            return {}
+        logits = self.logits.float().cpu()
+        seen = ~logits.isnan()
+        found: dict[str, Any] = {
+            "positive_loss": _positive_loss(logits[seen & (self.observed == 1)])
+        }
+        if self.truth is not None:
+            unknown = seen & (self.observed == -1)
+            hidden = {
+                "unobserved_positives": logits[unknown & (self.truth == 1)],
+                "unobserved_negatives": logits[unknown & (self.truth == 0)],
+            }
+            found["unobserved_positive_loss"] = _positive_loss(hidden["unobserved_positives"])
+            found["histograms"] = {name: _histogram(cells) for name, cells in hidden.items()}
+            found["pseudo_labels"] = pseudo_label_figures(method, self.observed, self.truth)
+        self.logits.fill_(torch.nan)
+        self._seen = False
+        return found
+
+    def state(self) -> dict[str, Tensor]:
+        """What was seen of an unfinished epoch."""
+        return {"logits": self.logits} if self._seen else {}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from ``state``."""
+        if "logits" in state and self.active:
+            self.logits.copy_(state["logits"])
+            self._seen = True
+
+
+def pseudo_label_figures(method: Method, observed: Tensor, truth: Tensor) -> dict[str, Any] | None:
+    """How right a method's beliefs about unknown cells are; None where it has none.
+
+    A cell counts as labelled positive from a probability of 0.5 on, else as negative; of methods
+    that label step by step only the cells labelled so far count. Recall is the share of all unknown
+    cells of the kind.
+    """
+    estimates, decided = method.estimates(), method.decided()
+    if estimates is None:
+        return None
+    counted = (observed == -1) & (truth >= 0)
+    chosen = counted if decided is None else counted & decided.cpu()
+    positive = estimates.cpu() >= 0.5
+    figures: dict[str, Any] = {}
+    for name, labelled, code in (("positives", positive, 1), ("negatives", ~positive, 0)):
+        given = chosen & labelled
+        right = int((given & (truth == code)).sum())
+        figures[name] = {
+            "count": int(given.sum()),
+            "precision": _share(right, int(given.sum())),
+            "recall": _share(right, int((counted & (truth == code)).sum())),
+        }
+    return figures
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _positive_loss(logits: Tensor) -> float | None:
+    return float(F.softplus(-logits).mean()) if len(logits) else None
+
+
+def _histogram(logits: Tensor) -> list[int]:
+    counts = torch.histc(logits.sigmoid(), bins=BINS, min=0.0, max=1.0)
+    return [int(count) for count in counts.tolist()]
