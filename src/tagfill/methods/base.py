@@ -217,6 +217,10 @@ class Method:
         """[N, K] probability of each cell being positive, observed cells as observed; or None."""
         return None
 
+    def decided(self) -> Tensor | None:
+        """[N, K] which unknown cells it has labelled so far; None where all estimates count."""
+        return None
+
 
 class CellMethod(Method):
     """A method without state: the mean over images and classes of a pure loss.

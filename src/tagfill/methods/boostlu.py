@@ -96,6 +96,10 @@ class BoostedMaps(Method):
         """The base's."""
         return self.base.estimates()
 
+    def decided(self) -> Tensor | None:
+        """The base's."""
+        return self.base.decided()
+
 
 def _base(config: Config) -> Method:
     delta = DELTAS[config.base] if config.delta is None else config.delta

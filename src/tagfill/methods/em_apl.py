@@ -159,6 +159,10 @@ class AsymmetricPseudoLabels(Method):
         guess = torch.where(self.pseudo >= 0, self.pseudo, self.scores)
         return torch.where(self.observed == -1, guess, self.observed.to(guess.dtype))
 
+    def decided(self) -> Tensor:
+        """The pseudo-labelled cells."""
+        return self.pseudo >= 0
+
 
 def _warmup(warmup: float, epochs: int) -> int:
     chosen = max(1, round(warmup * epochs)) if warmup < 1 else int(warmup)

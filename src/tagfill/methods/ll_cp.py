@@ -99,6 +99,10 @@ class PermanentCorrection(Method):
         """The labels trained on: 1 where corrected, 0 where unknown."""
         return torch.where(self.corrected, 1, self.observed).clamp(min=0).float()
 
+    def decided(self) -> Tensor:
+        """The corrected cells."""
+        return self.corrected
+
 
 def build(config: Config) -> Method:
     """Make the method."""
