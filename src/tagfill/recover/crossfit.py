@@ -151,4 +151,5 @@ def _some(data: StageData, rows: Tensor) -> StageData:
         inputs=Chosen(data.inputs, rows),
         observed=data.observed[rows],
         truth=None if data.truth is None else data.truth[rows],
+        hidden=None,
     )
