@@ -57,12 +57,16 @@ class Evidence:
     how: tuple[str, ...]
 
 
-def gather_evidence(crossfit: CrossFit, folds: int, checkpoint: Path) -> Evidence:
-    """Cross-fit the head, and weigh what the method has estimated against it."""
+def gather_evidence(crossfit: CrossFit, folds: int, checkpoint: Path | None) -> Evidence:
+    """Cross-fit the head, and weigh what the method has estimated against it.
+
+    Without a checkpoint there are no estimates to weigh.
+    """
     unseen = out_of_fold(crossfit, folds)
     observed = crossfit.assembly.data.train.table.values
     unknown = observed == UNKNOWN
-    found = [log_odds(each) for each in estimates(crossfit, checkpoint)]
+    formed = iter(()) if checkpoint is None else estimates(crossfit, checkpoint)
+    found = [log_odds(each) for each in formed]
     if not found:
         return Evidence("out_of_fold", unseen.unwritten, unseen.there, (unseen.how,))
     scored = [agreement(each, unseen.unwritten, unknown) for each in found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -90,12 +90,16 @@ class Recovery:
         return Cells(rows, columns, chances, 1 - chances)
 
 
-def recover(run: str | Path, *, folds: int = FOLDS, sinks: Sequence[Sink] = ()) -> Recovery:
+def recover(
+    run: str | Path, *, folds: int = FOLDS, images: int | None = None, sinks: Sequence[Sink] = ()
+) -> Recovery:
     """Look for the tags that the training images of a run have and nobody wrote.
 
     Args:
         run: folder of a finished run, whose labels and images are where they were.
         folds: heads to train on parts of the images; each scores the images it has not seen.
+        images: learn from and look at no more training images than this, evenly spread. The
+            method's own estimates, which are of all images, are then left aside.
         sinks: where progress goes.
     """
     folder, config = RunFolder.open(Path(run))
@@ -107,11 +111,16 @@ def recover(run: str | Path, *, folds: int = FOLDS, sinks: Sequence[Sink] = ()) 
             file=config.data.labels,
             remedy="train again, with --init to begin from this run's weights",
         )
+    checkpoint: Path | None = folder.checkpoint
+    if images is not None and images < len(data.train):
+        checkpoint = None
+        rows = np.linspace(0, len(data.train) - 1, images).astype(np.intp)
+        data = replace(data, train=data.train.take(rows))
     accelerator = make_accelerator(config.precision, config.threads)
     with Events(*sinks) as events:
         network = load_bundle(folder.model).network
         assembly = Assembly(config, data, accelerator.device, events, network=network)
         crossfit = CrossFit(assembly, accelerator, events)
-        evidence = gather_evidence(crossfit, folds, folder.checkpoint)
+        evidence = gather_evidence(crossfit, folds, checkpoint)
     truth = data.train.truth
     return Recovery(folder.path, metrics["method"], data.train.table, evidence, truth)
