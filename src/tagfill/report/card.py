@@ -1,0 +1,137 @@
+"""The model card: what the model is, where it comes from, and where its limits are."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from tagfill.errors import TagfillError
+from tagfill.methods import configure, find
+from tagfill.report.classes import ClassRow
+from tagfill.report.source import Source
+from tagfill.train.config import StageConfig
+
+FEW = 20
+"""Known training positives below which a class is hardly learnt."""
+
+
+@dataclass(frozen=True)
+class StageCard:
+    """One stage of training: the method with its paper, and all hyper-parameters."""
+
+    method: str
+    title: str
+    paper: str
+    alias_of: str | None
+    settings: dict[str, str]
+    schedule: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a team should know before it uses the model.
+
+    Args:
+        data: where labels and images came from.
+        network: architecture and weights.
+        weights, licence: of the backbone.
+        stages: of training.
+        versions: of the software.
+        rare: classes with few known training positives.
+        unlearnt: classes with none.
+        toml: settings that repeat the run.
+        again: the command for it.
+    """
+
+    data: dict[str, str]
+    network: dict[str, str]
+    weights: str
+    licence: str
+    stages: tuple[StageCard, ...]
+    versions: dict[str, str]
+    rare: tuple[str, ...]
+    unlearnt: tuple[str, ...]
+    toml: str
+    again: str
+
+
+def model_card(source: Source, rows: list[ClassRow]) -> ModelCard:
+    """Collect the card."""
+    described, config = source.described, source.config
+    known = [row for row in rows if row.positives is not None]
+    return ModelCard(
+        data=_data(source),
+        network=_network(source),
+        weights=described["weights"]["source"],
+        licence=described["weights"]["licence"],
+        stages=tuple(_stage(stage) for stage in config.stages),
+        versions={"python": source.facts.get("python", "?"), **source.facts.get("versions", {})},
+        rare=tuple(row.name for row in known if 0 < (row.positives or 0) < FEW),
+        unlearnt=tuple(row.name for row in known if not row.positives),
+        toml=tomli_w.dumps(_plain(dataclasses.asdict(config))),
+        again=f"tagfill train --config {source.path / 'config.toml'} --out NEW_FOLDER",
+    )
+
+
+def _data(source: Source) -> dict[str, str]:
+    named = {
+        "labels": source.config.data.labels,
+        "images": source.config.data.images,
+        "full labels": source.config.data.truth,
+        "validation labels": source.config.data.val,
+        "test labels": source.config.data.test,
+        "fingerprint of the labels": source.metrics["data_hash"],
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def _network(source: Source) -> dict[str, str]:
+    network, entry = source.described["network"], source.described["input"]
+    backbone, head = network["backbone"], network["head"]
+    size = f"{entry['size']} x {entry['size']} pixels, proportions not kept"
+    named = {
+        "backbone": backbone["name"],
+        "head": _settings(head["name"], head["settings"]),
+        "reads": size if source.reads_images else f"{backbone['channels']} given features",
+        "parameters": f"{backbone['parameters']:,} in the backbone",
+        "trained parameters": f"{source.metrics['parameters']:,}",
+        "calibration": (source.described["calibration"] or {}).get("kind", "none"),
+    }
+    if not backbone["parameters"]:
+        del named["parameters"]
+    return named
+
+
+def _settings(name: str, settings: dict[str, Any]) -> str:
+    listed = ", ".join(f"{key} {value}" for key, value in settings.items())
+    return f"{name} ({listed})" if listed else name
+
+
+def _stage(stage: StageConfig) -> StageCard:
+    """A method of the user's own may be gone by now."""
+    method = stage.method
+    title, paper, alias, settings = Path(method.name).name, "", None, dict(method.settings)
+    with contextlib.suppress(TagfillError):
+        info = find(method.name).INFO
+        title, paper, alias = info.title, info.source, info.alias_of
+        settings = dataclasses.asdict(configure(method.name, method.settings, method.preset))
+    schedule = dataclasses.asdict(stage)
+    del schedule["method"]
+    return StageCard(method.name, title, paper, alias, _as_text(settings), _as_text(schedule))
+
+
+def _as_text(values: dict[str, Any]) -> dict[str, str]:
+    return {key.replace("_", " "): str(each) for key, each in values.items() if each is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value

@@ -1,0 +1,181 @@
+"""Class by class: what is known, how well it is found, and what appears together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.evaluate import summary
+from tagfill.evaluate.metrics import without_nan
+from tagfill.labels import POSITIVE, UNKNOWN
+from tagfill.labels.stats import Statistics
+from tagfill.report.source import HeldOut, Source
+
+SHOWN = 1000
+"""Rows of the table at most; metrics.json has all."""
+MAP_CLASSES, PAIRS = 30, 20
+Counts = npt.NDArray[np.int64]
+Trio = tuple[int | None, int | None, int | None]
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class; fractions, None where undefined.
+
+    Args:
+        positives, negatives, unknowns: of the training images, where the labels are still there.
+        held_out: known positives of the images figures are of.
+    """
+
+    name: str
+    positives: int | None
+    negatives: int | None
+    unknowns: int | None
+    held_out: int | None
+    threshold: float | None
+    average_precision: float | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+def class_rows(source: Source) -> list[ClassRow]:
+    """The table of classes, those with most positives first, in the order of the labels if gone."""
+    names, held = source.classes, source.judged
+    found = _judged_classes(source, held)
+    thresholds = source.described["thresholds"] or [None] * len(names)
+    counts = _training_counts(source, len(names))
+    rows = [
+        ClassRow(
+            name,
+            *count,
+            each.get("positives"),
+            threshold,
+            *(each.get(key) for key in ("average_precision", "precision", "recall", "f1")),
+        )
+        for name, count, each, threshold in zip(names, counts, found, thresholds, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -(row.positives or 0))
+
+
+def _judged_classes(source: Source, held: HeldOut | None) -> list[dict[str, Any]]:
+    """Figures of each class at the fitted thresholds; as the run noted them if images are gone."""
+    if held is not None and held.has_negatives:
+        figures = summary(
+            held.probabilities, held.labels, source.classes, threshold=held.thresholds
+        ).as_dict()["per_class"]
+        ranked = summary(held.logits, held.labels, source.classes, logits=True).per_class
+        return [
+            {**each, "average_precision": without_nan(own.average_precision)}
+            for each, own in zip(figures, ranked, strict=True)
+        ]
+    noted = source.metrics.get(source.judged_name or "", {}).get("per_class")
+    if noted is None:
+        return [{} for _ in source.classes]
+    kept = ("positives", "average_precision")
+    return [{key: each[key] for key in kept} for each in noted]
+
+
+def _training_counts(source: Source, classes: int) -> list[Trio]:
+    if source.data is None:
+        return [(None, None, None)] * classes
+    counted = Statistics.of(source.data.train.table)
+    columns = (counted.class_positives, counted.class_negatives, counted.class_unknowns)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes, and how many images have both.
+
+    Args:
+        observed: training images labelled with both.
+        predicted: held-out images given both.
+        true: held-out images that have both, where all their labels are known.
+    """
+
+    first: str
+    second: str
+    observed: int
+    predicted: int | None
+    true: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What appears together.
+
+    Args:
+        classes: those of the map.
+        share: [k, k] of the images given the row's tag, the share given the column's too.
+        part: the images of the map.
+        images: how many they are.
+        pairs: those most often predicted, or else observed.
+        observed_any: whether any training image is labelled with two tags.
+    """
+
+    classes: tuple[str, ...]
+    share: list[list[float]]
+    part: str
+    images: int
+    pairs: tuple[Pair, ...]
+    observed_any: bool
+    of_all: int
+
+
+def together(source: Source) -> Together | None:
+    """Co-occurrence as labelled in training images and as predicted for held-out ones."""
+    data, held = source.data, source.judged
+    if data is None or len(source.classes) < 2:
+        return None
+    observed = Statistics.of(data.train.table).co_occurrence
+    truth = None
+    if held is not None and not (held.labels == UNKNOWN).any():
+        truth = _both(held.labels == POSITIVE)
+    if held is None:
+        shown, part, images = observed, "train", len(data.train)
+    else:
+        shown, part, images = _both(held.decided), held.name, len(held.labels)
+    most = np.argsort(-np.diag(shown), kind="stable")[:MAP_CLASSES]
+    chosen = np.sort(most)
+    block = shown[np.ix_(chosen, chosen)]
+    share = block / np.maximum(np.diag(block)[:, None], 1)
+    return Together(
+        classes=tuple(source.classes[column] for column in chosen),
+        share=share.tolist(),
+        part=part,
+        images=images,
+        pairs=_pairs(source.classes, shown, observed, None if held is None else shown, truth),
+        observed_any=bool(observed.sum() > np.trace(observed)),
+        of_all=len(source.classes),
+    )
+
+
+def _both(given: npt.NDArray[np.bool_]) -> Counts:
+    numbers = given.astype(np.float32)
+    return (numbers.T @ numbers).round().astype(np.int64)
+
+
+def _pairs(
+    names: tuple[str, ...],
+    ranked: Counts,
+    observed: Counts,
+    predicted: Counts | None,
+    truth: Counts | None,
+) -> tuple[Pair, ...]:
+    first, second = np.triu_indices(len(names), k=1)
+    order = np.argsort(-ranked[first, second], kind="stable")[:PAIRS]
+    return tuple(
+        Pair(
+            names[a],
+            names[b],
+            int(observed[a, b]),
+            None if predicted is None else int(predicted[a, b]),
+            None if truth is None else int(truth[a, b]),
+        )
+        for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True)
+        if ranked[a, b]
+    )

@@ -1,0 +1,184 @@
+"""Several runs side by side, each against the first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tagfill.evaluate import Difference, mean_average_precision, paired_bootstrap
+from tagfill.report.charts import Chart, Series, line_chart
+from tagfill.report.figures import Headline, headline, resamples_for, statistics
+from tagfill.report.learned import epochs_of, score_points
+from tagfill.report.source import HeldOut, Source
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run of a comparison.
+
+    Args:
+        name: of its folder, made unique.
+        method, backbone, head: in short.
+        headline: its figures.
+        differences: of each figure, this run minus the first, where both were judged on the same
+            images and labels; empty otherwise, and for the first.
+        incomparable: why there are none.
+    """
+
+    name: str
+    method: str
+    backbone: str
+    head: str
+    headline: Headline | None
+    differences: Mapping[str, Difference]
+    incomparable: str | None
+
+
+@dataclass(frozen=True)
+class ClassDifference:
+    """Average precision of a class in every run, and how far each is from the first's."""
+
+    name: str
+    values: tuple[float | None, ...]
+    differences: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that the page of a comparison shows."""
+
+    entries: tuple[Entry, ...]
+    figures: tuple[str, ...]
+    classes: tuple[ClassDifference, ...]
+    curves: Chart | None
+    criterion: str | None
+    settings: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def compare(sources: Sequence[Source]) -> Comparison:
+    """Compare runs with the first of them."""
+    names = unique_names(sources)
+    pairs = zip(names, sources, strict=True)
+    entries = tuple(_entry(name, source, sources[0]) for name, source in pairs)
+    keys = (figure.key for entry in entries if entry.headline for figure in entry.headline.figures)
+    chart, criterion = _curves(names, sources)
+    return Comparison(
+        entries, tuple(dict.fromkeys(keys)), _classes(sources), chart, criterion, _settings(sources)
+    )
+
+
+def unique_names(sources: Sequence[Source]) -> list[str]:
+    """Folder names, with as much of the path as tells them apart."""
+    paths = [source.path.resolve() for source in sources]
+    for depth in range(1, max(len(path.parts) for path in paths) + 1):
+        names = ["/".join(path.parts[-depth:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{source.name} ({number})" for number, source in enumerate(sources, 1)]
+
+
+def _entry(name: str, source: Source, first: Source) -> Entry:
+    differences: dict[str, Difference] = {}
+    reason = None if source is first else why_not(source.judged, first.judged)
+    if source is not first and reason is None:
+        assert source.judged is not None
+        assert first.judged is not None
+        differences = differences_of(source.judged, first.judged)
+    network = source.described["network"]
+    return Entry(
+        name=name,
+        method=source.metrics["method"],
+        backbone=network["backbone"]["name"],
+        head=network["head"]["name"],
+        headline=headline(source),
+        differences=differences,
+        incomparable=reason,
+    )
+
+
+def why_not(one: HeldOut | None, other: HeldOut | None) -> str | None:
+    """Why two runs cannot be compared image by image; None if they can."""
+    if one is None or other is None:
+        return "the images of one of the two could not be scored again"
+    if one.part.table.classes != other.part.table.classes:
+        return "the classes differ"
+    if one.part.table.images != other.part.table.images:
+        return "the figures are of different images"
+    if not np.array_equal(one.labels, other.labels):
+        return "the figures are of different labels"
+    return None
+
+
+def differences_of(run: HeldOut, first: HeldOut) -> dict[str, Difference]:
+    """Paired bootstrap of every headline figure: the run minus the first."""
+    ours, theirs = statistics(run), statistics(first)
+    count = resamples_for(run.labels.size)
+    return {
+        key: paired_bootstrap(ours[key], theirs[key], len(run.labels), resamples=count)
+        for key in ours
+    }
+
+
+def _classes(sources: Sequence[Source]) -> tuple[ClassDifference, ...]:
+    """Average precisions in percent, of the classes all runs know."""
+    found = [_average_precisions(source) for source in sources]
+    shared = [name for name in found[0] if all(name in each for each in found)]
+    rows = [
+        ClassDifference(name, *_against_first([each[name] for each in found])) for name in shared
+    ]
+    return tuple(rows)
+
+
+def _average_precisions(source: Source) -> dict[str, float | None]:
+    held = source.judged
+    if held is None or not held.has_negatives:
+        return {}
+    values = mean_average_precision(held.logits, held.labels).average_precision
+    pairs = zip(source.classes, values.tolist(), strict=True)
+    return {name: None if np.isnan(value) else 100 * value for name, value in pairs}
+
+
+def _against_first(
+    values: Sequence[float | None],
+) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
+    first = values[0]
+    rest = (None if each is None or first is None else each - first for each in values)
+    return tuple(values), tuple(rest)
+
+
+def _curves(names: Sequence[str], sources: Sequence[Source]) -> tuple[Chart | None, str | None]:
+    """Validation figures of the runs that were judged by the same criterion as the first."""
+    criterion = sources[0].metrics["criterion"]
+    lines = [
+        Series(name, points)
+        for name, source in zip(names, sources, strict=True)
+        if source.metrics["criterion"] == criterion and (points := score_points(epochs_of(source)))
+    ]
+    if not lines:
+        return None, None
+    return line_chart(lines, x_label="epoch", y_label=criterion), criterion
+
+
+def _settings(sources: Sequence[Source]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Settings in which the runs differ."""
+    flat = [_flat(dataclasses.asdict(source.config)) for source in sources]
+    keys = dict.fromkeys(key for each in flat for key in each)
+    rows = ((key, tuple(each.get(key, "") for each in flat)) for key in keys)
+    return tuple((key, values) for key, values in rows if len(set(values)) > 1)
+
+
+def _flat(value: Any, place: str = "") -> dict[str, str]:
+    if isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list | tuple):
+        members = {str(number): each for number, each in enumerate(value, 1)}.items()
+    else:
+        return {} if value is None else {place: str(value)}
+    found: dict[str, str] = {}
+    for key, each in members:
+        found |= _flat(each, f"{place}.{key}" if place else str(key))
+    return found

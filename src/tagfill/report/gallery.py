@@ -1,0 +1,222 @@
+"""Cells worth a look: recovered tags, errors, and labels in doubt, each with its picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
+from tagfill.recover.choose import DEFAULT_PRECISION, Wish
+from tagfill.recover.judge import Cut, cuts
+from tagfill.recover.recovery import Recovery
+from tagfill.report.pictures import Shown, show
+from tagfill.report.source import Source
+from tagfill.train.data import Part
+
+RECOVERED, ERRORS = 12, 6
+PER_CLASS = 2
+_LOOKED_AT = 5000
+"""Cells to choose from, the most extreme first."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One tag of one image.
+
+    Args:
+        image: its name.
+        tag: in question.
+        column: number of the class.
+        probability: that the tag is there.
+        known: tags it is labelled with.
+        path: the file, where there is one.
+        true: whether the tag is there, where that is known.
+        shown: picture and heat map, where they could be made.
+    """
+
+    image: str
+    tag: str
+    column: int
+    probability: float
+    known: tuple[str, ...]
+    path: Path | None = None
+    true: bool | None = None
+    shown: Shown | None = None
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The tags nobody wrote.
+
+    Args:
+        images: training images looked at.
+        of_images: training images in all.
+        unknown: cells nobody labelled among them.
+        expected_missing: tags expected to be missing.
+        missing: tags that are, where the truth is known.
+        suggestions: tags at the usual expected precision.
+        precision: what that is.
+        cuts: how many tags at several precisions.
+        how: where the probabilities come from.
+        cards: the likeliest.
+    """
+
+    images: int
+    of_images: int
+    unknown: int
+    expected_missing: float
+    missing: int | None
+    suggestions: int
+    precision: float
+    cuts: tuple[Cut, ...]
+    how: tuple[str, ...]
+    cards: Sequence[Card]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Where model and labels disagree.
+
+    Args:
+        part: the held-out images of the first three groups.
+        groups: ``unlabelled``, tags the model is sure of and nobody labelled; ``imagined``, tags it
+            gives that are known to be absent; ``missed``, tags it does not give that are known to
+            be there; ``doubted``, labelled tags of training images that heads which have not seen
+            the image find implausible.
+        all_known: whether every cell of the part is known.
+        no_negatives: whether no cell of the part is known to be negative.
+    """
+
+    part: str
+    groups: Mapping[str, Sequence[Card]]
+    all_known: bool
+    no_negatives: bool
+
+
+def recovered(source: Source, found: Recovery) -> Recovered:
+    """What recovery found, in figures and in the likeliest tags."""
+    assert source.data is not None
+    part, truth = source.data.train.take(_rows(source.data.train, found)), found.truth
+    probability, unknown = found.probability, found.unknown
+    likeliest = _picked(-probability, unknown, RECOVERED)
+    return Recovered(
+        images=len(found.table),
+        of_images=len(source.data.train),
+        unknown=int(unknown.sum()),
+        expected_missing=found.expected_missing,
+        missing=None if truth is None else int((truth[unknown] == POSITIVE).sum()),
+        suggestions=len(found.suggest(Wish(DEFAULT_PRECISION))),
+        precision=DEFAULT_PRECISION,
+        cuts=tuple(cuts(probability, unknown, truth)),
+        how=found.evidence.how,
+        cards=_cards(part, likeliest, probability, truth),
+    )
+
+
+def errors(source: Source, found: Recovery | None) -> Errors | None:
+    """Errors on held-out images, and doubtful labels of training images."""
+    held = source.judged
+    if held is None:
+        return None
+    labels, chance, given = held.labels, held.probabilities, held.decided
+    picked = {
+        "unlabelled": _picked(-chance, (labels == UNKNOWN) & given, ERRORS),
+        "imagined": _picked(-chance, (labels == NEGATIVE) & given, ERRORS),
+        "missed": _picked(chance, (labels == POSITIVE) & ~given, ERRORS),
+    }
+    groups = {name: _cards(held.part, cells, chance, None) for name, cells in picked.items()}
+    return Errors(
+        held.name,
+        groups | {"doubted": _doubted(source, found)},
+        all_known=not (labels == UNKNOWN).any(),
+        no_negatives=not held.has_negatives,
+    )
+
+
+def illustrated(
+    source: Source, found: Recovered | None, mistakes: Errors | None
+) -> tuple[Recovered | None, Errors | None]:
+    """The same with thumbnails and heat maps on all cards, made in one go."""
+    groups = {} if mistakes is None else dict(mistakes.groups)
+    if found is not None:
+        groups["recovered"] = found.cards
+    cards = [card for group in groups.values() for card in group]
+    made: Mapping[tuple[Path, int], Shown] = {}
+    if source.bundle is not None and source.reads_images:
+        made = show(source.bundle, {(c.path, c.column) for c in cards if c.path is not None})
+    done = {name: [_with_picture(card, made) for card in group] for name, group in groups.items()}
+    if found is not None:
+        found = replace(found, cards=done.pop("recovered"))
+    return found, None if mistakes is None else replace(mistakes, groups=done)
+
+
+def _with_picture(card: Card, made: Mapping[tuple[Path, int], Shown]) -> Card:
+    return card if card.path is None else replace(card, shown=made.get((card.path, card.column)))
+
+
+def _doubted(source: Source, found: Recovery | None) -> tuple[Card, ...]:
+    if found is None or source.data is None:
+        return ()
+    part = source.data.train.take(_rows(source.data.train, found))
+    cells = found.suspects()
+    pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
+    chosen = _first_few(pairs, ERRORS, len(part.table.classes))
+    return _cards(part, chosen, found.evidence.known, found.truth)
+
+
+def _rows(train: Part, found: Recovery) -> list[int]:
+    return [train.table.row_of[image] for image in found.table.images]
+
+
+def _picked(order: Floats, among: Mask, count: int) -> list[tuple[int, int]]:
+    """Some of the cells that come first."""
+    rows, columns = np.nonzero(among)
+    first = np.argsort(order[rows, columns], kind="stable")[:_LOOKED_AT]
+    cells = zip(rows[first].tolist(), columns[first].tolist(), strict=True)
+    return _first_few(cells, count, among.shape[1])
+
+
+def _first_few(cells: Iterable[tuple[int, int]], count: int, classes: int) -> list[tuple[int, int]]:
+    """The first cells, no image twice, and only a few of each class."""
+    most = max(PER_CLASS, ceil(count / classes))
+    chosen: list[tuple[int, int]] = []
+    images: set[int] = set()
+    of_class: Counter[int] = Counter()
+    for row, column in cells:
+        if row in images or of_class[column] >= most:
+            continue
+        chosen.append((row, column))
+        images.add(row)
+        of_class[column] += 1
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _cards(
+    part: Part, cells: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
+) -> tuple[Card, ...]:
+    table = part.table
+    stated = part.judged_by if truth is None else table.values
+    return tuple(
+        Card(
+            image=table.images[row],
+            tag=table.classes[column],
+            column=column,
+            probability=float(chance[row, column]),
+            known=tuple(table.classes[k] for k in np.flatnonzero(stated[row] == POSITIVE)),
+            path=None if part.paths is None else part.paths[row],
+            true=None if truth is None else _verdict(int(truth[row, column])),
+        )
+        for row, column in cells
+    )
+
+
+def _verdict(label: int) -> bool | None:
+    return None if label == UNKNOWN else label == POSITIVE

@@ -1,0 +1,162 @@
+"""What a run learned from, and how it learned: label counts and training curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tagfill.labels.stats import Statistics
+from tagfill.report.charts import Chart, Point, Series, line_chart
+from tagfill.report.source import Facts, Source
+from tagfill.train.data import Part
+
+
+@dataclass(frozen=True)
+class PartCounts:
+    """Labels of one part.
+
+    Args:
+        name: train, val or test.
+        images, positives, negatives, unknowns: how many.
+        hidden: tags the full labels have and the observed ones do not, where both are there.
+        judged_in_full: whether scores are compared with full labels.
+    """
+
+    name: str
+    images: int
+    positives: int
+    negatives: int
+    unknowns: int
+    hidden: int | None
+    judged_in_full: bool
+
+    @property
+    def cells(self) -> int:
+        """Images times classes."""
+        return self.positives + self.negatives + self.unknowns
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned from.
+
+    Args:
+        regime: what the training labels look like.
+        parts: counts, training images first; empty where the labels are gone.
+        images: of every part, as the run noted them.
+        labelling_rate: share of positives that seems to be labelled, as far as was estimated.
+        without_positive: classes that cannot be learnt.
+        notes: what was decided, and why.
+    """
+
+    regime: str
+    parts: tuple[PartCounts, ...]
+    images: dict[str, int]
+    labelling_rate: float | None
+    without_positive: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def learned(source: Source) -> Learned:
+    """Count the labels."""
+    thresholds = source.metrics.get("thresholds") or {}
+    data = source.data
+    return Learned(
+        regime=source.metrics["regime"],
+        parts=() if data is None else tuple(_counts(*each) for each in data.parts.items()),
+        images=dict(source.metrics["images"]),
+        labelling_rate=thresholds.get("labelling_rate"),
+        without_positive=() if data is None else Statistics.of(data.train.table).without_positive,
+        notes=tuple(dict.fromkeys(event["text"] for event in source.happened("note"))),
+    )
+
+
+def _counts(name: str, part: Part) -> PartCounts:
+    table = part.table
+    hidden = None if part.truth is None else int((part.truth == 1).sum()) - table.positives
+    return PartCounts(
+        name,
+        len(table),
+        table.positives,
+        table.negatives,
+        table.unknowns,
+        hidden,
+        judged_in_full=part.truth is not None or not table.unknowns,
+    )
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Training curves.
+
+    Args:
+        loss: what was minimised, over epochs of all stages.
+        score: the figure on validation images, where there was one.
+        criterion: its name.
+        best_epoch, best_score: of the last stage, the one that was kept.
+        stages: how many.
+        seconds: that training took, without reading images for features.
+    """
+
+    loss: Chart
+    score: Chart | None
+    criterion: str
+    best_epoch: int | None
+    best_score: float | None
+    stages: int
+    seconds: float
+
+
+def curves(source: Source) -> Curves | None:
+    """Curves of a run; None where nothing was noted."""
+    epochs = epochs_of(source)
+    if not epochs:
+        return None
+    stages = sorted({event["stage"] for event in epochs})
+    starts = [
+        min(x for x, event in enumerate(epochs, 1) if event["stage"] == each) for each in stages
+    ]
+    rules = [start - 0.5 for start in starts[1:]]
+    scored = score_points(epochs)
+    best = [
+        Point(x, event["score"])
+        for x, event in enumerate(epochs, 1)
+        if event["stage"] == stages[-1]
+        and event["epoch"] == source.metrics["best_epoch"]
+        and event.get("score") is not None
+    ]
+    loss = [Point(x, event["loss"]) for x, event in enumerate(epochs, 1)]
+    return Curves(
+        loss=line_chart([Series("loss", loss)], x_label="epoch", y_label="loss", rules=rules),
+        score=line_chart(
+            [Series("score", scored)],
+            x_label="epoch",
+            y_label=source.metrics["criterion"],
+            marks=best,
+            rules=rules,
+        )
+        if scored
+        else None,
+        criterion=source.metrics["criterion"],
+        best_epoch=source.metrics["best_epoch"],
+        best_score=source.metrics["best_score"],
+        stages=len(stages),
+        seconds=sum(event["seconds"] for event in epochs),
+    )
+
+
+def epochs_of(source: Source) -> list[Facts]:
+    """One event an epoch; an epoch that was repeated after an interruption counts once."""
+    latest: dict[tuple[int, int], Any] = {}
+    for event in source.happened("epoch"):
+        latest[event["stage"], event["epoch"]] = event
+    return [latest[key] for key in sorted(latest)]
+
+
+def score_points(epochs: list[Facts]) -> list[Point]:
+    """The validation figure after each epoch that has one."""
+    return [
+        Point(x, event["score"])
+        for x, event in enumerate(epochs, 1)
+        if event.get("score") is not None
+    ]

@@ -1,0 +1,149 @@
+"""Write the page: gather the facts, fill in the template, put the file in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tagfill.recover.recovery import Recovery, recover
+from tagfill.report import card, classes, compare, figures, gallery, learned
+from tagfill.report.source import Source, read_run
+from tagfill.train.events import Sink
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FILE, COMPARISON = "report.html", "comparison.html"
+IMAGES = 2000
+"""Training images to look for missing tags in, at most: what recovery costs grows with them."""
+FOLDS = 2
+
+
+@dataclass(frozen=True)
+class Written:
+    """A page on disk, and what could not be shown on it."""
+
+    path: Path
+    gaps: tuple[str, ...]
+
+
+def write_report(
+    run: str | Path,
+    out: str | Path | None = None,
+    *,
+    images: int = IMAGES,
+    recovery: Recovery | None = None,
+    sinks: Sequence[Sink] = (),
+) -> Written:
+    """Write the report of a finished run.
+
+    Args:
+        run: its folder.
+        out: the file; ``report.html`` in the run folder by default.
+        images: look for missing tags in this many training images, evenly spread; 0 for none.
+        recovery: what ``recover`` has found already.
+        sinks: where progress goes.
+
+    Raises:
+        TagfillError: it is no run folder, or the run is not finished.
+    """
+    source = read_run(Path(run), sinks)
+    gaps = list(source.gaps)
+    if recovery is None and images and source.data is not None:
+        recovery = _recovered(source.path, images, sinks, gaps)
+    target = Path(out) if out is not None else source.path / FILE
+    return _write("run.html.j2", run_facts(source, recovery, gaps), target, gaps)
+
+
+def write_comparison(
+    runs: Sequence[str | Path], out: str | Path | None = None, *, sinks: Sequence[Sink] = ()
+) -> Written:
+    """Write a page that compares finished runs with the first of them.
+
+    Args:
+        runs: their folders.
+        out: the file; ``comparison.html`` in the first folder by default.
+        sinks: where progress goes.
+    """
+    sources = [read_run(Path(run), sinks) for run in runs]
+    gaps = [f"{source.name}: {gap}" for source in sources for gap in source.gaps]
+    facts = {"comparison": compare.compare(sources), "sources": sources, "gaps": gaps}
+    target = Path(out) if out is not None else sources[0].path / COMPARISON
+    return _write("compare.html.j2", facts, target, gaps)
+
+
+def run_facts(source: Source, recovery: Recovery | None, gaps: Sequence[str]) -> dict[str, Any]:
+    """All that the page of one run shows, by section."""
+    rows = classes.class_rows(source)
+    recovered, mistakes = gallery.illustrated(
+        source,
+        None if recovery is None else gallery.recovered(source, recovery),
+        gallery.errors(source, recovery),
+    )
+    return {
+        "source": source,
+        "gaps": gaps,
+        "headline": figures.headline(source),
+        "learned": learned.learned(source),
+        "curves": learned.curves(source),
+        "rows": rows,
+        "shown_rows": rows[: classes.SHOWN],
+        "calibration": figures.calibration(source.judged),
+        "together": classes.together(source),
+        "recovered": recovered,
+        "errors": mistakes,
+        "card": card.model_card(source, rows),
+    }
+
+
+def _recovered(run: Path, images: int, sinks: Sequence[Sink], gaps: list[str]) -> Recovery | None:
+    """Missing tags; data too odd or too few for it cost this section, never the page."""
+    try:
+        return recover(run, folds=FOLDS, images=images, sinks=sinks)
+    except Exception as error:
+        gaps.append(f"missing tags could not be looked for: {error}")
+        return None
+
+
+def _write(template: str, facts: dict[str, Any], target: Path, gaps: Sequence[str]) -> Written:
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    text = _environment().get_template(template).render(made=made, **facts)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.part")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(target)
+    return Written(target, tuple(gaps))
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tagfill.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "count": lambda number: f"{number:,}",
+        "percent": _percent,
+        "when": lambda text: str(text).replace("T", " ")[:16],
+        "duration": _duration,
+    }
+    return environment
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,218 @@
+"""Everything a report is made of, read from a run folder and the data it points to."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate import apply_calibration, at_threshold
+from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.labels import NEGATIVE, Labels
+from tagfill.models.bundle import Bundle
+from tagfill.models.bundle import load as load_bundle
+from tagfill.models.tagging import UNFITTED
+from tagfill.train.assemble import Assembly
+from tagfill.train.config import RunConfig
+from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import Events, Sink
+from tagfill.train.folder import RunFolder
+from tagfill.train.gather import World
+from tagfill.train.inputs import scores
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Images the model was not trained on, and what it says of them.
+
+    Args:
+        name: test or val.
+        part: the images and their labels.
+        logits: [N, K].
+        bundle: the model.
+    """
+
+    name: str
+    part: Part
+    logits: npt.NDArray[np.floating]
+    bundle: Bundle
+
+    @property
+    def labels(self) -> Labels:
+        """[N, K] what scores are compared with."""
+        return self.part.judged_by
+
+    @property
+    def has_negatives(self) -> bool:
+        """Whether precision can be measured."""
+        return bool((self.labels == NEGATIVE).any())
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """[N, K] calibrated, where the run could."""
+        return apply_calibration(self.logits, self.bundle.calibration)
+
+    @property
+    def thresholds(self) -> Floats:
+        """[K] from which on a tag is given."""
+        fitted = self.bundle.thresholds
+        return np.full(len(self.bundle.classes), UNFITTED) if fitted is None else np.array(fitted)
+
+    @cached_property
+    def decided(self) -> Mask:
+        """[N, K] the tags given."""
+        return at_threshold(self.probabilities, self.thresholds)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A finished run.
+
+    Args:
+        path: the run folder.
+        config: its settings.
+        facts: what was noted when it began: time, versions, command.
+        metrics: its figures.
+        events: what happened.
+        described: the model's description.
+        bundle: the model, where it can be read.
+        data: the labels, where they are as they were.
+        held_out: scored parts by name.
+        gaps: what could not be looked at, and why.
+    """
+
+    path: Path
+    config: RunConfig
+    facts: Facts
+    metrics: Facts
+    events: Sequence[Facts]
+    described: Facts
+    bundle: Bundle | None
+    data: TrainingData | None
+    held_out: Mapping[str, HeldOut]
+    gaps: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call the run."""
+        return self.path.resolve().name
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the K classes."""
+        return tuple(self.described["classes"])
+
+    @property
+    def judged_name(self) -> str | None:
+        """The part figures are of: test images, or else validation images."""
+        return next((name for name in ("test", "val") if name in self.metrics), None)
+
+    @property
+    def judged(self) -> HeldOut | None:
+        """The scored images figures are of."""
+        return self.held_out.get(self.judged_name or "")
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether the model sees images rather than given features."""
+        return bool(self.described["network"]["backbone"]["library"] != "features")
+
+    def happened(self, kind: str) -> list[Facts]:
+        """Events of one kind."""
+        return [event for event in self.events if event["event"] == kind]
+
+
+def read_run(path: Path, sinks: Sequence[Sink] = ()) -> Source:
+    """Read a run folder and score its held-out images again.
+
+    Raises:
+        TagfillError: it is no run folder, or the run is not finished.
+    """
+    folder, config = RunFolder.open(path)
+    metrics = folder.read_metrics()
+    document = tomllib.loads(folder.config.read_text(encoding="utf-8"))
+    gaps: list[str] = []
+    bundle, data, held_out = None, None, {}
+    try:
+        bundle = load_bundle(folder.model)
+        data = _same_data(config, metrics)
+        held_out = _scored(config, data, bundle, sinks)
+    except (TagfillError, OSError) as error:
+        gaps.append(str(error))
+    return Source(
+        path=path,
+        config=config,
+        facts=document.get("facts", {}),
+        metrics=metrics,
+        events=_events(folder.events),
+        described=_described(folder),
+        bundle=bundle,
+        data=data,
+        held_out=held_out,
+        gaps=tuple(gaps),
+    )
+
+
+def _described(folder: RunFolder) -> Facts:
+    file = folder.model / "model.json"
+    try:
+        described: Facts = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TagfillError(f"the model's description cannot be read ({error})", file=file) from None
+    return described
+
+
+def _events(file: Path) -> list[Facts]:
+    """All whole lines; a crash may have cut the last one short."""
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def _same_data(config: RunConfig, metrics: Facts) -> TrainingData:
+    data = without_unreadable(prepare(config.data))
+    if data.content_hash != metrics["data_hash"]:
+        raise TagfillError("the labels have changed since the run", file=config.data.labels)
+    return data
+
+
+def _scored(
+    config: RunConfig, data: TrainingData, bundle: Bundle, sinks: Sequence[Sink]
+) -> dict[str, HeldOut]:
+    """Score held-out images as the run itself did when it ended."""
+    accelerator, stage = make_accelerator(config.precision, config.threads), config.stages[-1]
+    network = bundle.network.to(accelerator.device)
+    with Events(*sinks) as events:
+        assembly = Assembly(config, data, accelerator.device, events, network=network)
+        module = network.head if stage.inputs == "features" else network
+        return {
+            name: HeldOut(name, part, _logits(module, assembly, part, config), bundle)
+            for name, part in data.parts.items()
+            if name != "train"
+        }
+
+
+def _logits(
+    module: Any, assembly: Assembly, part: Part, config: RunConfig
+) -> npt.NDArray[np.floating]:
+    import torch
+
+    inputs = assembly.inputs(part, config.stages[-1])
+    with torch.no_grad():
+        logits: npt.NDArray[np.floating] = scores(module, inputs, World(), assembly.device).numpy()
+    return logits
