@@ -1,0 +1,186 @@
+"""Run a cell, or find that it has been run: figures and scores by content, never twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill import methods
+from tagfill.bench.data import make_variant, open_source
+from tagfill.bench.plan import Cell, cell_key
+from tagfill.errors import TagfillError
+from tagfill.evaluate import mean_average_precision
+from tagfill.labels import NEGATIVE, Labels
+from tagfill.models.bundle import load as load_bundle
+from tagfill.train.assemble import Assembly
+from tagfill.train.checkpoint import load_checkpoint
+from tagfill.train.config import RunConfig
+from tagfill.train.data import TrainingData, prepare, without_unreadable
+from tagfill.train.device import make_accelerator
+from tagfill.train.events import Events, Sink
+from tagfill.train.folder import RunFolder
+from tagfill.train.gather import World
+from tagfill.train.inputs import scores
+from tagfill.train.limits import Interrupted
+from tagfill.train.run import configure, resume, train
+
+RESULT, SCORES, FAILURE = "cell.json", "scores.npz", "failure.json"
+Figures = Mapping[str, Mapping[str, float]]
+"""Metric to part ("val", "test" or "train") to value."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell.
+
+    Args:
+        cell: which.
+        figures: none after a failure.
+        folder: of the run.
+        error: why there are no figures.
+    """
+
+    cell: Cell
+    figures: Figures
+    folder: Path
+    error: str | None = None
+
+    def test_scores(self) -> tuple[npt.NDArray[np.float32], Labels]:
+        """[N, K] logits of the test images and their labels."""
+        with np.load(self.folder / SCORES) as kept:
+            return kept["test"], kept["test_labels"]
+
+
+def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
+    """The figures of a cell: kept ones, or those of a run that is begun or gone on with.
+
+    A failure is recorded and tried again at the next call.
+
+    Args:
+        cell: which.
+        data: folder of the data.
+        out: where cells are kept; recipes share them.
+        sinks: where progress goes.
+
+    Raises:
+        Interrupted: the user stopped; the run can be gone on with.
+    """
+    prepared, config, folder = _place(cell, data, out)
+    kept = _kept(cell, folder)
+    if kept is not None and kept.error is None:
+        return kept
+    try:
+        figures = _run(config, prepared, folder, sinks)
+    except (Interrupted, KeyboardInterrupt):
+        raise
+    except Exception as error:  # one failed cell must not cost the others
+        message = str(error) if isinstance(error, TagfillError) else repr(error)
+        _write(folder / FAILURE, {"cell": cell.place, "message": message})
+        return Outcome(cell, {}, folder, message)
+    _write(folder / RESULT, {"cell": cell.place, "figures": figures})
+    return Outcome(cell, figures, folder)
+
+
+def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
+    """What is kept of a cell, without running anything."""
+    try:
+        return _kept(cell, _place(cell, data, out)[-1])
+    except TagfillError:  # without its data nothing can be said about it
+        return None
+
+
+def _place(cell: Cell, data: Path, out: Path) -> tuple[TrainingData, RunConfig, Path]:
+    variant = make_variant(open_source(cell.source, data, out), cell.labels, out)
+    prepared = without_unreadable(prepare(variant.config))
+    config, _ = configure(cell.request(variant.config), prepared)
+    return prepared, config, out / "cells" / cell_key(config, variant.identity)
+
+
+def _kept(cell: Cell, folder: Path) -> Outcome | None:
+    for name in (RESULT, FAILURE):
+        if (folder / name).is_file():
+            kept = json.loads((folder / name).read_text(encoding="utf-8"))
+            return Outcome(cell, kept.get("figures", {}), folder, kept.get("message"))
+    return None
+
+
+def _run(
+    config: RunConfig, data: TrainingData, folder: Path, sinks: Sequence[Sink]
+) -> dict[str, dict[str, float]]:
+    if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        finished = train(config, data, folder, sinks)
+    else:
+        finished = resume(folder, sinks)
+    figures = _held_out_figures(finished.metrics)
+    figures |= _keep_scores(finished.folder, finished.config, data)
+    shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
+    return figures
+
+
+def _held_out_figures(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {"mAP": {}, "OF1": {}, "CF1": {}}
+    for part in ("val", "test"):
+        figures = metrics.get(part) or {}
+        if figures.get("mAP") is not None:
+            found["mAP"][part] = figures["mAP"]
+        fitted = figures.get("at_fitted_thresholds") or {}
+        for name, key in (("OF1", "overall_f1"), ("CF1", "class_f1_of_means")):
+            if fitted.get(key) is not None:
+                found[name][part] = 100 * fitted[key]
+    return found
+
+
+def _keep_scores(
+    folder: RunFolder, config: RunConfig, data: TrainingData
+) -> dict[str, dict[str, float]]:
+    """Keep scores for comparisons, and judge what only the trained model can tell."""
+    accelerator = make_accelerator(config.precision, config.threads)
+    network = load_bundle(folder.model).network
+    assembly = Assembly(config, data, accelerator.device, Events(), network=network)
+    stage = config.stages[-1]
+    module = assembly.trained_module(stage, methods.find(stage.method.name).INFO.needs)
+
+    def score(part: str) -> npt.NDArray[np.float32]:
+        inputs = assembly.inputs(data.parts[part], stage)
+        found: npt.NDArray[np.float32] = scores(
+            module.to(accelerator.device), inputs, World.current(), accelerator.device
+        ).numpy()
+        return found
+
+    held_out = [part for part in ("val", "test") if part in data.parts]
+    kept: dict[str, npt.NDArray[Any]] = {part: score(part) for part in held_out}
+    kept |= {f"{part}_labels": data.parts[part].judged_by for part in held_out}
+    np.savez_compressed(folder.path / SCORES, allow_pickle=False, **kept)
+    truth, found = data.train.truth, {}
+    if truth is not None and stage.inputs == "features":
+        found["train_mAP"] = {"train": mean_average_precision(score("train"), truth).mAP}
+    precision = None if truth is None else _pseudo_precision(folder.checkpoint, truth)
+    if precision is not None:
+        found["pseudo_precision"] = {"train": precision}
+    return found
+
+
+def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:
+    """Share of the negative pseudo-labels of the last epoch that are right, in percent."""
+    if not checkpoint.is_file():
+        return None
+    state = load_checkpoint(checkpoint)[0].get("method", {})
+    if "pseudo" not in state:
+        return None
+    labelled = state["pseudo"].cpu().numpy() >= 0
+    return 100 * float((truth[labelled] == NEGATIVE).mean()) if labelled.any() else None
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}")
+    partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,55 @@
+"""How sure a difference is: a row against the baseline on the same resampled test images."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.bench.cells import Outcome
+from tagfill.evaluate.arrays import Floats
+from tagfill.evaluate.resampling import (
+    Difference,
+    Statistic,
+    Weights,
+    mean_average_precision_statistic,
+    paired_bootstrap,
+)
+
+RESAMPLES = 1000
+
+
+def difference(
+    first: Sequence[Outcome], second: Sequence[Outcome], out: Path, resamples: int = RESAMPLES
+) -> Difference | None:
+    """Test mAP of the first minus the second, each the mean over its seeds, with a 95 % interval.
+
+    Images are resampled, seeds are not. The result is kept, for it takes seconds. None where the
+    two were not tested on the same labels.
+    """
+    names = [[each.folder.name for each in side] for side in (first, second)]
+    key = hashlib.blake2b(json.dumps([names, resamples]).encode(), digest_size=10).hexdigest()
+    kept = out / "differences" / f"{key}.json"
+    if kept.is_file():
+        return Difference(**json.loads(kept.read_text(encoding="utf-8")))
+    labels = [each.test_scores()[1] for each in (*first, *second)]
+    if not all(np.array_equal(labels[0], each) for each in labels):
+        return None
+    found = paired_bootstrap(_mean(first), _mean(second), len(labels[0]), resamples=resamples)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(asdict(found)) + "\n", encoding="utf-8")
+    return found
+
+
+def _mean(outcomes: Sequence[Outcome]) -> Statistic:
+    """The mean over seeds, as a statistic of the images."""
+    statistics = [mean_average_precision_statistic(*each.test_scores()) for each in outcomes]
+
+    def statistic(weights: Weights) -> Floats:
+        return np.asarray(np.mean([each(weights) for each in statistics], axis=0))
+
+    return statistic

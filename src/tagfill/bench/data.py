@@ -1,0 +1,217 @@
+"""Data of a recipe: open a source once, hide labels, and leave files that any run can read."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from tagfill.bench.spec import SCENES, Labels, Source
+from tagfill.errors import TagfillError
+from tagfill.labels import POSITIVE, UNKNOWN, Dataset, Rows
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.labels.split import published_split
+from tagfill.observe import observe_official, regimes
+from tagfill.priors.linear import out_of_fold_scores
+from tagfill.scenes import write_scenes
+from tagfill.train.cache import content_hashes
+from tagfill.train.config import DataConfig
+from tagfill.train.data import image_paths
+
+Features = npt.NDArray[np.floating]
+_PUBLISHED_CODE = np.array([-1, 1, 0], dtype=np.int8)
+"""The published code of our 0, 1 and -1, the last by counting from the end."""
+_PATCHES = 8
+"""Scenes as features are their colours on a grid of so many cells each way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A source with its full labels.
+
+    Args:
+        dataset: full labels of all images, with the splits train, val and test.
+        identity: changes when images or features do.
+        features: [N, D] where runs read features.
+    """
+
+    dataset: Dataset
+    identity: str
+    features: Features | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Labels as a run sees them: where they are, and what they are."""
+
+    config: DataConfig
+    identity: str
+
+
+@lru_cache(maxsize=8)
+def open_source(source: Source, data: Path, out: Path) -> Opened:
+    """Read a source; scenes are drawn once.
+
+    Args:
+        source: of the recipe.
+        data: the folder its paths are relative to.
+        out: where scenes are kept.
+    """
+    read = _drawn(source, out) if source.labels == SCENES else _read(source, data)
+    dataset = replace(read, table=read.truth or read.table, truth=None, splits=_splits(read))
+    if source.inputs == "features":
+        given = bool(dataset.features)
+        matrix = dataset.load_features(source.features) if given else _colours(dataset)
+        return Opened(dataset, hashlib.blake2b(matrix.tobytes()).hexdigest(), matrix)
+    root = dataset.image_root if source.images is None else data / source.images
+    hashes = content_hashes(image_paths(dataset.table, dataset, root))
+    identity = hashlib.blake2b("".join(hashes).encode()).hexdigest()
+    return Opened(replace(dataset, image_root=root), identity)
+
+
+def _read(source: Source, data: Path) -> Dataset:
+    path = data / source.labels
+    if not path.exists():
+        raise TagfillError(
+            "the data of this recipe are not there",
+            file=path,
+            remedy="name their folder with --data; docs/bench.md says where people get them",
+        )
+    return load_labels(path)
+
+
+def _drawn(source: Source, out: Path) -> Dataset:
+    folder = out / "data" / f"scenes-{source.count}-{source.pixels}"
+    if not (folder / "labels.csv").is_file():
+        write_scenes(folder, source.count, source.pixels, overwrite=True)
+    return load_labels(folder / "labels.csv")
+
+
+def _colours(dataset: Dataset) -> Features:
+    pictures = [Image.open(path) for path in image_paths(dataset.table, dataset, None)]
+    small = [picture.resize((_PATCHES, _PATCHES), Image.Resampling.BOX) for picture in pictures]
+    return np.stack([np.asarray(each, dtype=np.float32).ravel() / 255 for each in small])
+
+
+def _splits(dataset: Dataset) -> dict[str, Rows]:
+    splits = dict(dataset.splits)
+    if not {"train", "test"} <= set(splits):
+        raise TagfillError("a recipe needs the splits train and test", file=dataset.source)
+    if "val" not in splits:
+        train = splits["train"]
+        kept, held_out = published_split(len(train))
+        splits |= {"train": train[kept], "val": train[held_out]}
+    return {name: splits[name] for name in ("train", "val", "test")}
+
+
+def make_variant(opened: Opened, labels: Labels, out: Path) -> Variant:
+    """Hide labels and write what is left; the same labels are written once.
+
+    The draw goes through training and validation images together, in order, as the published one
+    does; validation and test images then keep their full labels.
+    """
+    full, splits = opened.dataset.table, dict(opened.dataset.splits)
+    splits["train"] = train = _some(splits["train"], labels.images)
+    values = full.values.copy()
+    if labels.regime != "full":
+        regime = regimes.make(labels.regime, labels.settings)
+        values[train] = observe_official(opened.dataset, regime, labels.seed).table.values[train]
+    if labels.reviewed:
+        values[train] = _reviewed(opened, train, values[train], labels.reviewed)
+    used = np.sort(np.concatenate(list(splits.values())))
+    masked = replace(
+        opened.dataset,
+        table=full.with_values(values).take(used),
+        truth=full.take(used),
+        splits={name: np.searchsorted(used, rows) for name, rows in splits.items()},
+    )
+    identity = _identity(masked, opened.identity)
+    folder = out / "data" / identity
+    if opened.features is not None:
+        matrix = opened.features[used]
+        _write_once(folder, lambda part: _write_arrays(part, masked, matrix))
+        return Variant(DataConfig(labels=str(folder), format="mlspl").absolute(), identity)
+    _write_once(folder, lambda part: _write_tables(part, masked))
+    config = DataConfig(
+        labels=str(folder / "labels.csv"),
+        format="csv_wide",
+        truth=str(folder / "truth.csv"),
+        images=None if masked.image_root is None else str(masked.image_root),
+    )
+    return Variant(config.absolute(), identity)
+
+
+def _identity(masked: Dataset, inputs: str) -> str:
+    assert masked.truth is not None
+    texts = (masked.table.content_hash, masked.truth.content_hash, inputs)
+    digest = hashlib.blake2b("".join(texts).encode(), digest_size=10)
+    for name in sorted(masked.splits):
+        digest.update(masked.splits[name].astype(np.int64).tobytes())
+    return digest.hexdigest()
+
+
+def _some(rows: Rows, share: float) -> Rows:
+    """The same smaller share is part of every larger one."""
+    if share == 1:
+        return rows
+    order = np.random.default_rng(0).permutation(len(rows))
+    return np.sort(rows[order[: max(1, round(share * len(rows)))]])
+
+
+def _reviewed(
+    opened: Opened, train: Rows, observed: npt.NDArray[np.int8], count: int
+) -> npt.NDArray[np.int8]:
+    """Answer the unknown cells that logistic regression finds likeliest to be positive."""
+    if opened.features is None:
+        raise TagfillError("reviewed labels need a source with features")
+    found = out_of_fold_scores(opened.features[train], observed == POSITIVE)
+    logits = np.full(observed.shape, -np.inf)
+    logits[found.rows] = found.logits
+    logits[observed != UNKNOWN] = -np.inf
+    asked = np.argsort(-logits, axis=None, kind="stable")[:count]
+    answered = observed.copy()
+    answered.ravel()[asked] = opened.dataset.table.values[train].ravel()[asked]
+    return answered
+
+
+def _write_once(folder: Path, write: Callable[[Path], None]) -> None:
+    if folder.is_dir():
+        return
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    part.mkdir(parents=True)
+    try:
+        write(part)
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_tables(folder: Path, masked: Dataset) -> None:
+    assert masked.truth is not None
+    for name, table in (("labels.csv", masked.table), ("truth.csv", masked.truth)):
+        plain = Dataset(table, folder, "csv_wide", splits=masked.splits)
+        save_labels(plain, folder / name, format="csv_wide")
+
+
+def _write_arrays(folder: Path, masked: Dataset, features: Features) -> None:
+    """The published layout: its train files hold training and validation, its val files test."""
+    assert masked.truth is not None
+    splits = masked.splits
+    pool = np.sort(np.concatenate([splits["train"], splits["val"]]))
+    for part, rows in (("train", pool), ("val", splits["test"])):
+        observed, truth = masked.table.take(rows), masked.truth.take(rows)
+        np.save(folder / f"formatted_{part}_labels.npy", truth.values)
+        np.save(folder / f"formatted_{part}_labels_obs.npy", _PUBLISHED_CODE[observed.values])
+        np.save(folder / f"formatted_{part}_images.npy", np.array(truth.images))
+        np.save(folder / f"{part}_features_bench.npy", features[rows])
+    for part in ("train", "val"):
+        np.save(folder / f"split_{part}_index.npy", np.searchsorted(pool, splits[part]))
+    (folder / "classes.txt").write_text("\n".join(masked.table.classes) + "\n", encoding="utf-8")

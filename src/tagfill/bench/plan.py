@@ -1,0 +1,201 @@
+"""From a recipe to its cells, and from a cell to the configuration of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tagfill import methods
+from tagfill.bench.recipe import Recipe
+from tagfill.bench.spec import Column, Labels, Row, Size, Source
+from tagfill.errors import TagfillError
+from tagfill.train.config import DataConfig, RunConfig, StageConfig
+from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
+
+_GROUPS = ("method", "head")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a table.
+
+    Args:
+        row, column: their names in the recipe.
+        seed: counted from 0.
+        source: data.
+        labels: what is hidden.
+        method: its name.
+        settings: of the run, flat.
+    """
+
+    row: str
+    column: str
+    seed: int
+    source: Source
+    labels: Labels
+    method: str
+    settings: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        """For people."""
+        return f"{self.row} / {self.column} / seed {self.seed}"
+
+    def request(self, data: DataConfig) -> Request:
+        """The cell as ``tagfill train`` would be asked for it."""
+        overrides: dict[str, Any] = {}
+        grouped: dict[str, dict[str, Any]] = {"": overrides, "method": {}, "head": {}}
+        for key, value in self.settings.items():
+            group, _, name = key.rpartition(".")
+            if group not in grouped:
+                raise TagfillError(f"unknown setting {key}", remedy="use method.NAME or head.NAME")
+            grouped[group][name] = value
+        if grouped["head"]:
+            overrides["head_settings"] = grouped["head"]
+        mode, preset, protocol = (
+            overrides.pop(key, None) for key in ("mode", "preset", "protocol")
+        )
+        return Request(
+            data=data,
+            mode=mode or "auto",
+            method=self.method,
+            method_preset=preset,
+            method_settings=grouped["method"],
+            protocol=protocol,
+            overrides=overrides,
+        )
+
+    def check(self) -> RunConfig:
+        """The configuration as far as it is known without the data.
+
+        Raises:
+            TagfillError: the cell could not be run on any data.
+        """
+        config, _ = resolve(
+            self.request(DataConfig(labels="unread")),
+            regime=self.labels.regime,
+            images=FINETUNE_FROM,
+            given_features=self.source.inputs == "features",
+            has_gpu=torch.cuda.is_available(),
+        )
+        return config
+
+
+def plan(recipe: Recipe, size: Size, seeds: int | None = None) -> list[Cell]:
+    """The cells of a size, row by row.
+
+    Args:
+        recipe: the table.
+        size: one of its sizes.
+        seeds: how many instead of the size's own number.
+    """
+    if seeds is not None and seeds < 1:
+        raise TagfillError(f"at least one seed is needed, got {seeds}")
+    return [
+        cell
+        for row in recipe.rows
+        for column in recipe.columns
+        if size.has(row, column)
+        for cell in _cells(recipe, size, row, column, seeds)
+    ]
+
+
+def _cells(
+    recipe: Recipe, size: Size, row_name: str, column_name: str, seeds: int | None
+) -> Iterator[Cell]:
+    row, column = recipe.rows[row_name], recipe.columns[column_name]
+    if row.method is None or (row.only_columns is not None and column_name not in row.only_columns):
+        return
+    settings = _settings(size, row, column, column_name)
+    labels, masked = row.labels or column.labels, recipe.vary == "mask"
+    for seed in range(seeds or size.column_seeds.get(column_name, size.seeds)):
+        yield Cell(
+            row_name,
+            column_name,
+            seed,
+            size.data[column.data],
+            replace(labels, seed=labels.seed + seed) if masked else labels,
+            row.method,
+            {**settings, "seed": 0 if masked else seed},
+        )
+
+
+def choose(
+    cells: Iterable[Cell], recipe: Recipe, only: Collection[str], columns: Collection[str]
+) -> list[Cell]:
+    """Some of the cells.
+
+    Args:
+        cells: of the recipe.
+        only: rows or methods; empty for all.
+        columns: empty for all.
+    """
+    _check_names("--only", only, {*recipe.rows, *(row.method for row in recipe.rows.values())})
+    _check_names("--columns", columns, set(recipe.columns))
+    return [
+        cell
+        for cell in cells
+        if (not only or {cell.row, cell.method} & set(only))
+        and (not columns or cell.column in columns)
+    ]
+
+
+def _settings(size: Size, row: Row, column: Column, name: str) -> dict[str, Any]:
+    own = size.column_settings.get(name, {})
+    merged: dict[str, Any] = {}
+    for each in (size.settings, column.settings, row.settings, own):
+        merged |= _flat(each)
+    if row.method not in (None, "auto"):
+        known = getattr(methods.find(str(row.method)), "PRESETS", {})
+        if column.preset in known:
+            merged.setdefault("preset", column.preset)
+    return merged
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """``method = {k = 1}`` and ``"method.k" = 1`` are the same."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key in _GROUPS and isinstance(value, Mapping):
+            found |= {f"{key}.{name}": each for name, each in value.items()}
+        else:
+            found[key] = value
+    return found
+
+
+def _check_names(option: str, wanted: Collection[str], known: Collection[str | None]) -> None:
+    for name in wanted:
+        if name not in known:
+            names = ", ".join(sorted(each for each in known if each))
+            raise TagfillError(f"{option}: there is no {name!r}", remedy=f"use one of {names}")
+
+
+def cell_key(config: RunConfig, data_identity: str) -> str:
+    """Equal exactly for runs with equal results: the data and everything that steers training.
+
+    The recipe's name is no part of it, nor are paths, presets' names, and aliases of methods.
+    """
+    facts = {
+        "data": data_identity,
+        "model": dataclasses.asdict(config.model),
+        "stages": [_stage_facts(stage) for stage in config.stages],
+        **{name: getattr(config, name) for name in ("seed", "select", "precision")},
+    }
+    text = json.dumps(facts, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+def _stage_facts(stage: StageConfig) -> dict[str, Any]:
+    method = stage.method
+    resolved = methods.configure(method.name, method.settings, method.preset)
+    name = methods.find(method.name).INFO.alias_of or method.name
+    return {
+        **dataclasses.asdict(stage),
+        "method": {"name": name, "settings": dataclasses.asdict(resolved)},
+    }

@@ -1,0 +1,175 @@
+"""Recipes: which methods meet which data, at which size, beside which published numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from tagfill.bench.spec import AVERAGE, METRICS, SIZES, Column, Kind, Row, Size, Vary
+from tagfill.errors import TagfillError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One table.
+
+    Args:
+        name: of its file.
+        title: one line.
+        paper: paper and table the numbers beside ours are from.
+        shows: what the table is for, in a few sentences.
+        expected: result and time to expect, in one line.
+        kind: "runs" trains; "few_images" and "label_counts" only count labels.
+        metrics: the first is the main one.
+        baseline: the row all others are compared with.
+        vary: what the seeds change: the training, or the mask of the labels.
+        average: whether the mean over all columns is a column of its own.
+        columns: data and settings across the table.
+        rows: methods down the table.
+        sizes: smoke, voc and paper.
+    """
+
+    name: str
+    title: str
+    paper: str
+    shows: str
+    expected: str
+    sizes: Mapping[str, Size]
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    kind: Kind = "runs"
+    metrics: tuple[str, ...] = ("mAP",)
+    baseline: str | None = None
+    vary: Vary = "training"
+    average: bool = False
+
+    def size(self, name: str) -> Size:
+        """A size by its name."""
+        if name not in self.sizes:
+            known = ", ".join(self.sizes)
+            raise TagfillError(f"{self.name} has no size {name!r}", remedy=f"its sizes: {known}")
+        return self.sizes[name]
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with tagfill."""
+    folder = files("tagfill.bench") / "recipes"
+    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir())
+
+
+def load_recipe(name: str) -> Recipe:
+    """A recipe by its name, or from a file of the user's own.
+
+    Raises:
+        TagfillError: there is none, or the file holds a key that means nothing.
+    """
+    path = Path(name)
+    if path.suffix == ".toml":
+        try:
+            return parse(path.read_text(encoding="utf-8"), path)
+        except OSError as error:
+            raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
+    if name not in recipe_names():
+        raise TagfillError(
+            f"there is no recipe {name!r}",
+            remedy="`tagfill bench --list` lists them; your own is a path that ends in .toml",
+        )
+    own = files("tagfill.bench") / "recipes" / f"{name}.toml"
+    return parse(own.read_text(encoding="utf-8"), Path(f"{name}.toml"))
+
+
+def parse(text: str, path: Path) -> Recipe:
+    """A recipe from TOML; a key that means nothing is an error."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TagfillError(f"not valid TOML ({error})", file=path) from error
+    recipe = _build(Recipe, {"name": path.stem, **document}, path, "")
+    assert isinstance(recipe, Recipe)
+    for problem in _problems(recipe):
+        raise TagfillError(problem, file=path)
+    return recipe
+
+
+def _build(kind: Any, document: Mapping[str, Any], path: Path, place: str) -> Any:
+    hints = get_type_hints(kind)
+    for key in document:
+        if key not in hints:
+            raise TagfillError(
+                f"unknown key {place}{key}", file=path, remedy=f"known: {', '.join(hints)}"
+            )
+    for each in dataclasses.fields(kind):
+        required = each.default is each.default_factory is dataclasses.MISSING
+        if required and each.name not in document:
+            raise TagfillError(f"the key {place}{each.name} is missing", file=path)
+    values = {
+        key: _value(hints[key], each, path, f"{place}{key}") for key, each in document.items()
+    }
+    try:
+        return kind(**values)
+    except TagfillError as error:
+        raise TagfillError(f"{place.rstrip('.')}: {error}", file=path) from error
+
+
+def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
+    if isinstance(hint, UnionType):  # X | None; TOML has no null
+        hint = get_args(hint)[0]
+    origin, members = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        return _build(hint, value, path, f"{place}.")
+    if origin is tuple and isinstance(value, list):
+        return tuple(_value(members[0], each, path, place) for each in value)
+    if origin is Mapping and isinstance(value, dict):
+        return {
+            key: _value(members[1], each, path, f"{place}.{key}") for key, each in value.items()
+        }
+    if not _fits(hint, value):
+        raise TagfillError(f"{place} = {value!r} does not fit", file=path)
+    return value
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint in (int, float):
+        kinds = (int, float) if hint is float else int
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    return hint is Any or isinstance(value, get_origin(hint) or hint)
+
+
+def _problems(recipe: Recipe) -> Iterator[str]:
+    """Names that refer to nothing."""
+    for name in recipe.metrics:
+        if name not in METRICS:
+            yield f"unknown metric {name!r}"
+    if recipe.baseline is not None and recipe.baseline not in recipe.rows:
+        yield f"baseline: there is no row {recipe.baseline!r}"
+    for name, row in recipe.rows.items():
+        quoted = [column for each in row.paper_more.values() for column in each]
+        for column in (*row.paper, *row.code, *quoted, *(row.only_columns or ())):
+            if column not in recipe.columns and not (recipe.average and column == AVERAGE):
+                yield f"rows.{name}: there is no column {column!r}"
+    for name, size in recipe.sizes.items():
+        yield from _size_problems(recipe, name, size)
+
+
+def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:
+    place = f"sizes.{name}"
+    if name not in SIZES:
+        yield f"{place}: sizes are {', '.join(SIZES)}"
+    for row in (*(size.rows or ()), *(each for rows in size.column_rows.values() for each in rows)):
+        if row not in recipe.rows:
+            yield f"{place}.rows: there is no row {row!r}"
+    named = (size.column_rows, size.column_seeds, size.column_settings)
+    for named_column in (*(size.columns or ()), *(each for mapping in named for each in mapping)):
+        if named_column not in recipe.columns:
+            yield f"{place}: there is no column {named_column!r}"
+    for name, column in recipe.columns.items():
+        if (size.columns is None or name in size.columns) and column.data not in size.data:
+            yield f"{place}.data: there is no {column.data!r}"

@@ -1,0 +1,91 @@
+"""Run a recipe: every cell once, whatever happened before, and a report of all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tagfill.bench.cells import Outcome, find_cell, run_cell
+from tagfill.bench.counts import few_images, label_counts
+from tagfill.bench.plan import Cell, choose, plan
+from tagfill.bench.recipe import Recipe
+from tagfill.bench.table import Report, Table, spread
+from tagfill.train.events import Sink
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for.
+
+    Args:
+        recipe: the table.
+        size: name of its size.
+        data: folder of the data.
+        out: where cells are kept and tables go.
+        seeds: instead of the size's own number.
+        only: rows or methods to run; others are shown as far as they are finished.
+        columns: columns to run, likewise.
+    """
+
+    recipe: Recipe
+    size: str
+    data: Path
+    out: Path
+    seeds: int | None = None
+    only: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def cells(self) -> tuple[list[Cell], list[Cell]]:
+        """All cells of the size, and those to run; all are checked before the first is run."""
+        everything = plan(self.recipe, self.recipe.size(self.size), self.seeds)
+        for cell in everything:
+            cell.check()
+        return everything, choose(everything, self.recipe, self.only, self.columns)
+
+
+def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:
+    """Run what has not been run, and report on everything that is finished.
+
+    Raises:
+        Interrupted: the user stopped; the same call goes on from there.
+    """
+    recipe, size = order.recipe, order.recipe.size(order.size)
+    if recipe.kind == "few_images":
+        return few_images(recipe, size, order.data, order.out)
+    if recipe.kind == "label_counts":
+        return label_counts(recipe, size, order.data, order.out)
+    everything, wanted = order.cells()
+    outcomes = _run_all(wanted, order, tell, sinks)
+    chosen = set(map(id, wanted))
+    rest = [find_cell(c, order.data, order.out) for c in everything if id(c) not in chosen]
+    outcomes += [outcome for outcome in rest if outcome is not None]
+    return Table(recipe, outcomes, order.out).report()
+
+
+def _run_all(
+    cells: Sequence[Cell], order: Order, tell: Tell, sinks: Sequence[Sink]
+) -> list[Outcome]:
+    outcomes = []
+    for number, cell in enumerate(cells, 1):
+        began = time.monotonic()
+        outcome = run_cell(cell, order.data, order.out, sinks)
+        outcomes.append(outcome)
+        seconds = time.monotonic() - began
+        tell(f"{number}/{len(cells)}  {cell.place}  {_result(outcome)}  {seconds:.1f} s")
+    return outcomes
+
+
+def _result(outcome: Outcome) -> str:
+    if outcome.error is not None:
+        return f"failed: {outcome.error}"
+    values = outcome.figures.get("mAP", {})
+    return "  ".join(f"{part} mAP {spread([value])}" for part, value in values.items())
+
+
+def selected(names: Collection[str] | None) -> tuple[str, ...]:
+    """Names given one by one or with commas between them."""
+    return tuple(name for each in names or () for name in each.split(",") if name)

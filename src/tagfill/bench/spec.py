@@ -1,0 +1,156 @@
+"""The parts of a recipe: rows, columns, label variants, data sources and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tagfill.errors import TagfillError
+from tagfill.observe import regimes
+from tagfill.observe.published import PUBLISHED_SEED
+
+Kind = Literal["runs", "few_images", "label_counts"]
+Vary = Literal["training", "mask"]
+Inputs = Literal["features", "images"]
+
+SIZES = ("smoke", "voc", "paper")
+METRICS: Mapping[str, str] = {
+    "mAP": "mAP (non-interpolated), percent",
+    "OF1": "OF1 at thresholds fitted on validation, percent",
+    "CF1": "CF1 (of mean precision and recall) at thresholds fitted on validation, percent",
+    "train_mAP": "mAP of the predictions on training images against their full labels, percent",
+    "pseudo_precision": "share of negative pseudo-labels that are right, percent",
+}
+SCENES = "scenes"
+AVERAGE = "average"
+"""The column of the mean over all others."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What of the full labels a run may see.
+
+    Args:
+        regime: see ``tagfill mask``; "full" hides nothing.
+        seed: of the draw; 1200 is that of the papers.
+        settings: of the regime.
+        images: share of the training images that are used.
+        reviewed: so many unknown cells have been looked at and are known, those that a quick model
+            found likeliest to be positive.
+    """
+
+    regime: str = "single_positive"
+    seed: int = PUBLISHED_SEED
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    images: float = 1.0
+    reviewed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.images <= 1:
+            raise TagfillError(f"images must be above 0 and at most 1, got {self.images:g}")
+        if self.regime != "full":
+            regimes.make(self.regime, self.settings)
+
+
+@dataclass(frozen=True)
+class Column:
+    """Data and settings across a table.
+
+    Args:
+        title: of the column.
+        data: name of a data source of the size.
+        labels: what is hidden.
+        settings: as in a row; a row's win.
+        preset: of methods that have one of this name, where the row names none.
+    """
+
+    title: str
+    data: str = "voc"
+    labels: Labels = field(default_factory=Labels)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method down a table.
+
+    Args:
+        title: as in the paper.
+        method: its name here; none where nobody can rebuild it.
+        settings: options of ``tagfill train`` with underscores; ``preset`` is the method's preset,
+            ``method.NAME`` and ``head.NAME`` are hyper-parameters.
+        labels: instead of the column's.
+        paper: the paper's number of the main metric in each column.
+        paper_more: its numbers of other metrics.
+        code: what the published code reaches on the same inputs.
+        only_columns: where the row makes sense; everywhere by default.
+        note: for the reader of the table.
+    """
+
+    title: str
+    method: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    labels: Labels | None = None
+    paper: Mapping[str, float] = field(default_factory=dict)
+    paper_more: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    code: Mapping[str, float] = field(default_factory=dict)
+    only_columns: tuple[str, ...] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where labels and images or features come from.
+
+    Args:
+        labels: path under the data folder, or "scenes" for drawn ones.
+        images: image folder under the data folder.
+        inputs: what runs read.
+        features: name of the feature set, where there are several.
+        count, pixels: of scenes.
+    """
+
+    labels: str
+    images: str | None = None
+    inputs: Inputs = "images"
+    features: str | None = None
+    count: int = 48
+    pixels: int = 48
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of a table is computed, and from what.
+
+    Args:
+        data: sources by name.
+        seeds: how many.
+        columns, rows: which are run; all by default.
+        column_rows: rows that are run in single columns.
+        column_seeds: how many seeds single columns have.
+        settings: of all cells; those of columns and rows win.
+        column_settings: of single columns; these win over all.
+        differs: what differs from the paper's set-up, in plain words.
+        time: what to expect.
+    """
+
+    data: Mapping[str, Source]
+    seeds: int = 1
+    columns: tuple[str, ...] | None = None
+    rows: tuple[str, ...] | None = None
+    column_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    column_seeds: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    column_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    differs: tuple[str, ...] = ()
+    time: str = ""
+
+    def has(self, row: str, column: str) -> bool:
+        """Whether a place of the table is run at this size."""
+        return (
+            (self.columns is None or column in self.columns)
+            and (self.rows is None or row in self.rows)
+            and (column not in self.column_rows or row in self.column_rows[column])
+        )

@@ -1,0 +1,262 @@
+"""From outcomes to tables: mean and spread, the paper's number beside ours, differences."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagfill.bench.cells import Outcome
+from tagfill.bench.compare import difference
+from tagfill.bench.recipe import Recipe
+from tagfill.bench.spec import AVERAGE, METRICS, Row
+from tagfill.evaluate.resampling import Difference
+
+NOT_RUN = "not run"
+_DETAILED = 3
+"""So many columns have a table each; more stand side by side."""
+_SHOWN = 80
+"""Characters of an error message."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table for people: texts in rows."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a recipe gave.
+
+    Args:
+        sheets: tables for people.
+        records: the figures behind them, one a line of the CSV file.
+        notes: for the reader.
+        failures: messages of failed cells.
+    """
+
+    sheets: tuple[Sheet, ...]
+    records: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+@dataclass
+class Entry:
+    """One place of a table: the outcomes of its seeds."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def finished(self) -> list[Outcome]:
+        """Without failures."""
+        return [each for each in self.outcomes if each.error is None]
+
+    @property
+    def error(self) -> str | None:
+        """The first failure."""
+        return next((each.error for each in self.outcomes if each.error is not None), None)
+
+    def values(self, metric: str, part: str) -> list[float]:
+        """The figures of all seeds."""
+        found = [each.figures.get(metric, {}).get(part) for each in self.finished]
+        return [value for value in found if value is not None]
+
+    def text(self, metric: str, part: str) -> str:
+        """Mean and spread, or why there is none."""
+        if self.error is not None:
+            return f"failed: {self.error[:_SHOWN]}"
+        return spread(self.values(metric, part)) or NOT_RUN
+
+
+class Table:
+    """The outcomes of a recipe by row and column.
+
+    Args:
+        recipe: of the table.
+        outcomes: of its cells, in any order.
+        out: where differences are kept.
+    """
+
+    def __init__(self, recipe: Recipe, outcomes: Iterable[Outcome], out: Path) -> None:
+        self.recipe, self.out = recipe, out
+        self.entries: dict[tuple[str, str], Entry] = {}
+        for outcome in outcomes:
+            place = (outcome.cell.row, outcome.cell.column)
+            self.entries.setdefault(place, Entry()).outcomes.append(outcome)
+
+    def report(self) -> Report:
+        """Everything there is to print."""
+        return Report(
+            sheets=tuple(self._sheets()),
+            records=tuple(self._records()),
+            notes=tuple(f"{row.title}: {row.note}." for row in self._rows() if row.note),
+            failures=tuple(
+                f"{row} / {column}: {entry.error}"
+                for (row, column), entry in self.entries.items()
+                if entry.error is not None
+            ),
+        )
+
+    def difference(self, row: str, column: str) -> Difference | None:
+        """Test mAP against the baseline, where both are finished."""
+        baseline = self.recipe.baseline
+        if baseline is None or row == baseline:
+            return None
+        ours, theirs = (self._entry(name, column).finished for name in (row, baseline))
+        return difference(ours, theirs, self.out) if ours and theirs else None
+
+    def average(self, row: str, metric: str, part: str) -> list[float]:
+        """Mean over all columns of every seed that all of them have."""
+        columns = [self._entry(row, name).values(metric, part) for name in self.recipe.columns]
+        return [statistics.fmean(each) for each in zip(*columns, strict=False)]
+
+    def _entry(self, row: str, column: str) -> Entry:
+        return self.entries.get((row, column), Entry())
+
+    def _rows(self) -> Iterable[Row]:
+        return self.recipe.rows.values()
+
+    def _sheets(self) -> Iterator[Sheet]:
+        run = [name for name in self.recipe.columns if self._has_column(name)]
+        detailed = len(run) <= _DETAILED
+        if len(self.recipe.columns) > 1 or not run:
+            for metric in self.recipe.metrics:
+                yield self._overview(metric, main_part(metric), with_paper=True)
+        if detailed:
+            for column in run:
+                yield self._details(column)
+        elif main_part(self.recipe.metrics[0]) == "test":
+            yield self._overview(self.recipe.metrics[0], "val", with_paper=False)
+            if self.recipe.baseline is not None:
+                yield self._differences()
+
+    def _has_column(self, column: str) -> bool:
+        return any(place[1] == column for place in self.entries)
+
+    def _overview(self, metric: str, part: str, *, with_paper: bool) -> Sheet:
+        titles = [column.title for column in self.recipe.columns.values()]
+        rows = [
+            (row.title, *self._overview_cells(name, row, metric, part, with_paper))
+            for name, row in self.recipe.rows.items()
+        ]
+        paper = "; the paper's number in parentheses" if with_paper else ""
+        averaged = ["average"] if self.recipe.average else []
+        title = f"{_part_name(part)}: {METRICS[metric]}{paper}"
+        return Sheet(title, ("", *titles, *averaged), tuple(rows))
+
+    def _overview_cells(
+        self, name: str, row: Row, metric: str, part: str, with_paper: bool
+    ) -> Iterator[str]:
+        main = metric == self.recipe.metrics[0]
+        paper = row.paper if main else row.paper_more.get(metric, {})
+        for column in self.recipe.columns:
+            text = self._place_text(name, row, column, metric, part)
+            yield _with_paper(text, paper.get(column) if with_paper else None)
+        if self.recipe.average:
+            mean = spread(self.average(name, metric, part))
+            text = "quoted" if row.method is None else mean or NOT_RUN
+            yield _with_paper(text, paper.get(AVERAGE) if with_paper else None)
+
+    def _place_text(self, name: str, row: Row, column: str, metric: str, part: str) -> str:
+        if row.method is None:
+            return "quoted"
+        if row.only_columns is not None and column not in row.only_columns:
+            return "-"
+        return self._entry(name, column).text(metric, part)
+
+    def _details(self, column: str) -> Sheet:
+        metric, parts = self.recipe.metrics[0], _parts(self.recipe.metrics[0])
+        compared = self.recipe.baseline is not None and metric == "mAP"
+        headers = ["", "seeds", *(_part_name(part).lower() for part in parts)]
+        if compared:
+            headers.append(f"minus {self.recipe.rows[self.recipe.baseline or ''].title} [95 %]")
+        more = self.recipe.metrics[1:]
+        published = any(column in row.code for row in self._rows())
+        headers += [*more, *(["published code"] if published else []), "paper"]
+        rows = []
+        for name, row in self.recipe.rows.items():
+            entry = self._entry(name, column)
+            if not entry.outcomes and column not in row.paper:
+                continue
+            texts = [entry.text(metric, part) for part in parts]
+            cells = [row.title, str(len(entry.finished) or ""), *texts]
+            if compared:
+                cells.append(_interval(self.difference(name, column)))
+            cells += [entry.text(each, main_part(each)) for each in more]
+            cells += [_number(row.code.get(column))] if published else []
+            rows.append((*cells, _number(row.paper.get(column))))
+        return Sheet(self.recipe.columns[column].title, tuple(headers), tuple(rows))
+
+    def _differences(self) -> Sheet:
+        columns = self.recipe.columns
+        rows = [
+            (row.title, *(_interval(self.difference(name, column)) for column in columns))
+            for name, row in self.recipe.rows.items()
+            if row.method is not None and name != self.recipe.baseline
+        ]
+        baseline = self.recipe.rows[self.recipe.baseline or ""].title
+        titles = (column.title for column in columns.values())
+        return Sheet(f"Test mAP minus {baseline}, 95 % interval", ("", *titles), tuple(rows))
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for name, row in self.recipe.rows.items():
+            for column in self.recipe.columns:
+                yield from self._cell_records(name, row, column)
+
+    def _cell_records(self, name: str, row: Row, column: str) -> Iterator[dict[str, Any]]:
+        place = {"row": name, "column": column, "method": row.method or ""}
+        quoted = {"paper": row.paper.get(column), "published_code": row.code.get(column)}
+        outcomes = self._entry(name, column).outcomes
+        if not outcomes:
+            status = "quoted" if row.method is None else NOT_RUN
+            yield {**place, "seed": None, "status": status, **quoted}
+        for each in outcomes:
+            status = "done" if each.error is None else f"failed: {each.error}"
+            figures = {
+                f"{part}_{metric}" if part != "train" else metric: value
+                for metric, parts in each.figures.items()
+                for part, value in parts.items()
+            }
+            run = {"seed": each.cell.seed, "status": status, "cell": each.folder.name}
+            yield {**place, **run, **quoted, **figures}
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation over seeds; nothing for nothing."""
+    if not values:
+        return ""
+    if len(values) == 1:
+        return f"{values[0]:.2f}"
+    return f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def main_part(metric: str) -> str:
+    """Where a metric is measured."""
+    return "train" if metric in ("train_mAP", "pseudo_precision") else "test"
+
+
+def _parts(metric: str) -> tuple[str, ...]:
+    return ("train",) if main_part(metric) == "train" else ("val", "test")
+
+
+def _part_name(part: str) -> str:
+    return {"val": "Validation", "test": "Test", "train": "Training images"}[part]
+
+
+def _with_paper(text: str, paper: float | None) -> str:
+    return text if paper is None else f"{text} ({paper})"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _interval(found: Difference | None) -> str:
+    return "" if found is None else f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"

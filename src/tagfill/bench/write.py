@@ -1,0 +1,89 @@
+"""Reports on disk: Markdown for people, CSV and JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tagfill.bench.recipe import Recipe
+from tagfill.bench.table import Report, Sheet
+
+VERSIONS = ("tagfill", "torch", "numpy")
+
+
+def markdown(recipe: Recipe, size: str, command: str, report: Report) -> str:
+    """The page of a recipe."""
+    own = recipe.size(size)
+    versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
+    facts = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {versions}, Python {_python()}."
+    parts = [f"# {recipe.title}", f"{recipe.shows}\n\nPaper: {recipe.paper}.", facts]
+    if recipe.kind == "runs":
+        parts.append(_reading(recipe))
+    if own.differs:
+        differs = "\n".join(f"- {each}" for each in own.differs)
+        parts.append(f"What differs from the paper's set-up:\n\n{differs}")
+    parts += [f"## {sheet.title}\n\n{_markdown_table(sheet)}" for sheet in report.sheets]
+    if report.notes:
+        parts.append("Notes:\n\n" + "\n".join(f"- {each}" for each in report.notes))
+    if report.failures:
+        parts.append("Failed:\n\n" + "\n".join(f"- {each}" for each in report.failures))
+    return "\n\n".join(parts) + "\n"
+
+
+def write(report: Report, page: str, folder: Path, name: str) -> list[Path]:
+    """Write NAME.md, NAME.csv and NAME.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{name}.{kind}" for kind in ("md", "csv", "json")]
+    files[0].write_text(page, encoding="utf-8")
+    _write_csv(report.records, files[1])
+    files[2].write_text(json.dumps(as_dict(report), indent=2) + "\n", encoding="utf-8")
+    return files
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """For JSON."""
+    sheets = [
+        {"title": sheet.title, "columns": sheet.headers, "rows": sheet.rows}
+        for sheet in report.sheets
+    ]
+    return {"tables": sheets, "cells": list(report.records), "failures": list(report.failures)}
+
+
+def _reading(recipe: Recipe) -> str:
+    seeds = (
+        "draws of the observed labels" if recipe.vary == "mask" else "training seeds on one mask"
+    )
+    text = (
+        f"Mean ± standard deviation over {seeds}; epochs are chosen on the fully labelled"
+        " validation images, test images are looked at once."
+    )
+    if recipe.baseline is not None:
+        text += " Intervals: paired bootstrap over test images, 1,000 resamples, seeds averaged."
+    return text
+
+
+def _markdown_table(sheet: Sheet) -> str:
+    lines = [sheet.headers, tuple("---" for _ in sheet.headers), *sheet.rows]
+    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def _python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
