@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+_TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+"""Variables by which torchrun tells processes of each other."""
 
 
 def report(
@@ -53,3 +59,32 @@ def report(
         print_json({"report": written.path, "bytes": size, "gaps": list(written.gaps)})
     else:
         console.print(f"report: {written.path}", markup=False, soft_wrap=True)
+
+
+def after_training(run: Path) -> Path | None:
+    """Write a run's report; whatever goes wrong with it costs the page, never the run."""
+    from tagfill.cli.output import log
+
+    try:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            return _page_of_another_process(run)
+        from tagfill.report.page import write_report
+
+        return write_report(run).path
+    except Exception as error:
+        log.print(
+            f"no report was written ({type(error).__name__}: {error}); the run itself is complete."
+            f" Try `tagfill report {run} --debug`",
+            markup=False,
+        )
+        return None
+
+
+def _page_of_another_process(run: Path) -> Path:
+    """Among processes that train together every step waits for all: one of its own writes alone."""
+    ours = {name: value for name, value in os.environ.items() if name not in _TOGETHER}
+    command = [sys.executable, "-m", "tagfill.cli.main", "report", str(run), "--quiet"]
+    done = subprocess.run(command, env=ours, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or "the process that writes it failed")
+    return run / "report.html"

@@ -128,6 +128,7 @@ def train(
     network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
     loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
     tensorboard: bool = False,
+    report: bool = True,
     quiet: bool = False,
     json: bool = False,
 ) -> int:
@@ -162,12 +163,15 @@ def train(
         written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset.
     tensorboard
         Also write TensorBoard scalars into the run folder.
+    report
+        Write report.html into the run folder.
     quiet
         No progress.
     json
         One JSON object on stdout.
     """
     from tagfill.cli.output import print_json
+    from tagfill.cli.report import after_training
     from tagfill.errors import TagfillError
 
     if sum(each is not None for each in (data, resume, config)) != 1:
@@ -185,10 +189,13 @@ def train(
             remedy="leave the other options out, or change them in a copy of that file",
         )
     run = _run(request, resume, config, out, tensorboard, quiet)
-    if json and _speaks():
-        print_json({"run": str(run.path), **run.metrics})
-    elif not quiet and _speaks():
-        _show(run)
+    if not _speaks():
+        return 0
+    page = after_training(run.path) if report else None
+    if json:
+        print_json({"run": str(run.path), "report": page, **run.metrics})
+    elif not quiet:
+        _show(run, page)
     return 0
 
 
@@ -305,7 +312,7 @@ def given(options: Any) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _show(run: Run) -> None:
+def _show(run: Run, page: Path | None) -> None:
     from tagfill.cli.output import console, table
 
     rows = []
@@ -317,4 +324,6 @@ def _show(run: Run) -> None:
             rows.append([part, figures["mAP"], *(each and 100 * each for each in f1)])
     if rows:
         console.print(table(f"{run.metrics['method']}", ["part", "mAP", "OF1", "CF1"], rows))
-    console.print(f"run folder: {run.path}")
+    console.print(f"run folder: {run.path}", markup=False, soft_wrap=True)
+    if page is not None:
+        console.print(f"report: {page}", markup=False, soft_wrap=True)

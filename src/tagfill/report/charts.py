@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 420, 250
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 40
+WIDTH, HEIGHT = 420, 262
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 40
 _STEPS = (1, 2, 2.5, 5, 10)
 
 

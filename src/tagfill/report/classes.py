@@ -16,7 +16,7 @@ from tagfill.report.source import HeldOut, Source
 
 SHOWN = 1000
 """Rows of the table at most; metrics.json has all."""
-MAP_CLASSES, PAIRS = 30, 20
+MAP_CLASSES, PAIRS = 30, 15
 Counts = npt.NDArray[np.int64]
 Trio = tuple[int | None, int | None, int | None]
 

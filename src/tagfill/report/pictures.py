@@ -22,10 +22,12 @@ _BATCH = 16
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture, and where the model sees one tag in it, as data URIs."""
+    """A picture, and where the model sees one tag in it, as data URIs; both of one size."""
 
     picture: str
     heat: str
+    width: int
+    height: int
 
 
 def show(bundle: Bundle, wanted: Iterable[tuple[Path, int]]) -> dict[tuple[Path, int], Shown]:
@@ -59,7 +61,9 @@ def _each(
             yield (
                 path,
                 {
-                    column: Shown(uri, data_uri(overlay(small, explanation.heat[column])))
+                    column: Shown(
+                        uri, data_uri(overlay(small, explanation.heat[column])), *small.size
+                    )
                     for column in columns[path]
                 },
             )
