@@ -1,4 +1,4 @@
-"""The whole story on embedded data: draw, hide all tags but one, train, compare."""
+"""The whole story on embedded data: draw, hide all tags but one, train, compare, recover."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tagfill.errors import TagfillError
-from tagfill.labels import Dataset
+from tagfill.labels import POSITIVE, Dataset
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
 from tagfill.scenes import write_scenes
+
+if TYPE_CHECKING:
+    from tagfill.recover.judge import Cut
+    from tagfill.recover.recovery import Recovery
 
 SIZE = 224
 SEED = 0
@@ -33,6 +37,10 @@ class DemoData:
     folder: Path
     full: Path
     masked: Path
+
+    def run(self, method: str, seed: int = 0) -> Path:
+        """Folder of a run."""
+        return self.folder / "runs" / f"{method}-seed{seed}"
 
 
 @dataclass(frozen=True)
@@ -86,13 +94,49 @@ def gap_closed(rows: list[Row]) -> float:
     return (recommended - baseline) / max(oracle - baseline, 1e-9)
 
 
+@dataclass(frozen=True)
+class Found:
+    """The tags that were recovered: the file, how many, and how good they are."""
+
+    file: Path
+    cut: Cut
+    expected_missing: float
+    missing: int
+
+
+def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
+    """Find the hidden tags of the recommended run, as surely as `tagfill recover` would."""
+    from tagfill.recover.choose import DEFAULT_PRECISION, Wish
+    from tagfill.recover.files import write_suggestions
+    from tagfill.recover.judge import cuts
+    from tagfill.recover.recovery import recover
+
+    found = recover(data.run("auto"))
+    file = data.folder / "recovered_tags.csv"
+    write_suggestions(found.suggest(Wish()), found.table, found.evidence.kind, file)
+    assert found.truth is not None
+    levels = cuts(found.probability, found.unknown, found.truth)
+    cut = next(each for each in levels if each.expected_precision == DEFAULT_PRECISION)
+    missing = int((found.truth[found.unknown] == POSITIVE).sum())
+    return found, Found(file, cut, found.expected_missing, missing)
+
+
+def write_pages(data: DemoData, recovery: Recovery) -> tuple[Path, Path]:
+    """The report of the recommended run, and the three ways to learn side by side."""
+    from tagfill.report.page import write_comparison, write_report
+
+    report = write_report(data.run("auto"), recovery=recovery)
+    runs = [data.run(method) for method in METHODS]
+    return report.path, write_comparison(runs, data.folder / "comparison.html").path
+
+
 def _train(data: DemoData, method: str, seed: int) -> Mapping[str, Any]:
     from tagfill.train.config import DataConfig
     from tagfill.train.folder import RunFolder
     from tagfill.train.resolve import Request
     from tagfill.train.run import fit, resume
 
-    out = data.folder / "runs" / f"{method}-seed{seed}"
+    out = data.run(method, seed)
     if RunFolder(out).config.is_file():
         return resume(out).metrics
     request = Request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tagfill.cli.main import main
 
 
 @pytest.mark.slow
-def test_the_demo_compares_three_ways_to_learn_and_repeats_nothing(
+def test_the_demo_compares_recovers_and_reports_and_trains_nothing_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ["demo", "--out", str(tmp_path), "--count", "48", "--seeds", "1", "--workers", "1"]
@@ -19,6 +20,13 @@ def test_the_demo_compares_three_ways_to_learn_and_repeats_nothing(
     first = json.loads(capsys.readouterr().out)
     assert set(first["methods"]) == {"an", "auto", "bce"}
     assert (Path(first["run"]) / "model" / "model.safetensors").is_file()
+    recovered = first["recovered"]
+    with Path(recovered["file"]).open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == recovered["suggestions"]
+    assert recovered["missing"] > 0
+    assert "auto-seed0" in Path(first["report"]).read_text(encoding="utf-8")
+    comparison = Path(first["comparison"]).read_text(encoding="utf-8")
+    assert all(f"{name}-seed0" in comparison for name in first["methods"])
     monkeypatch.setattr("tagfill.train.run.fit", lambda *_: pytest.fail("trained again"))
     assert main([*options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == first

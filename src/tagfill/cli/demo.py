@@ -1,8 +1,13 @@
-"""`tagfill demo`: from drawn pictures to a comparison of methods, offline."""
+"""`tagfill demo`: from drawn pictures to trained taggers, recovered tags and a report, offline."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tagfill.demo import Found
 
 
 def demo(
@@ -13,7 +18,7 @@ def demo(
     workers: int = 2,
     json: bool = False,
 ) -> None:
-    """Draw scenes, hide all tags but one per image, train three ways and compare.
+    """Draw scenes, hide all tags but one per image, train three ways, compare, recover the tags.
 
     Run it again to go on where it stopped; what is done already is not repeated.
 
@@ -44,12 +49,23 @@ def demo(
     log.print(f"training {len(story.METHODS)} methods with {seeds} seeds each")
     rows = story.compare(data, seeds, lambda text: log.print(f"  {text}"))
     closed = story.gap_closed(rows)
+    log.print("looking for the hidden tags, and writing the report")
+    recovery, found = story.recover_tags(data)
+    report, comparison = story.write_pages(data, recovery)
     if json:
         print_json(
             {
                 "methods": {row.name: {"mAP": row.mean, "std": row.spread} for row in rows},
                 "gap_closed": closed,
-                "run": str(out / "runs" / "auto-seed0"),
+                "run": data.run("auto"),
+                "recovered": {
+                    "file": found.file,
+                    "missing": found.missing,
+                    "expected_missing": found.expected_missing,
+                    **asdict(found.cut),
+                },
+                "report": report,
+                "comparison": comparison,
             }
         )
         return
@@ -58,7 +74,29 @@ def demo(
     console.print("Epochs are chosen on validation images with all their tags, as in the papers.")
     console.print(
         f"The recommended method closes {closed:.0%} of the gap between assuming negatives and"
-        f" knowing everything.\nrun folder: {out / 'runs' / 'auto-seed0'}"
+        " knowing everything."
+    )
+    console.print(_recovered(found))
+    paths = {
+        "run folder": data.run("auto"),
+        "recovered tags": found.file,
+        "report": report,
+        "comparison": comparison,
+    }
+    for name, path in paths.items():
+        console.print(f"{name}: {path}", markup=False, soft_wrap=True)
+
+
+def _recovered(found: Found) -> str:
+    cut = found.cut
+    goal = f"an expected precision of {cut.expected_precision:.0%}"
+    if not cut.suggestions:
+        return f"No hidden tag can be named with {goal}."
+    return (
+        f"{found.missing:,} tags of the training images are hidden. {cut.suggestions:,} are"
+        f" recovered at {goal}: really"
+        f" {cut.precision or 0:.0%} of them are right, and they are {cut.recall or 0:.0%} of all"
+        " hidden tags."
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 420, 262
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 40
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 26, 40
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -137,9 +137,9 @@ def line_chart(
     """Lines over whole numbers such as epochs."""
     points = [point for line in lines for point in line.points]
     highest, lowest = max(point.y for point in points), min(point.y for point in points)
-    room = 0.06 * (highest - lowest) or 0.5
+    room = 0.08 * (highest - lowest) or 0.5
     x = across(min(point.x for point in points), max(point.x for point in points))
-    y = upward(lowest - room, highest + room)
+    y = upward(lowest - room, highest + 2 * room)
     return Chart(
         x_label,
         y_label,

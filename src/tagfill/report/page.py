@@ -133,6 +133,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "count": lambda number: f"{number:,}",
         "percent": _percent,
+        "chance": _chance,
         "when": lambda text: str(text).replace("T", " ")[:16],
         "duration": _duration,
     }
@@ -141,6 +142,13 @@ def _environment() -> Environment:
 
 def _percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
+
+
+def _chance(probability: float) -> str:
+    """Nothing is quite certain."""
+    if probability > 0.99:
+        return "over 99 %"
+    return "under 1 %" if probability < 0.01 else _percent(probability)
 
 
 def _duration(seconds: float) -> str:
