@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tagfill import methods
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.methods._search import Range, search_space
@@ -80,6 +81,32 @@ def test_grid_has_the_scores_of_its_single_runs(capsys, folder, tmp_path):
         metrics = json.loads(capsys.readouterr().out)
         assert trial["score"] == pytest.approx(metrics["val"]["mAP"], abs=1e-6)
         assert trial["epoch"] == metrics["best_epoch"]
+
+
+def test_grids_over_settings_of_a_method(capsys, folder, tmp_path):
+    found = tune(capsys, folder, tmp_path / "out", "--method", "em", "--grid", "em_alpha")
+    points = [trial["settings"] for trial in found["trials"]]
+    assert points == GRIDS["em_alpha"].points()
+    assert len({trial["score"] for trial in found["trials"]}) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--grid", "lac_queue", "--method", "em"], "em has no setting 'queue'"),
+        (["--grid", "mlspl", "--batch-size", "8"], "batch_size is fixed, and the grid searches it"),
+    ],
+)
+def test_a_grid_that_does_not_fit_is_an_error(options, message, capsys, folder, tmp_path):
+    assert main(["tune", str(folder), "--out", str(tmp_path / "out"), *FAST, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_grids_of_lac_are_about_its_settings():
+    for name in ("lac", "lac_queue"):
+        for point in GRIDS[name].points():
+            settings = at_point(Request(DataConfig("labels.csv")), point).method_settings
+            methods.configure("lac", settings)
 
 
 def test_printed_command_trains_the_best_point(capsys, folder, tmp_path):

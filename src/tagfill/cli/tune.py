@@ -21,7 +21,7 @@ def tune(
     data: str,
     *,
     trials: int | None = None,
-    grid: Literal["mlspl"] | None = None,
+    grid: Literal["mlspl", "em_alpha", "lac", "lac_queue"] | None = None,
     method: str = "auto",
     mode: Literal["auto", "linear", "finetune", "linear_init", "two_stage"] = "auto",
     protocol: Literal["mlspl", "em_apl", "lac", "pu_mlc", "q2l"] | None = None,
@@ -47,7 +47,8 @@ def tune(
     trials
         Finish so many trials in all; 32 by default, and those of the grid where one is named.
     grid
-        Begin with a paper's grid: mlspl is batch 8 and 16 with learning rates 1e-2 to 1e-5.
+        Begin with a paper's grid. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5. em_alpha:
+        alpha of em and em_apl. lac: batch size and delta. lac_queue: K.
     method
         See `tagfill methods`.
     mode
@@ -72,7 +73,7 @@ def tune(
     from tagfill.train.events import Terminal
     from tagfill.tune.objective import Objective
     from tagfill.tune.report import write_picture, write_table
-    from tagfill.tune.space import find_grid, space_of
+    from tagfill.tune.space import find_grid, narrowed, space_of
     from tagfill.tune.study import Search, best_of
 
     choices = {"mode": mode, "method": method, "protocol": protocol}
@@ -80,10 +81,9 @@ def tune(
     request = make_request(data, given(data_options), wishes, choices, set_ or [])
     objective = Objective(request, out, [] if quiet else [Terminal(log)])
     chosen = find_grid(grid) if grid else None
-    space = space_of(request, objective.config)
-    if chosen is not None:
-        space = {name: values for name, values in space.items() if name in chosen.values}
-    search = Search(objective, space, out, storage, study, objective.config.seed)
+    config = objective.config
+    space = narrowed(request, config, chosen) if chosen else space_of(request, config)
+    search = Search(objective, space, out, storage, study, config.seed)
     done = search.run(trials or (len(chosen.points()) if chosen else 32), chosen)
     best = best_of(done)
     result = {

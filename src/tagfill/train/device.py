@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
+from tagfill.compat import keep_freed_memory
 from tagfill.train.config import Precision
 
 
@@ -15,7 +17,12 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
     """The accelerator of this process; on the CPU, launched processes talk through gloo."""
     if threads is not None:
         torch.set_num_threads(threads)
-    return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=precision)
+    on_cpu = not torch.cuda.is_available()
+    if on_cpu:
+        keep_freed_memory()
+    if AcceleratorState._shared_state:  # a run before this one, maybe with another precision
+        AcceleratorState._reset_state()
+    return Accelerator(cpu=on_cpu, mixed_precision=precision)
 
 
 @contextmanager
