@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "A run, or several side by side, as one HTML file.",
     "recover": "The tags images have and nobody wrote: suggestions, completed labels, suspects.",
     "explain": "Where in an image a tag is seen: heat maps, and how often they hit.",
+    "analyse": "Figures that look into runs: hidden labels, losses, gains by class, attention.",
     "apply": "Answers to suggestions, back into the labels.",
     "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",

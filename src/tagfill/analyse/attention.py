@@ -1,0 +1,106 @@
+"""Where tags are seen that nobody wrote: Xie et al. 2022 (LAC), Fig. 6.
+
+Every row is an image, the heat map of a tag that was observed, and those of tags recovered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+from tagfill.explain.draw import overlay
+from tagfill.explain.maps import Explanation, explain_images
+from tagfill.images import open_image
+from tagfill.labels import POSITIVE
+from tagfill.recover.choose import Wish
+from tagfill.recover.recovery import Recovery, recover
+
+PRECISION, RECOVERED, SIDE = 0.8, 2, 300
+"""Tags are recovered at this expected precision; so many are shown; pixels of a picture."""
+
+
+def draw(subject: Subject) -> Drawing:
+    """Of the first run, the images whose recovered tags are surest."""
+    run = subject.some()[0]
+    if run.data.train.paths is None:
+        raise CannotDrawError(f"{run.name} was trained on features: there are no images")
+    found = recover(run.folder.path)
+    tags = _recovered(found)
+    rows = sorted(tags, key=lambda row: -min(chance for _, chance in tags[row]))
+    rows = [row for row in rows if len(tags[row]) == RECOVERED][: subject.images]
+    if not rows:
+        raise CannotDrawError(f"no image has {RECOVERED} tags recovered at {PRECISION:.0%}")
+    paths = run.data.train.paths
+    pictures = [_fitted(open_image(paths[row])) for row in rows]
+    figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
+    table: list[tuple[object, ...]] = []
+    explained = explain_images(run.bundle, pictures)
+    for line, row, picture, seen in zip(axes, rows, pictures, explained, strict=True):
+        _show(line[0], picture, "", "black")
+        observed = int(np.flatnonzero(found.table.values[row] == POSITIVE)[0])
+        cases = [
+            (observed, 1.0, "observed"),
+            *((k, p, _state(found, row, k)) for k, p in tags[row]),
+        ]
+        for axis, (k, chance, state) in zip(line[1:], cases, strict=True):
+            table.append(
+                (found.table.images[row], *_tag(axis, run, picture, seen, k, chance, state))
+            )
+    header = ("image", "tag", "label", "probability", "peak x", "peak y")
+    return Drawing(figure, header, table, findings={"images": len(rows)})
+
+
+def _recovered(found: Recovery) -> dict[int, list[tuple[int, float]]]:
+    """By image with an observed tag: the likeliest recovered classes with their probability."""
+    cells = found.suggest(Wish(precision=PRECISION))
+    told = (found.table.values == POSITIVE).any(axis=1)
+    tags: dict[int, list[tuple[int, float]]] = {}
+    for each in np.argsort(-cells.probability, kind="stable"):
+        row = int(cells.rows[each])
+        if told[row] and len(tags.setdefault(row, [])) < RECOVERED:
+            tags[row].append((int(cells.columns[each]), float(cells.probability[each])))
+    return tags
+
+
+def _state(found: Recovery, row: int, column: int) -> str:
+    if found.truth is None:
+        return "recovered"
+    return "recovered, right" if found.truth[row, column] == POSITIVE else "recovered, wrong"
+
+
+def _tag(
+    axis: Any,
+    run: RunView,
+    picture: Image.Image,
+    seen: Explanation,
+    column: int,
+    chance: float,
+    state: str,
+) -> tuple[object, ...]:
+    from tagfill.explain.heat import peak
+
+    name = run.data.classes[column]
+    shown = (
+        "observed" if state == "observed" else f"{state.removeprefix('recovered, ')} {chance:.0%}"
+    )
+    shade = {"observed": "black", "recovered, wrong": COLOURS[1]}.get(state, COLOURS[0])
+    _show(axis, overlay(picture, seen.heat[column]), f"{name}\n{shown}", shade)
+    x, y = peak(seen.heat[column])
+    return name, state, chance, x, y
+
+
+def _show(axis: Any, picture: Image.Image, title: str, shade: str) -> None:
+    axis.imshow(np.asarray(picture))
+    axis.axis("off")
+    axis.set_title(title, fontsize=9, fontweight="normal", color=shade)
+
+
+def _fitted(picture: Image.Image) -> Image.Image:
+    picture = picture.copy()
+    picture.thumbnail((SIDE, SIDE))
+    return picture

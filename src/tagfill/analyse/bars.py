@@ -1,0 +1,109 @@
+"""What two runs say of the same images, side by side: Zhou et al. 2022, Fig. 6.
+
+The images are the first of their part with several tags, not chosen by how they came out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tagfill.analyse.drawing import GREY, Drawing, colour, new_figure
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+from tagfill.images import open_image
+from tagfill.labels import POSITIVE, Labels, Rows
+
+TAGS, WRONG = 3, 2
+"""Images have at least so many tags; so many absent ones of the highest scores are shown too."""
+
+
+def draw(subject: Subject) -> Drawing:
+    """Half of the images from training, half from the test set; with pictures where there are."""
+    runs = subject.several()[:2]
+    cases = [
+        (part, row)
+        for part, count in _shares(runs[0], subject.images)
+        for row in _chosen(runs[0].part(part).judged_by, count)
+    ]
+    if not cases:
+        raise CannotDrawError(f"no image has {TAGS} known tags")
+    pictured = runs[0].data.train.paths is not None
+    figure, axes = new_figure(
+        len(cases),
+        2 if pictured else 1,
+        size=(3.0 if pictured else 5.2, 2.1),
+        **({"width_ratios": (1, 1.6)} if pictured else {}),
+    )
+    rows: list[tuple[object, ...]] = []
+    for line, (part, row) in zip(axes, cases, strict=True):
+        rows += _bars(line[-1], runs, part, row)
+        if pictured:
+            _picture(line[0], runs[0], part, row)
+    axes[0][-1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.16), ncols=2)
+    axes[-1][-1].set_xlabel("predicted probability")
+    notes = ("bold: observed; plain: there, but nobody wrote it; grey: not there",)
+    return Drawing(
+        figure, ("part", "image", "tag", "label", "run", "probability"), rows, notes=notes
+    )
+
+
+def _shares(run: RunView, images: int) -> list[tuple[str, int]]:
+    parts = ["train", *(name for name in ("test", "val") if name in run.data.parts)][:2]
+    run.train_truth  # noqa: B018 - says so where it is not known
+    return [(part, -(-images // len(parts))) for part in parts]
+
+
+def _chosen(labels: Labels, count: int) -> Rows:
+    return np.flatnonzero((labels == POSITIVE).sum(axis=1) >= TAGS)[:count]
+
+
+def _bars(axis: Any, runs: Sequence[RunView], part: str, row: int) -> list[tuple[object, ...]]:
+    whole = runs[0].part(part)
+    truth, observed = whole.judged_by[row], whole.table.values[row]
+    chances = [run.probabilities(part)[row] for run in runs]
+    present = np.flatnonzero(truth == POSITIVE)
+    absent = [k for k in np.argsort(-np.maximum(*chances)) if truth[k] != POSITIVE][:WRONG]
+    shown = [*present.tolist(), *absent]
+    places = np.arange(len(shown))[::-1]
+    for number, (run, chance) in enumerate(zip(runs, chances, strict=True)):
+        axis.barh(
+            places + 0.2 - 0.4 * number, chance[shown], 0.38, color=colour(number), label=run.name
+        )
+    axis.set_yticks(places, labels=[runs[0].data.classes[k] for k in shown])
+    for text, k in zip(axis.get_yticklabels(), shown, strict=True):
+        text.set_color("black" if truth[k] == POSITIVE else GREY)
+        told = part == "train" and observed[k] == POSITIVE
+        text.set_fontweight("bold" if told else "normal")
+    axis.set(xlim=(0, 1))
+    axis.grid(axis="y", visible=False)
+    axis.set_title(f"{part}: {whole.table.images[row]}", fontsize=9, fontweight="normal")
+    return [
+        (
+            part,
+            whole.table.images[row],
+            runs[0].data.classes[k],
+            _state(truth[k], observed[k]),
+            run.name,
+            float(chance[k]),
+        )
+        for k in shown
+        for run, chance in zip(runs, chances, strict=True)
+    ]
+
+
+def _state(truth: int, observed: int) -> str:
+    if truth != POSITIVE:
+        return "absent"
+    return "observed" if observed == POSITIVE else "unobserved"
+
+
+def _picture(axis: Any, run: RunView, part: str, row: int) -> None:
+    paths = run.part(part).paths
+    assert paths is not None
+    picture = open_image(paths[row], 256)
+    picture.thumbnail((320, 320))
+    axis.imshow(np.asarray(picture))
+    axis.axis("off")

@@ -1,0 +1,63 @@
+"""Which classes gain by a method, and how much: Zhou et al. 2022, Fig. 4c."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+from tagfill.evaluate.arrays import Floats
+
+NAMED = 60
+"""Up to so many classes are named along the axis."""
+
+
+def draw(subject: Subject) -> Drawing:
+    """Differences in average precision to the first run, one panel for every other run."""
+    base, *others = subject.several()
+    part = base.judged_part
+    before = _precisions(base, part)
+    classes = base.data.classes
+    height = 1.2 + 0.19 * min(len(classes), NAMED)
+    figure, axes = new_figure(1, len(others), size=(4.6, height))
+    rows: list[tuple[object, ...]] = []
+    findings = {}
+    for axis, run in zip(axes[0], others, strict=True):
+        gain = _precisions(run, part) - before
+        order = np.argsort(gain)
+        places = np.arange(len(order))
+        sides = [COLOURS[0] if gain[each] >= 0 else COLOURS[1] for each in order]
+        axis.barh(places, gain[order], color=sides, height=0.72)
+        axis.axvline(0, color="0.3", linewidth=0.8)
+        axis.grid(axis="y", visible=False)
+        axis.set(xlabel=f"gain in average precision over {base.name}, points ({part})")
+        axis.set_title(f"{run.name}: {np.nanmean(gain):+.2f} on average")
+        _name_classes(axis, [classes[each] for each in order])
+        rows += [(run.name, classes[k], before[k], before[k] + gain[k], gain[k]) for k in order]
+        findings[run.name] = {
+            "mean_gain": float(np.nanmean(gain)),
+            "share_of_classes_better": float((gain > 0).mean()),
+        }
+    header = ("run", "class", f"{base.name}, %", "run, %", "gain, points")
+    return Drawing(figure, header, [tuple(map(_plain, row)) for row in rows], findings)
+
+
+def _precisions(run: RunView, part: str) -> Floats:
+    """[K] in percent."""
+    per_class = run.metrics.get(part, {}).get("per_class")
+    if not per_class:
+        raise CannotDrawError(f"the {part} figures of {run.name} have no average precisions")
+    values = [each["average_precision"] for each in per_class]
+    return 100 * np.array([np.nan if value is None else value for value in values])
+
+
+def _name_classes(axis: Any, names: list[str]) -> None:
+    places = range(len(names)) if len(names) <= NAMED else []
+    axis.set_yticks(list(places), labels=names if places else [])
+
+
+def _plain(cell: object) -> object:
+    return float(cell) if isinstance(cell, np.floating) else cell

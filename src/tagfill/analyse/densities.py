@@ -1,0 +1,66 @@
+"""Predicted probabilities of images with and without a class: Zhou et al. 2022, Fig. 4b."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+from tagfill.errors import TagfillError
+from tagfill.labels import NEGATIVE, POSITIVE, Labels
+
+SHOWN, BINS = 3, 25
+KINDS = {"with the tag": (POSITIVE, COLOURS[0]), "without": (NEGATIVE, COLOURS[1])}
+
+
+def draw(subject: Subject) -> Drawing:
+    """Runs one below the other, classes side by side."""
+    runs = subject.some()
+    part = runs[0].judged_part
+    labels = runs[0].part(part).judged_by
+    if not (labels == NEGATIVE).any():
+        raise CannotDrawError(f"the {part} images have no known negatives")
+    columns = _columns(runs[0], labels, subject.classes)
+    figure, axes = new_figure(len(runs), len(columns), size=(3.1, 1.9), sharex=True, sharey="col")
+    edges = np.linspace(0, 1, BINS + 1)
+    rows: list[tuple[object, ...]] = []
+    for line, run in zip(axes, runs, strict=True):
+        chances = run.probabilities(part)
+        truth = run.part(part).judged_by
+        for axis, column in zip(line, columns, strict=True):
+            for kind, (code, shade) in KINDS.items():
+                cells = chances[truth[:, column] == code, column]
+                counts, _ = np.histogram(cells, edges)
+                share = 100 * counts / max(1, len(cells))
+                axis.stairs(share, edges, fill=True, color=shade, alpha=0.45, label=kind)
+                axis.stairs(share, edges, color=shade, linewidth=1.2)
+                name = run.data.classes[column]
+                rows += [
+                    (run.name, name, kind, float(edges[each]), float(edges[each + 1]), float(value))
+                    for each, value in enumerate(share)
+                ]
+            axis.set_yscale("symlog", linthresh=1)
+            axis.set(yticks=[0, 1, 10, 100], yticklabels=["0", "1", "10", "100"], ylim=(0, 110))
+            axis.set_title(f"{run.data.classes[column]} ({run.name})", fontsize=9.5)
+        line[0].set_ylabel("images, %")
+    for axis in axes[-1]:
+        axis.set_xlabel("predicted probability")
+    axes[0][-1].legend(loc="upper center")
+    header = ("run", "class", "images", "from", "to", "share, %")
+    return Drawing(
+        figure, header, rows, notes=(f"{part} images; the vertical axis is logarithmic",)
+    )
+
+
+def _columns(run: RunView, labels: Labels, wanted: Sequence[str]) -> list[int]:
+    classes = run.data.classes
+    for name in wanted:
+        if name not in classes:
+            raise TagfillError(f"there is no class {name!r}", remedy=f"{', '.join(classes)}")
+    if wanted:
+        return [classes.index(name) for name in wanted]
+    frequent = np.argsort(-(labels == POSITIVE).sum(axis=0), kind="stable")
+    return [int(each) for each in frequent[:SHOWN]]

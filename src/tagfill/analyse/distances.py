@@ -1,0 +1,89 @@
+"""How well a model tells positives nobody wrote from true negatives: Zhou et al. 2022, Fig. 4a.
+
+For every class the Wasserstein distance between the predicted probabilities of the two kinds of
+training labels: 0 where they are alike, 1 where the model gives 1 to all of one and 0 to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import wasserstein_distance
+
+from tagfill.analyse.drawing import Drawing, colour, new_figure
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+from tagfill.evaluate.arrays import Floats
+from tagfill.labels import NEGATIVE, POSITIVE
+
+
+def draw(subject: Subject) -> Drawing:
+    """Points are classes: other runs against the first one, or a single run by class."""
+    runs = subject.several() if len(subject.runs) > 1 else subject.some()
+    found = {run.name: class_distances(run) for run in runs}
+    (name, base), *others = found.items()
+    figure, axes = new_figure(size=(4.6, 4.2))
+    axis = axes[0][0]
+    findings: dict[str, object] = {
+        f"mean, {each}": float(np.nanmean(d)) for each, d in found.items()
+    }
+    if others:
+        _scatter(axis, name, base, others)
+        for each, distance in others:
+            findings[f"share of classes above {name}, {each}"] = float(
+                (distance > base)[~np.isnan(base)].mean()
+            )
+    else:
+        _dots(axis, runs[0].data.classes, base)
+    classes = runs[0].data.classes
+    rows = [
+        (each, k, float(d)) for each, ds in found.items() for k, d in zip(classes, ds, strict=True)
+    ]
+    notes = tuple(
+        f"{run.name}: {missing} classes without unobserved positives are left out"
+        for run in runs
+        if (missing := int(np.isnan(found[run.name]).sum()))
+    )
+    return Drawing(figure, ("run", "class", "distance"), rows, findings, notes)
+
+
+def class_distances(run: RunView) -> Floats:
+    """[K]; NaN for classes without positives or negatives among the unobserved labels."""
+    truth, unknown, chances = run.train_truth, run.unobserved, run.probabilities("train")
+    distances = np.full(truth.shape[1], np.nan)
+    for k in range(truth.shape[1]):
+        hidden = chances[unknown[:, k] & (truth[:, k] == POSITIVE), k]
+        absent = chances[unknown[:, k] & (truth[:, k] == NEGATIVE), k]
+        if len(hidden) and len(absent):
+            distances[k] = wasserstein_distance(hidden, absent)
+    if np.isnan(distances).all():
+        raise CannotDrawError(f"no positive of {run.name} is unobserved")
+    return distances
+
+
+def _scatter(axis: Any, name: str, base: Floats, others: Sequence[tuple[str, Floats]]) -> None:
+    top = 1.05 * max(np.nanmax(base), *(np.nanmax(each) for _, each in others))
+    axis.plot((0, top), (0, top), color="0.4", linewidth=1, linestyle=":")
+    for number, (other, distance) in enumerate(others):
+        axis.scatter(
+            base, distance, s=26, color=colour(number), label=other, alpha=0.85, linewidths=0
+        )
+    axis.set(
+        xlim=(0, top),
+        ylim=(0, top),
+        xlabel=f"Wasserstein distance, {name}",
+        ylabel="Wasserstein distance, other runs"
+        if len(others) > 1
+        else f"Wasserstein distance, {others[0][0]}",
+        title="one point a class; above the line is better",
+    )
+    axis.legend(loc="lower right")
+
+
+def _dots(axis: Any, classes: Sequence[str], distances: Floats) -> None:
+    order = np.argsort(distances)
+    axis.scatter(distances[order], range(len(order)), s=26, color=colour(0))
+    axis.set_yticks(range(len(order)), labels=[classes[k] for k in order])
+    axis.set(xlim=(0, None), xlabel="Wasserstein distance")

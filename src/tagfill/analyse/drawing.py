@@ -1,0 +1,101 @@
+"""A figure with its data, the look all figures share, and the files they become."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+GREY = "#8A8A8A"
+DOTS_PER_INCH = 130
+_STYLE = {
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 1.8,
+    "svg.hashsalt": "tagfill",
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A finished figure.
+
+    Args:
+        figure: the picture.
+        header, rows: its data as a table.
+        findings: what it shows, in numbers.
+        notes: what a reader should know.
+    """
+
+    figure: Figure
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    findings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def save(self, folder: Path, name: str) -> dict[str, Path]:
+        """Write the picture as PNG and SVG, and the data as CSV."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {suffix: folder / f"{name}.{suffix}" for suffix in ("png", "svg", "csv")}
+        self.figure.savefig(files["png"], dpi=DOTS_PER_INCH)
+        self.figure.savefig(files["svg"], metadata={"Date": None})
+        with files["csv"].open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self.header)
+            writer.writerows(map(_rounded, self.rows))
+        return files
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw and save with the common look."""
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def new_figure(
+    rows: int = 1, columns: int = 1, *, size: tuple[float, float] = (4.6, 3.4), **sharing: Any
+) -> tuple[Figure, Any]:
+    """A figure and its axes [rows, columns]; ``size`` in inches is that of one of them."""
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False, **sharing)
+
+
+def colour(number: int) -> str:
+    """The colour of the n-th run."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def whole_numbers(axis: Any) -> None:
+    """Only whole numbers along the x axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+
+
+def _rounded(row: Sequence[object]) -> list[object]:
+    return [float(f"{cell:.6g}") if isinstance(cell, float) else cell for cell in row]

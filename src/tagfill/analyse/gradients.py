@@ -1,0 +1,100 @@
+"""The pull of each loss on a logit: Zhou et al. 2022, Fig. 2a.
+
+Only losses that are sums over cells have such a curve; those that look at a whole batch or at label
+estimates have another one at every step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from tagfill import methods
+from tagfill.analyse.drawing import Drawing, colour, new_figure
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import Subject
+from tagfill.errors import TagfillError
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
+from tagfill.methods.base import CellMethod
+
+DEFAULT = ("an", "em", "an_ls", "wan", "asl", "hill")
+PANELS = {"observed positive": POSITIVE, "unknown": UNKNOWN, "observed negative": NEGATIVE}
+LIMIT, POINTS, CLASSES = 8.0, 161, 20
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1, 1.5)))
+
+
+def draw(subject: Subject) -> Drawing:
+    """One panel for each state of a label, one line a loss."""
+    losses, skipped = _losses(subject)
+    if not losses:
+        raise CannotDrawError(f"no curve for {', '.join(skipped)}: not a sum over cells")
+    classes = len(subject.runs[0].data.classes) if subject.runs else CLASSES
+    logits = torch.linspace(-LIMIT, LIMIT, POINTS, dtype=torch.float64)
+    figure, axes = new_figure(1, len(PANELS), size=(3.4, 3.3), sharey=True)
+    rows: list[tuple[object, ...]] = []
+    for axis, (panel, code) in zip(axes[0], PANELS.items(), strict=True):
+        for number, (name, method) in enumerate(losses.items()):
+            slope = gradient(method, logits, code, classes)
+            dashes = _DASHES[number % len(_DASHES)]
+            axis.plot(logits, slope, color=colour(number), linestyle=dashes, label=name)
+            rows += [
+                (name, panel, *each) for each in zip(logits.tolist(), slope.tolist(), strict=True)
+            ]
+        axis.axhline(0, color="0.3", linewidth=0.8)
+        axis.set(title=panel, xlabel="logit", xticks=range(-8, 9, 4))
+    axes[0][0].set_ylabel("gradient of the loss of one cell")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    notes = (f"no curve for {', '.join(skipped)}: not a sum over cells",) if skipped else ()
+    return Drawing(figure, ("loss", "label", "logit", "gradient"), rows, notes=notes)
+
+
+def gradient(method: CellMethod, logits: torch.Tensor, code: int, classes: int) -> torch.Tensor:
+    """[points] derivative of one cell's loss by its logit, in an image of so many classes."""
+    table = logits[:, None].repeat(1, classes).requires_grad_()
+    observed = torch.full(table.shape, code, dtype=torch.int8)
+    cells = method.cells(table, observed)
+    if not cells.requires_grad:
+        return torch.zeros_like(logits)
+    (slope,) = torch.autograd.grad(cells[:, 0].sum(), table)
+    return slope[:, 0]
+
+
+def _losses(subject: Subject) -> tuple[dict[str, CellMethod], list[str]]:
+    """The methods asked for, else those of the runs, else a usual choice."""
+    found: dict[str, CellMethod] = {}
+    skipped = []
+    if subject.methods or not subject.runs:
+        made = {text: _parsed(text) for text in subject.methods or DEFAULT}
+    else:
+        made = {run.stage.method.name: run.new_method() for run in subject.runs}
+    for name, method in made.items():
+        if isinstance(method, CellMethod):
+            found[name] = method
+        else:
+            skipped.append(name)
+    return found, skipped
+
+
+def _parsed(text: str) -> methods.base.Method:
+    """A method from ``name`` or ``name:setting=value,setting=value``."""
+    name, _, given = text.partition(":")
+    settings: dict[str, Any] = {}
+    for each in filter(None, given.split(",")):
+        key, equals, value = each.partition("=")
+        if not equals:
+            raise TagfillError(f"{each!r} is not a setting", remedy="write em:alpha=1")
+        settings[key.strip()] = _value(value)
+    return methods.make(name, settings)
+
+
+def _value(text: str) -> Any:
+    words: Mapping[str, Any] = {"true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -1,0 +1,61 @@
+"""Draw the figures that were asked for, or all that can be made."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagfill.analyse.drawing import Drawing, styled
+from tagfill.analyse.kinds import KINDS, CannotDrawError
+from tagfill.analyse.subject import Subject
+from tagfill.errors import TagfillError
+
+
+@dataclass(frozen=True)
+class Made:
+    """One figure on disk."""
+
+    kind: str
+    files: dict[str, Path]
+    findings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Analyses:
+    """What was drawn, and why the rest was not."""
+
+    made: tuple[Made, ...]
+    skipped: dict[str, str]
+
+
+def analyse(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
+    """Draw figures into a folder.
+
+    Args:
+        subject: the runs, and what to look at.
+        out: the folder.
+        kinds: names of ``KINDS``; all that can be made by default.
+
+    Raises:
+        TagfillError: a figure asked for by name cannot be made, or none can.
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise TagfillError(f"unknown figure {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
+    made, skipped = [], {}
+    for kind in dict.fromkeys(kinds or KINDS):
+        try:
+            with styled():
+                drawing: Drawing = importlib.import_module(f"tagfill.analyse.{kind}").draw(subject)
+                files = drawing.save(out, kind)
+        except CannotDrawError as reason:
+            if kinds:
+                raise TagfillError(f"{kind} cannot be drawn: {reason}") from reason
+            skipped[kind] = str(reason)
+        else:
+            made.append(Made(kind, files, drawing.findings, drawing.notes))
+    return Analyses(tuple(made), skipped)

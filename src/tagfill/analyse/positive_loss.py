@@ -1,0 +1,45 @@
+"""How the loss of positives falls during training: of the observed ones, and of the others.
+
+Zhou et al. 2022, Fig. 2b, shows the first panel. The loss is the mean of -log p over the cells, the
+same for all methods, whatever they minimise.
+"""
+
+from __future__ import annotations
+
+from tagfill.analyse.drawing import Drawing, colour, new_figure, whole_numbers
+from tagfill.analyse.subject import Subject
+
+PANELS = {
+    "positive_loss": "observed positives",
+    "unobserved_positive_loss": "positives nobody wrote",
+}
+
+
+def draw(subject: Subject) -> Drawing:
+    """A line for every run; the second panel only where full labels are known."""
+    runs = subject.some()
+    for run in runs:
+        run.logged("positive_loss")
+    known = any(epoch.get("unobserved_positive_loss") for run in runs for epoch in run.epochs)
+    panels = list(PANELS.items())[: 2 if known else 1]
+    figure, axes = new_figure(1, len(panels), size=(4.4, 3.3))
+    rows: list[tuple[object, ...]] = []
+    for axis, (key, title) in zip(axes[0], panels, strict=True):
+        for number, run in enumerate(runs):
+            values = [epoch.get(key) for epoch in run.epochs]
+            epochs = range(1, len(values) + 1)
+            axis.plot(
+                epochs,
+                [float("nan") if v is None else v for v in values],
+                color=colour(number),
+                label=run.name,
+            )
+            rows += [(run.name, title, e, v) for e, v in zip(epochs, values, strict=True)]
+        axis.set(title=title, xlabel="epoch", ylabel="mean of $-\\log p$ (nats)")
+        axis.set_ylim(bottom=0)
+        whole_numbers(axis)
+    axes[0][0].legend()
+    findings = {run.name: run.epochs[-1].get("positive_loss") for run in runs}
+    return Drawing(
+        figure, ("run", "cells", "epoch", "loss"), rows, {"last_positive_loss": findings}
+    )

@@ -1,0 +1,66 @@
+"""What training says about the positives nobody wrote: a histogram for every epoch.
+
+Cole et al. 2021, Fig. 2. Every column is one epoch and sums to 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.colors import PowerNorm
+
+from tagfill.analyse.drawing import Drawing, new_figure, whole_numbers
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+
+CELLS = "unobserved_positives"
+
+
+def draw(subject: Subject) -> Drawing:
+    """One panel a run: probability upwards, epochs to the right, share of cells as colour."""
+    runs = subject.some()
+    shares = [_shares(run) for run in runs]
+    highest = max(each.max() for each in shares)
+    figure, axes = new_figure(1, len(runs), size=(3.6, 3.2), sharey=True)
+    for axis, run, share in zip(axes[0], runs, shares, strict=True):
+        bins, epochs = share.shape
+        picture = axis.imshow(
+            np.ma.masked_equal(100 * share, 0),
+            origin="lower",
+            aspect="auto",
+            extent=(0.5, epochs + 0.5, 0, 1),
+            norm=PowerNorm(0.5, vmin=0, vmax=100 * highest),
+            cmap="viridis_r",
+        )
+        axis.grid(visible=False)
+        axis.set(title=run.name, xlabel="epoch")
+        whole_numbers(axis)
+    axes[0][0].set_ylabel("predicted probability")
+    figure.colorbar(picture, ax=axes[0].tolist(), label="share of unobserved positives, %")
+    return Drawing(
+        figure,
+        ("run", "epoch", "from", "to", "share"),
+        [
+            (run.name, epoch + 1, low / bins, (low + 1) / bins, float(share[low, epoch]))
+            for run, share in zip(runs, shares, strict=True)
+            for epoch in range(share.shape[1])
+            for low in range(share.shape[0])
+        ],
+        findings={run.name: _finding(share) for run, share in zip(runs, shares, strict=True)},
+    )
+
+
+def _shares(run: RunView) -> npt.NDArray[np.float64]:
+    """[bins, epochs]."""
+    counts = np.array([each[CELLS] for each in run.logged("histograms") if each], dtype=np.float64)
+    if not counts.sum():
+        raise CannotDrawError(f"no positive of {run.name} is unobserved")
+    shares: npt.NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True)).T
+    return shares
+
+
+def _finding(share: npt.NDArray[np.float64]) -> dict[str, Any]:
+    last = share[:, -1]
+    return {"likely_in_last_epoch": float(last[len(last) // 2 :].sum())}

@@ -1,0 +1,59 @@
+"""How right a method's labels of unknown cells are, epoch by epoch.
+
+A cell counts as labelled positive from a probability of 0.5 on, else as negative; of methods that
+label step by step only the cells labelled so far count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tagfill.analyse.drawing import Drawing, colour, new_figure, whole_numbers
+from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyse.subject import RunView, Subject
+
+_LINES = {"precision": "-", "recall": "--"}
+
+
+def draw(subject: Subject) -> Drawing:
+    """Precision and recall of the positives and of the negatives among the pseudo-labels."""
+    runs = [run for run in subject.some() if any(e.get("pseudo_labels") for e in run.epochs)]
+    if not runs:
+        raise CannotDrawError("no method here labels unknown cells, or the truth is not known")
+    figure, axes = new_figure(1, 2, size=(4.4, 3.3), sharey=True)
+    rows: list[Sequence[object]] = []
+    for axis, kind in zip(axes[0], ("positives", "negatives"), strict=True):
+        for number, run in enumerate(runs):
+            for figure_name, line in _LINES.items():
+                values = _series(run, kind, figure_name)
+                label = f"{run.name}, {figure_name}"
+                axis.plot(
+                    range(1, len(values) + 1), values, line, color=colour(number), label=label
+                )
+            rows += _rows(run, kind)
+        axis.set(title=f"{kind} among the labels given", xlabel="epoch", ylim=(-3, 103))
+        whole_numbers(axis)
+    axes[0][0].set_ylabel("%")
+    axes[0][0].legend(loc="best")
+    header = ("run", "labels", "epoch", "count", "precision", "recall")
+    left_out = [run.name for run in subject.runs if run not in runs]
+    notes = (f"without pseudo-labels: {', '.join(left_out)}",) if left_out else ()
+    findings = {run.name: run.epochs[-1]["pseudo_labels"] for run in runs}
+    return Drawing(figure, header, rows, findings, notes)
+
+
+def _labels(run: RunView, kind: str) -> list[dict[str, Any]]:
+    return [(epoch.get("pseudo_labels") or {}).get(kind, {}) for epoch in run.epochs]
+
+
+def _series(run: RunView, kind: str, name: str) -> list[float]:
+    values = [each.get(name) for each in _labels(run, kind)]
+    return [float("nan") if value is None else 100 * value for value in values]
+
+
+def _rows(run: RunView, kind: str) -> list[Sequence[object]]:
+    return [
+        (run.name, kind, epoch, each.get("count"), each.get("precision"), each.get("recall"))
+        for epoch, each in enumerate(_labels(run, kind), 1)
+    ]

@@ -1,0 +1,35 @@
+"""How many of the labels nobody wrote are positive, class by class: Zhou et al. 2022, Fig. 2c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tagfill.analyse.class_gain import NAMED
+from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
+from tagfill.analyse.subject import Subject
+from tagfill.labels import POSITIVE
+
+
+def draw(subject: Subject) -> Drawing:
+    """Of the first run's training labels."""
+    run = subject.some()[0]
+    truth, unknown, classes = run.train_truth, run.unobserved, run.data.classes
+    positives = (unknown & (truth == POSITIVE)).sum(axis=0)
+    cells = (unknown & (truth >= 0)).sum(axis=0)
+    share = 100 * positives / np.maximum(cells, 1)
+    order = np.argsort(share)
+    figure, axes = new_figure(size=(5.2, 1.0 + 0.19 * min(len(classes), NAMED)))
+    axis = axes[0][0]
+    axis.barh(range(len(order)), share[order], color=COLOURS[0], height=0.72)
+    named = len(classes) <= NAMED
+    axis.set_yticks(
+        range(len(order)) if named else [], labels=[classes[k] for k in order] if named else []
+    )
+    axis.grid(axis="y", visible=False)
+    axis.set(xlabel="positives among the unobserved labels of the class, %")
+    return Drawing(
+        figure,
+        ("class", "unobserved", "positives", "share, %"),
+        [(classes[k], int(cells[k]), int(positives[k]), float(share[k])) for k in order[::-1]],
+        findings={"mean": float(share.mean()), "highest": float(share.max())},
+    )

@@ -1,0 +1,81 @@
+"""`tagfill analyse`: figures that look into runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tagfill.analyse.kinds import KINDS
+
+if TYPE_CHECKING:
+    from tagfill.analyse.make import Analyses
+
+
+def analyse(
+    *runs: Path,
+    kind: Annotated[
+        list[str] | None,
+        Parameter(consume_multiple=True, help=f"Figures to make: {', '.join(KINDS)}."),
+    ] = None,
+    methods: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    classes: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    images: int = 4,
+    points: int = 21,
+    out: Annotated[Path, Parameter(alias="-o")] = Path("analyses"),
+    json: bool = False,
+) -> None:
+    """Draw what happened in runs: as PNG and SVG, with the data as CSV.
+
+    All figures that the runs allow are made; for the others the reason is told. Naming a figure
+    with --kind makes its absence an error. The first run is what others are compared with.
+
+    Args:
+        runs: Folders of finished runs.
+        methods: Losses of the figure `gradients`, such as `em` or `em:alpha=1`; by default those of
+            the runs.
+        classes: Classes of the figure `densities`; by default the most frequent ones.
+        images: How many images the figures `attention` and `bars` show.
+        points: Points along each side of `landscape`; the time grows with their square.
+        out: Folder for the files.
+        json: One JSON object on stdout.
+    """
+    from tagfill.analyse.make import analyse as draw_all
+    from tagfill.analyse.subject import Subject, open_runs
+    from tagfill.cli.output import print_json
+    from tagfill.errors import TagfillError
+
+    if images < 1 or points < 3:
+        raise TagfillError("there must be an image, and three points to a side")
+    subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
+    found = draw_all(subject, out, kind or ())
+    if json:
+        print_json(_facts(found))
+    else:
+        _show(found)
+
+
+def _facts(found: Analyses) -> dict[str, Any]:
+    figures = [
+        {
+            "kind": made.kind,
+            "title": KINDS[made.kind],
+            "files": {suffix: str(path) for suffix, path in made.files.items()},
+            "findings": made.findings,
+            "notes": list(made.notes),
+        }
+        for made in found.made
+    ]
+    return {"figures": figures, "skipped": found.skipped}
+
+
+def _show(found: Analyses) -> None:
+    from tagfill.cli.output import console, log
+
+    for made in found.made:
+        console.print(f"{made.files['png']}: {KINDS[made.kind]}", markup=False, soft_wrap=True)
+        for note in made.notes:
+            console.print(f"  {note}", markup=False, soft_wrap=True)
+    for kind, reason in found.skipped.items():
+        log.print(f"skipped {kind}: {reason}", markup=False)
