@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from tagfill.train.events import Terminal
 
 _TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
 """Variables by which torchrun tells processes of each other."""
+
+
+class Bar(Terminal):
+    """Progress only: what a run decided stands on its page."""
+
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Not shown."""
 
 
 def report(
@@ -39,7 +50,6 @@ def report(
     from tagfill.cli.output import console, log, print_json
     from tagfill.errors import TagfillError
     from tagfill.report.page import write_comparison, write_report
-    from tagfill.train.events import Sink, Terminal
 
     if not runs:
         raise TagfillError("give the folder of a run, or several to compare them")
@@ -47,7 +57,7 @@ def report(
         raise TagfillError(f"the number of images cannot be {images}")
     if out is not None and out.is_dir():
         raise TagfillError("is a folder", file=out, remedy="name a file, such as report.html")
-    sinks: list[Sink] = [] if quiet else [Terminal(log)]
+    sinks = [] if quiet else [Bar(log)]
     if len(runs) == 1:
         written = write_report(runs[0], out, images=images, sinks=sinks)
     else:
@@ -61,16 +71,18 @@ def report(
         console.print(f"report: {written.path}", markup=False, soft_wrap=True)
 
 
-def after_training(run: Path) -> Path | None:
+def after_training(run: Path, *, quiet: bool) -> Path | None:
     """Write a run's report; whatever goes wrong with it costs the page, never the run."""
     from tagfill.cli.output import log
 
+    if not quiet:
+        log.print("writing the report")
     try:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             return _page_of_another_process(run)
         from tagfill.report.page import write_report
 
-        return write_report(run).path
+        return write_report(run, sinks=[] if quiet else [Bar(log)]).path
     except Exception as error:
         log.print(
             f"no report was written ({type(error).__name__}: {error}); the run itself is complete."
