@@ -33,6 +33,7 @@ def test_json_has_every_metric(files, capsys):
     assert {name: result[name] for name in expected} == expected
     assert result["classes_without_positives"] == ["cow"]
     assert result["unknowns"] == 1
+    assert "all parts together (train 1, test 2): --split NAME" in result["notes"][-1]
 
 
 def test_split_and_options(files, capsys):
@@ -42,6 +43,7 @@ def test_split_and_options(files, capsys):
     )  # fmt: skip
     expected = summary(MATRIX[1:], VALUES[1:], threshold=0.65, definition="eleven_point")
     assert result["images"] == 2
+    assert not any("--split" in note for note in result["notes"])
     assert result["mAP"] == pytest.approx(expected.mAP)
     assert result["at_threshold"]["overall_f1"] == pytest.approx(expected.at_threshold.overall_f1)
     assert result["intervals"]["mAP"]["resamples"] == 20

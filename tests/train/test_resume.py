@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def test_every_method_goes_on_as_if_never_stopped(
         {"schedule": "one_cycle"},
         {"schedule": "cosine", "optimizer": "sgd"},
         {"optimizer": "adamw", "weight_decay": 0.1, "clip": 0.5},
+        {"optimizer": "adafactor"},
         {"accumulate": 2},
         {"patience": 0, "learning_rate": 1.5},
     ],
@@ -79,6 +81,17 @@ def test_every_kind_of_loop_state_survives(settings: dict[str, Any], tmp_path: P
     resumed.restore(*through_disk(stopped.kept[-1], tmp_path))
     resumed.run()
     assert_same_end(whole, resumed)
+
+
+def test_the_scale_of_half_precision_losses_survives(tmp_path: Path) -> None:
+    stages = [toy_stage("an") for _ in range(2)]
+    for stage, scale in zip(stages, (8.0, 1024.0), strict=True):
+        stage.accelerator = copy.copy(stage.accelerator)
+        stage.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        stage.accelerator.scaler.scale(torch.ones(1))
+    stages[0]._save()
+    stages[1].restore(*through_disk(stages[0].kept[-1], tmp_path))
+    assert stages[1].accelerator.scaler.get_scale() == 8.0
 
 
 def test_accumulated_gradients_are_never_cut_in_two() -> None:

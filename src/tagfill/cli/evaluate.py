@@ -80,7 +80,7 @@ def evaluate(
         "split": split,
         "labels": kind,
         **metrics.as_dict(),
-        "notes": [*dataset.notes, *given.notes],
+        "notes": [*dataset.notes, *given.notes, *_on_training_images(dataset, split)],
         "problems": facts(dataset.problems),
     }
     if json:
@@ -88,6 +88,14 @@ def evaluate(
         return
     report(replace(dataset, notes=tuple(result["notes"])))
     show(result)
+
+
+def _on_training_images(dataset: Dataset, split: str | None) -> list[str]:
+    """A word of warning where nobody said which part is meant."""
+    if split is not None or set(dataset.splits) <= {"test"}:
+        return []
+    sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
+    return [f"all parts together ({sizes}): --split NAME judges one of them alone"]
 
 
 def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:

@@ -74,7 +74,7 @@ class LoopOptions:
     "Images per step, over all processes."
     learning_rate: float | None = None
     "Peak learning rate."
-    optimizer: Literal["adam", "adamw", "sgd"] | None = None
+    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] | None = None
     "Optimiser."
     weight_decay: float | None = None
     "Weight decay."

@@ -12,7 +12,7 @@ from tagfill.methods.base import ParameterGroup
 from tagfill.models.groups import parameter_groups
 from tagfill.models.network import Network
 
-OptimizerName = Literal["adam", "adamw", "sgd"]
+OptimizerName = Literal["adam", "adamw", "sgd", "adafactor"]
 ScheduleName = Literal["constant", "one_cycle", "cosine"]
 
 
@@ -29,7 +29,8 @@ def make_optimizer(
     """An optimiser over the network's trainable parameters and a method's own.
 
     Args:
-        name: adam (decay coupled), adamw (decay decoupled) or sgd.
+        name: adam (decay coupled), adamw (decay decoupled), sgd, or adafactor, whose moments take
+            next to no memory.
         network: a network, or a head alone.
         extra: groups with learning rates of their own, never decayed.
         learning_rate: of the backbone, and of a head alone.
@@ -67,6 +68,8 @@ def optimizer_over(
         return torch.optim.SGD(
             groups, lr=learning_rate, weight_decay=weight_decay, momentum=momentum
         )
+    if name == "adafactor":
+        return torch.optim.Adafactor(groups, lr=learning_rate, weight_decay=weight_decay)
     kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
     return kind(groups, lr=learning_rate, weight_decay=weight_decay, fused=True)
 

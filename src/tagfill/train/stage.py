@@ -302,6 +302,7 @@ class Stage:
     def _save(self) -> None:
         """Keep everything needed to go on from exactly here."""
         self._saved = time.monotonic()
+        scaler = self.accelerator.scaler
         tensors = {
             "network": self.plain.state_dict(),
             "method": self.method.state(),
@@ -315,6 +316,7 @@ class Stage:
             "position": vars(self.position),
             "optimizer": checkpoint.optimizer_facts(self.optimizer),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "scaler": None if scaler is None else scaler.state_dict(),
             "selector": self.selector.facts(),
             "history": self.history,
             "best_weights": self.best_weights,
@@ -331,6 +333,8 @@ class Stage:
         )
         if self.schedule is not None:
             self.schedule.load_state_dict(facts["schedule"])
+        if self.accelerator.scaler is not None:
+            self.accelerator.scaler.load_state_dict(facts["scaler"])
         if self.ema is not None:
             self.ema.load_state_dict(tensors["ema"])
         self.watch.load_state(tensors.get("watch", {}))
