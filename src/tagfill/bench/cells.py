@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,13 @@ from tagfill import methods
 from tagfill.bench.data import make_variant, open_source
 from tagfill.bench.plan import Cell, cell_key
 from tagfill.errors import TagfillError
-from tagfill.evaluate import mean_average_precision
+from tagfill.evaluate import mean_average_precision, summary
 from tagfill.labels import NEGATIVE, Labels
+from tagfill.labels.io import load_labels
 from tagfill.models.bundle import load as load_bundle
 from tagfill.train.assemble import Assembly
 from tagfill.train.checkpoint import load_checkpoint
-from tagfill.train.config import RunConfig
+from tagfill.train.config import DataConfig, RunConfig
 from tagfill.train.data import TrainingData, prepare, without_unreadable
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
@@ -30,6 +32,7 @@ from tagfill.train.gather import World
 from tagfill.train.inputs import scores
 from tagfill.train.limits import Interrupted
 from tagfill.train.run import configure, resume, train
+from tagfill.train.score import score_images
 
 RESULT, SCORES, FAILURE = "cell.json", "scores.npz", "failure.json"
 Figures = Mapping[str, Mapping[str, float]]
@@ -72,12 +75,13 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
     Raises:
         Interrupted: the user stopped; the run can be gone on with.
     """
-    prepared, config, folder = _place(cell, data, out)
+    task = _task(cell, data, out)
+    folder = task.folder
     kept = _kept(cell, folder)
     if kept is not None and kept.error is None:
         return kept
     try:
-        figures = _run(config, prepared, folder, sinks)
+        figures = task.run(sinks)
     except (Interrupted, KeyboardInterrupt):
         raise
     except Exception as error:  # one failed cell must not cost the others
@@ -91,16 +95,20 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
 def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
     """What is kept of a cell, without running anything."""
     try:
-        return _kept(cell, _place(cell, data, out)[-1])
+        return _kept(cell, _task(cell, data, out).folder)
     except TagfillError:  # without its data nothing can be said about it
         return None
 
 
-def _place(cell: Cell, data: Path, out: Path) -> tuple[TrainingData, RunConfig, Path]:
+def _task(cell: Cell, data: Path, out: Path) -> Training | Evaluation:
     variant = make_variant(open_source(cell.source, data, out), cell.labels, out)
+    if cell.model is not None:
+        model = data / cell.model
+        key = hashlib.blake2b(f"{variant.identity}{_weights_hash(model)}".encode(), digest_size=10)
+        return Evaluation(out / "cells" / key.hexdigest(), model, variant.config)
     prepared = without_unreadable(prepare(variant.config))
     config, _ = configure(cell.request(variant.config), prepared)
-    return prepared, config, out / "cells" / cell_key(config, variant.identity)
+    return Training(out / "cells" / cell_key(config, variant.identity), config, prepared)
 
 
 def _kept(cell: Cell, folder: Path) -> Outcome | None:
@@ -111,26 +119,64 @@ def _kept(cell: Cell, folder: Path) -> Outcome | None:
     return None
 
 
-def _run(
-    config: RunConfig, data: TrainingData, folder: Path, sinks: Sequence[Sink]
-) -> dict[str, dict[str, float]]:
-    if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
-        shutil.rmtree(folder, ignore_errors=True)
-        finished = train(config, data, folder, sinks)
-    else:
-        finished = resume(folder, sinks)
-    figures = _held_out_figures(finished.metrics)
-    figures |= _keep_scores(finished.folder, finished.config, data)
-    shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
-    return figures
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A run, begun or gone on with."""
+
+    folder: Path
+    config: RunConfig
+    data: TrainingData
+
+    def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
+        """Train to the end, keep scores and figures, and let go of what is large."""
+        folder = self.folder
+        if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            finished = train(self.config, self.data, folder, sinks)
+        else:
+            finished = resume(folder, sinks)
+        figures = _held_out_figures(finished.metrics)
+        figures |= _keep_scores(finished.folder, finished.config, self.data)
+        shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
+        return figures
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A trained model on the test images."""
+
+    folder: Path
+    model: Path
+    data: DataConfig
+
+    def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
+        """Score and judge; the scores are kept."""
+        bundle = load_bundle(self.model)
+        dataset = load_labels(self.data.labels, format=self.data.format)
+        table = dataset.part("test").with_classes(bundle.classes)
+        images = None if self.data.images is None else Path(self.data.images)
+        logits = score_images(bundle, dataset, table, images=images)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        labels = np.asarray(table.values)
+        np.savez_compressed(self.folder / SCORES, test=logits, test_labels=labels)
+        figures = summary(logits, labels, bundle.classes, logits=True).as_dict()
+        return _held_out_figures({"test": figures})
+
+
+def _weights_hash(model: Path) -> str:
+    weights = model / "model.safetensors"
+    return hashlib.blake2b(weights.read_bytes()).hexdigest() if weights.is_file() else "absent"
 
 
 def _held_out_figures(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {"mAP": {}, "OF1": {}, "CF1": {}}
+    found: dict[str, dict[str, float]] = {
+        name: {} for name in ("mAP", "interpolated_mAP", "OF1", "CF1")
+    }
     for part in ("val", "test"):
         figures = metrics.get(part) or {}
         if figures.get("mAP") is not None:
             found["mAP"][part] = figures["mAP"]
+            found["interpolated_mAP"][part] = figures["mAP_by_definition"]["interpolated"]
         fitted = figures.get("at_fitted_thresholds") or {}
         for name, key in (("OF1", "overall_f1"), ("CF1", "class_f1_of_means")):
             if fitted.get(key) is not None:

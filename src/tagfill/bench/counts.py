@@ -48,9 +48,12 @@ def k_interval(
 def _distinct(
     generator: np.random.Generator, draws: int, size: int, total: int
 ) -> npt.NDArray[np.intp]:
-    """[draws, size] row numbers, all different within a draw; draws with repeats are made again."""
+    """[draws, size] row numbers, all different within a draw."""
+    if size * size > total:
+        keys = generator.random((draws, total), dtype=np.float32)
+        return np.argpartition(keys, size - 1, axis=1)[:, :size]
     rows = generator.integers(total, size=(draws, size))
-    while True:
+    while True:  # repeats are rare: draw those again
         ordered = np.sort(rows, axis=1)
         repeats = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
         if not repeats.any():

@@ -30,8 +30,9 @@ class Cell:
         seed: counted from 0.
         source: data.
         labels: what is hidden.
-        method: its name.
+        method: its name; empty where a model is evaluated.
         settings: of the run, flat.
+        model: folder under the data folder of a model to evaluate.
     """
 
     row: str
@@ -41,6 +42,7 @@ class Cell:
     labels: Labels
     method: str
     settings: Mapping[str, Any]
+    model: str | None = None
 
     @property
     def place(self) -> str:
@@ -71,12 +73,14 @@ class Cell:
             overrides=overrides,
         )
 
-    def check(self) -> RunConfig:
-        """The configuration as far as it is known without the data.
+    def check(self) -> RunConfig | None:
+        """The configuration as far as it is known without the data; none to evaluate a model.
 
         Raises:
             TagfillError: the cell could not be run on any data.
         """
+        if self.model is not None:
+            return None
         config, _ = resolve(
             self.request(DataConfig(labels="unread")),
             regime=self.labels.regime,
@@ -110,19 +114,20 @@ def _cells(
     recipe: Recipe, size: Size, row_name: str, column_name: str, seeds: int | None
 ) -> Iterator[Cell]:
     row, column = recipe.rows[row_name], recipe.columns[column_name]
-    if row.method is None or (row.only_columns is not None and column_name not in row.only_columns):
+    if row.is_quoted or not row.belongs_to(column_name):
         return
     settings = _settings(size, row, column, column_name)
     labels, masked = row.labels or column.labels, recipe.vary == "mask"
-    for seed in range(seeds or size.column_seeds.get(column_name, size.seeds)):
+    for seed in range(1 if row.model else seeds or size.seeds_of(column_name)):
         yield Cell(
             row_name,
             column_name,
             seed,
             size.data[column.data],
             replace(labels, seed=labels.seed + seed) if masked else labels,
-            row.method,
+            row.method or "",
             {**settings, "seed": 0 if masked else seed},
+            row.model,
         )
 
 

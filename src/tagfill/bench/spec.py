@@ -17,6 +17,7 @@ Inputs = Literal["features", "images"]
 SIZES = ("smoke", "voc", "paper")
 METRICS: Mapping[str, str] = {
     "mAP": "mAP (non-interpolated), percent",
+    "interpolated_mAP": "mAP (all-point interpolated), percent",
     "OF1": "OF1 at thresholds fitted on validation, percent",
     "CF1": "CF1 (of mean precision and recall) at thresholds fitted on validation, percent",
     "train_mAP": "mAP of the predictions on training images against their full labels, percent",
@@ -78,7 +79,8 @@ class Row:
 
     Args:
         title: as in the paper.
-        method: its name here; none where nobody can rebuild it.
+        method: its name here; none where nothing is trained.
+        model: a model folder under the data folder, to be evaluated.
         settings: options of ``tagfill train`` with underscores; ``preset`` is the method's preset,
             ``method.NAME`` and ``head.NAME`` are hyper-parameters.
         labels: instead of the column's.
@@ -91,6 +93,7 @@ class Row:
 
     title: str
     method: str | None = None
+    model: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     labels: Labels | None = None
     paper: Mapping[str, float] = field(default_factory=dict)
@@ -98,6 +101,15 @@ class Row:
     code: Mapping[str, float] = field(default_factory=dict)
     only_columns: tuple[str, ...] | None = None
     note: str = ""
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether there is nothing to run."""
+        return self.method is None and self.model is None
+
+    def belongs_to(self, column: str) -> bool:
+        """Whether the row makes sense in a column."""
+        return self.only_columns is None or column in self.only_columns
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,10 @@ class Size:
     column_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
     time: str = ""
+
+    def seeds_of(self, column: str) -> int:
+        """How many seeds a column has."""
+        return self.column_seeds.get(column, self.seeds)
 
     def has(self, row: str, column: str) -> bool:
         """Whether a place of the table is run at this size."""

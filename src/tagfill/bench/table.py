@@ -161,13 +161,13 @@ class Table:
             yield _with_paper(text, paper.get(column) if with_paper else None)
         if self.recipe.average:
             mean = spread(self.average(name, metric, part))
-            text = "quoted" if row.method is None else mean or NOT_RUN
+            text = "quoted" if row.is_quoted else mean or NOT_RUN
             yield _with_paper(text, paper.get(AVERAGE) if with_paper else None)
 
     def _place_text(self, name: str, row: Row, column: str, metric: str, part: str) -> str:
-        if row.method is None:
+        if row.is_quoted:
             return "quoted"
-        if row.only_columns is not None and column not in row.only_columns:
+        if not row.belongs_to(column):
             return "-"
         return self._entry(name, column).text(metric, part)
 
@@ -199,7 +199,7 @@ class Table:
         rows = [
             (row.title, *(_interval(self.difference(name, column)) for column in columns))
             for name, row in self.recipe.rows.items()
-            if row.method is not None and name != self.recipe.baseline
+            if not row.is_quoted and name != self.recipe.baseline
         ]
         baseline = self.recipe.rows[self.recipe.baseline or ""].title
         titles = (column.title for column in columns.values())
@@ -215,7 +215,7 @@ class Table:
         quoted = {"paper": row.paper.get(column), "published_code": row.code.get(column)}
         outcomes = self._entry(name, column).outcomes
         if not outcomes:
-            status = "quoted" if row.method is None else NOT_RUN
+            status = "quoted" if row.is_quoted else NOT_RUN
             yield {**place, "seed": None, "status": status, **quoted}
         for each in outcomes:
             status = "done" if each.error is None else f"failed: {each.error}"
