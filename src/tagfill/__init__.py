@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
     from tagfill.labels.io import load_labels, save_labels
     from tagfill.models.bundle import load
+    from tagfill.report.page import write_report
     from tagfill.train.api import fit
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ _PUBLIC = {
     "load": "tagfill.models.bundle",
     "load_labels": "tagfill.labels.io",
     "save_labels": "tagfill.labels.io",
+    "write_report": "tagfill.report.page",
 }
 _MODULES = {"evaluate", "losses", "methods", "models", "observe", "priors", "scenes", "sklearn"}
 
@@ -39,6 +41,7 @@ __all__ = [
     "load",
     "load_labels",
     "save_labels",
+    "write_report",
 ]
 
 

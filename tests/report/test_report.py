@@ -255,6 +255,27 @@ def test_images_that_are_gone(on_images: Path, tmp_path: Path) -> None:
     assert "<img" not in checked(written.path)
 
 
+def test_without_known_negatives_nothing_is_claimed_about_precision(
+    on_images: Path, tmp_path: Path
+) -> None:
+    data = on_images.parent / "data"
+    known = tagfill.load_labels(data / "labels.csv").table
+    positives = known.with_values(np.where(known.values == 1, 1, -1))
+    whole = tagfill.Dataset(positives, data, "csv_wide")
+    labels = tmp_path / "positives.csv"
+    tagfill.save_labels(whole, labels, format="csv_wide")
+    out = tmp_path / "run"
+    run = tagfill.fit(labels, images=data, method="em", mode="linear", out=out, **LOOP).path
+    found = headline(read_run(run))
+    assert found is not None
+    assert [figure.key for figure in found.figures] == ["observed_mAP"]
+    noted = json.loads((run / "metrics.json").read_text())["val"]["observed_mAP"]
+    assert found.figures[0].value == pytest.approx(noted)
+    text = checked(write_report(run).path)
+    assert "This cannot be measured here" in text
+    assert "is known to be absent, so such errors cannot be told from missing labels" in text
+
+
 def test_one_class_and_no_held_out_images(tmp_path: Path) -> None:
     data = _given(tmp_path / "data", images=120, classes=1)
     np.save(data / "split_train_index.npy", np.arange(120))

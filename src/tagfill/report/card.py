@@ -22,12 +22,16 @@ FEW = 20
 
 @dataclass(frozen=True)
 class StageCard:
-    """One stage of training: the method with its paper, and all hyper-parameters."""
+    """One stage of training: the method with its paper, and all hyper-parameters.
+
+    An ``oracle`` learns from the full labels behind masked ones.
+    """
 
     method: str
     title: str
     paper: str
     alias_of: str | None
+    oracle: bool
     settings: dict[str, str]
     schedule: dict[str, str]
 
@@ -115,14 +119,17 @@ def _settings(name: str, settings: dict[str, Any]) -> str:
 def _stage(stage: StageConfig) -> StageCard:
     """A method of the user's own may be gone by now."""
     method = stage.method
-    title, paper, alias, settings = Path(method.name).name, "", None, dict(method.settings)
+    title, paper, alias, oracle = Path(method.name).name, "", None, False
+    settings = dict(method.settings)
     with contextlib.suppress(TagfillError):
         info = find(method.name).INFO
-        title, paper, alias = info.title, info.source, info.alias_of
+        title, paper, alias, oracle = info.title, info.source, info.alias_of, info.needs.truth
         settings = dataclasses.asdict(configure(method.name, method.settings, method.preset))
     schedule = dataclasses.asdict(stage)
     del schedule["method"]
-    return StageCard(method.name, title, paper, alias, _as_text(settings), _as_text(schedule))
+    return StageCard(
+        method.name, title, paper, alias, oracle, _as_text(settings), _as_text(schedule)
+    )
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:
