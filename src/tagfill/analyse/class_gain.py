@@ -33,6 +33,7 @@ def draw(subject: Subject) -> Drawing:
         axis.barh(places, gain[order], color=sides, height=0.72)
         axis.axvline(0, color="0.3", linewidth=0.8)
         axis.grid(axis="y", visible=False)
+        axis.set_ylim(-0.7, len(order) - 0.3)
         axis.set(xlabel=f"gain in average precision over {base.name}, points ({part})")
         axis.set_title(f"{run.name}: {np.nanmean(gain):+.2f} on average")
         _name_classes(axis, [classes[each] for each in order])

@@ -63,7 +63,7 @@ def draw(subject: Subject) -> Drawing:
         means = [float(rise[_ring(radii, ring, rings[1])].mean()) for ring in rings]
         profile.plot(rings, means, color=colour(number), label=run.name)
         findings[run.name] = {"rise_at_half": means[len(means) // 2], "rise_at_one": means[-1]}
-    profile.set(xlabel="distance (1: as long as the weights)", ylabel="mean loss above the minimum")
+    profile.set(xlabel="distance, in weight lengths", ylabel="mean loss above the minimum")
     profile.legend()
     rows = [
         (run.name, float(x), float(y), float(rise[j, i]))

@@ -26,6 +26,7 @@ def draw(subject: Subject) -> Drawing:
         range(len(order)) if named else [], labels=[classes[k] for k in order] if named else []
     )
     axis.grid(axis="y", visible=False)
+    axis.set_ylim(-0.7, len(order) - 0.3)
     axis.set(xlabel="positives among the unobserved labels of the class, %")
     return Drawing(
         figure,

@@ -1,0 +1,90 @@
+"""`tagfill analyse`: files, reasons, and mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from tests.analyse.runs import train_runs
+
+from tagfill.analyse import attention
+from tagfill.analyse.kinds import KINDS
+from tagfill.cli.main import main
+from tagfill.labels.io import save_labels
+from tagfill.observe import make, observe_dataset
+from tagfill.scenes import write_scenes
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    assert main(["analyse", *map(str, arguments), "--json"]) == 0
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def test_makes_what_the_runs_allow_and_says_why_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train_runs(tmp_path, "an", "em")
+    out = tmp_path / "figures"
+    result = run(capsys, tmp_path / "an", tmp_path / "em", "--points", 3, "--out", out)
+    made = {figure["kind"]: figure for figure in result["figures"]}
+    assert set(made) | set(result["skipped"]) == set(KINDS)
+    assert set(result["skipped"]) == {"pseudo_labels", "attention"}
+    assert "features" in result["skipped"]["attention"]
+    for kind in made:
+        with Image.open(out / f"{kind}.png") as picture:
+            assert min(picture.size) > 200
+        assert "<svg" in (out / f"{kind}.svg").read_text()[:1000]
+        rows = list(csv.reader((out / f"{kind}.csv").read_text().splitlines()))
+        assert len(rows) > 2
+        assert len({len(row) for row in rows}) == 1
+    assert main(["analyse", str(tmp_path / "an"), "--kind", "class_gain", "--out", str(out)]) == 2
+    assert "class_gain cannot be drawn: it needs two runs" in capsys.readouterr().err
+
+
+def test_without_runs_only_gradients_are_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = run(capsys, "--out", tmp_path)
+    assert [figure["kind"] for figure in result["figures"]] == ["gradients"]
+    assert result["skipped"]["landscape"] == "it needs a run"
+
+
+def test_mistakes_end_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, message in (
+        (["--kind", "pies"], "unknown figure 'pies'"),
+        ([str(tmp_path)], "not a run folder"),
+        (["--kind", "gradients", "--methods", "nonsense"], "nonsense"),
+        (["--points", "1"], "three points"),
+    ):
+        assert main(["analyse", *arguments, "--out", str(tmp_path / "x")]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_attention_and_bars_with_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "PRECISION", 0.05)
+    truth = write_scenes(tmp_path / "scenes", 24, 64, 2, workers=1)
+    masked = observe_dataset(truth, make("single_positive"), 1200)
+    labels, single = tmp_path / "scenes" / "labels.csv", tmp_path / "scenes" / "single.csv"
+    save_labels(masked, single, format="csv_wide")
+    for method in ("an", "em"):
+        words = ["train", single, "--truth", labels, "--mode", "linear", "--method", method]
+        words += ["--backbone", "test_resnet", "--no-pretrained", "--input-size", 64]
+        words += ["--epochs", 2, "--workers", 0, "--quiet", "--out", tmp_path / method]
+        assert main([*map(str, words)]) == 0
+    capsys.readouterr()
+    kinds = ["--kind", "attention", "bars", "--images", 2]
+    result = run(capsys, tmp_path / "an", tmp_path / "em", *kinds, "--out", tmp_path / "figures")
+    figures = {figure["kind"]: figure for figure in result["figures"]}
+    table = Path(figures["attention"]["files"]["csv"]).read_text()
+    rows = list(csv.DictReader(table.splitlines()))
+    assert len(rows) == 3 * figures["attention"]["findings"]["images"]
+    assert {row["label"] for row in rows} >= {"observed"}
+    assert all(0 <= float(row["peak x"]) <= 1 for row in rows)
