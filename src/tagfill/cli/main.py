@@ -6,6 +6,7 @@ import sys
 
 from cyclopts import App, CycloptsError
 
+from tagfill.compat import keep_freed_memory
 from tagfill.errors import TagfillError
 from tagfill.train.limits import Interrupted
 
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in tokens
     if debug:
         tokens.remove("--debug")
+    keep_freed_memory()
     try:
         tokens = spelled_out(tokens)
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
