@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.bench.small_recipe import recipe
+
+import tagfill.bench.cells as cells_module
+from tagfill.bench.cells import FAILURE, RESULT, find_cell, run_cell
+from tagfill.bench.plan import Cell, plan
+from tagfill.errors import TagfillError
+from tagfill.evaluate import mean_average_precision
+from tagfill.train.limits import Interrupted
+from tagfill.train.run import resume
+
+NOWHERE = Path("none")
+
+
+def smoke(*changes: tuple[str, str], name: str = "mine") -> list[Cell]:
+    made = recipe(*changes, name=name)
+    return plan(made, made.sizes["smoke"])
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("trained twice")
+
+
+def test_a_cell_is_a_run_with_its_scores(tmp_path: Path) -> None:
+    outcome = run_cell(smoke()[0], NOWHERE, tmp_path)
+    scores, labels = outcome.test_scores()
+    assert outcome.figures["mAP"]["test"] == mean_average_precision(scores, labels).mAP
+    assert {"val", "test"} == set(outcome.figures["OF1"])
+    assert "train" in outcome.figures["train_mAP"]
+    kept = {path.name for path in outcome.folder.iterdir()}
+    assert {"config.toml", "metrics.json", "events.jsonl", "scores.npz", RESULT} <= kept
+    assert "checkpoints" not in kept
+    assert resume(outcome.folder).metrics["test"]["mAP"] == outcome.figures["mAP"]["test"]
+
+
+def test_finished_cells_are_shared_by_recipes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run_cell(smoke()[0], NOWHERE, tmp_path)
+    monkeypatch.setattr(cells_module, "train", refuse)
+    other = smoke(("[rows.an]", "[rows.base]"), ('"an"\n\n', '"base"\n\n'), name="other")[0]
+    assert other.row == "base"
+    again = run_cell(other, NOWHERE, tmp_path)
+    assert again.figures == first.figures
+    assert again.folder == first.folder
+
+
+def test_other_settings_are_other_cells(tmp_path: Path) -> None:
+    changed = smoke(("epochs = 1", "epochs = 2"))[0]
+    assert find_cell(changed, NOWHERE, tmp_path) is None
+    run_cell(smoke()[0], NOWHERE, tmp_path)
+    assert find_cell(smoke()[0], NOWHERE, tmp_path) is not None
+    assert find_cell(changed, NOWHERE, tmp_path) is None
+
+
+def test_failures_are_kept_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = smoke()[0]
+
+    def fail(config: object, data: object, folder: Path, sinks: object) -> None:
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text("half a run")
+        raise TagfillError("the loss is not finite")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cells_module, "train", fail)
+        failed = run_cell(cell, NOWHERE, tmp_path)
+    assert failed.error == "the loss is not finite"
+    assert not failed.figures
+    told = json.loads((failed.folder / FAILURE).read_text())
+    assert told["message"] == "the loss is not finite"
+    found = find_cell(cell, NOWHERE, tmp_path)
+    assert found is not None
+    assert found.error == failed.error
+    again = run_cell(cell, NOWHERE, tmp_path)
+    assert again.error is None
+    assert not (again.folder / FAILURE).exists()
+
+
+def test_bugs_in_one_cell_do_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(cells_module, "train", fail)
+    assert "out of memory" in str(run_cell(smoke()[0], NOWHERE, tmp_path).error)
+
+
+class _Stop:
+    """Asks to stop after the first epoch, as Ctrl-C would."""
+
+    def event(self, kind: str, facts: object) -> None:
+        if kind == "epoch":
+            raise Interrupted
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_interrupted_cells_go_on_to_the_same_end(tmp_path: Path) -> None:
+    cell = smoke(("epochs = 1", "epochs = 3"))[0]
+    whole = run_cell(cell, NOWHERE, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        run_cell(cell, NOWHERE, tmp_path / "broken", [_Stop()])
+    assert find_cell(cell, NOWHERE, tmp_path / "broken") is None
+    assert run_cell(cell, NOWHERE, tmp_path / "broken").figures == whole.figures
+
+
+def test_precision_of_pseudo_labels_comes_from_the_last_epoch(tmp_path: Path) -> None:
+    cell = smoke(('method = "em"', 'method = "em_apl"'), ("epochs = 1", "epochs = 3"))[4]
+    outcome = run_cell(cell, NOWHERE, tmp_path)
+    assert cell.method == "em_apl"
+    assert 50 < outcome.figures["pseudo_precision"]["train"] <= 100
+
+
+def test_a_trained_model_can_be_evaluated(tmp_path: Path) -> None:
+    trained = run_cell(smoke()[0], NOWHERE, tmp_path)
+    given = trained.folder.relative_to(tmp_path) / "model"
+    row = f'title = "AN"\nmodel = "{given}"'
+    cell = smoke(('title = "AN"\nmethod = "an"', row))[0]
+    found = run_cell(cell, tmp_path, tmp_path)
+    assert found.error is None
+    assert found.figures["mAP"]["test"] == pytest.approx(trained.figures["mAP"]["test"])
+    np.testing.assert_allclose(found.test_scores()[0], trained.test_scores()[0], rtol=1e-5)
+
+
+def test_a_missing_model_is_a_failure_with_a_message(tmp_path: Path) -> None:
+    row = 'title = "AN"\nmodel = "released"'
+    cell = smoke(('title = "AN"\nmethod = "an"', row))[0]
+    assert "released" in str(run_cell(cell, tmp_path, tmp_path).error)
