@@ -25,14 +25,14 @@ LOGITS = torch.tensor([[0.0, 8.0, -8.0], [-8.0, -8.0, 2.0]])
 
 
 class Believing(Method):
-    def __init__(self, estimates: Tensor | None, decided: Tensor | None = None) -> None:
-        self._estimates, self._decided = estimates, decided
+    def __init__(self, estimates: Tensor | None, labels: Tensor | None = None) -> None:
+        self._estimates, self._labels = estimates, labels
 
     def estimates(self) -> Tensor | None:
         return self._estimates
 
-    def decided(self) -> Tensor | None:
-        return self._decided
+    def pseudo_labels(self) -> Tensor | None:
+        return self._labels
 
 
 def step(rows: list[int]) -> Step:
@@ -77,7 +77,7 @@ def test_precision_and_recall_of_pseudo_labels() -> None:
         "negatives": {"count": 2, "precision": 0.5, "recall": 0.5},
     }
     some = pseudo_label_figures(
-        Believing(estimates, decided=torch.tensor([[False] * 3, [False, True, False]])),
+        Believing(estimates, labels=torch.tensor([[-1, -1, -1], [-1, 0, -1]])),
         OBSERVED,
         TRUTH,
     )

@@ -54,7 +54,8 @@ def draw(subject: Subject) -> Drawing:
         axis.grid(visible=False)
     axes[0][0].set_ylabel("direction 2")
     bar = figure.colorbar(picture, ax=axes[0][:-1].tolist(), label="loss above the minimum")
-    bar.set_ticks(levels[::3], labels=[f"{level:.2g}" for level in levels[::3]])
+    ticks = levels[::3].tolist()
+    bar.set_ticks(ticks, labels=[f"{level:.2g}" for level in ticks])
     radii = np.hypot(*np.meshgrid(steps, steps))
     rings = np.linspace(0, SPAN, subject.points // 2 + 1)
     profile = axes[0][-1]

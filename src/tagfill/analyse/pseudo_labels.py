@@ -1,7 +1,7 @@
 """How right a method's labels of unknown cells are, epoch by epoch.
 
-A cell counts as labelled positive from a probability of 0.5 on, else as negative; of methods that
-label step by step only the cells labelled so far count.
+Of methods that label cell by cell only the cells labelled so far count. Estimates of all cells,
+such as those of ``role``, count as positive from a probability of 0.5 on, else as negative.
 """
 
 from __future__ import annotations

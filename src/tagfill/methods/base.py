@@ -217,8 +217,11 @@ class Method:
         """[N, K] probability of each cell being positive, observed cells as observed; or None."""
         return None
 
-    def decided(self) -> Tensor | None:
-        """[N, K] which unknown cells it has labelled so far; None where all estimates count."""
+    def pseudo_labels(self) -> Tensor | None:
+        """[N, K] int8 what unknown cells have been labelled so far (1, 0; else -1).
+
+        None where a method labels no cells one by one, though it may have estimates of all.
+        """
         return None
 
 

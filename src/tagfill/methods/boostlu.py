@@ -96,9 +96,9 @@ class BoostedMaps(Method):
         """The base's."""
         return self.base.estimates()
 
-    def decided(self) -> Tensor | None:
+    def pseudo_labels(self) -> Tensor | None:
         """The base's."""
-        return self.base.decided()
+        return self.base.pseudo_labels()
 
 
 def _base(config: Config) -> Method:

@@ -118,9 +118,9 @@ class CurriculumLabelling(Method):
         """The last scores; 0.5 before the first."""
         return torch.where(self.observed == -1, self.scores, self.observed.to(self.scores.dtype))
 
-    def decided(self) -> Tensor:
-        """The pseudo-labelled cells."""
-        return (self.observed == -1) & (self.labels != -1)
+    def pseudo_labels(self) -> Tensor:
+        """Those of the last round."""
+        return torch.where(self.observed == -1, self.labels, -1)
 
 
 def pseudo_labelled(

@@ -111,6 +111,7 @@ class AsymmetricPseudoLabels(Method):
         self.warmup = _warmup(self.config.warmup, setup.epochs)
         self.observed = setup.observed.to(setup.device)
         self.pseudo = torch.full(self.observed.shape, -1.0, device=setup.device)
+        self.chosen = torch.full_like(self.observed, -1)
         self.scores = torch.full_like(self.pseudo, 0.5)
         rounds = self.epochs - self.warmup
         unknown = (self.observed == -1).sum(dim=0)
@@ -135,23 +136,26 @@ class AsymmetricPseudoLabels(Method):
         assert scores is not None
         self.scores = scores.to(self.pseudo)
         if self.warmup <= epoch < self.epochs:
-            self._label(lowest_per_class(self.scores, self._undecided(), self.negatives), hard=0.0)
-            self._label(lowest_per_class(-self.scores, self._undecided(), self.positives), hard=1.0)
+            self._label(lowest_per_class(self.scores, self._undecided(), self.negatives), code=0)
+            self._label(lowest_per_class(-self.scores, self._undecided(), self.positives), code=1)
 
     def _undecided(self) -> Tensor:
         return (self.observed == -1) & (self.pseudo < 0)
 
-    def _label(self, chosen: Tensor, hard: float) -> None:
-        label = self.scores if self.config.soft else torch.full_like(self.scores, hard)
-        self.pseudo = torch.where(chosen, label, self.pseudo)
+    def _label(self, cells: Tensor, code: int) -> None:
+        label = self.scores if self.config.soft else torch.full_like(self.scores, code)
+        self.pseudo = torch.where(cells, label, self.pseudo)
+        self.chosen = self.chosen.masked_fill(cells, code)
 
     def state(self) -> dict[str, Tensor]:
-        """Pseudo-labels, -1 where there is none, and the scores of the last epoch."""
-        return {"pseudo": self.pseudo, "scores": self.scores}
+        """Pseudo-labels, soft and as chosen, -1 where there is none; scores of the last epoch."""
+        return {"pseudo": self.pseudo, "chosen": self.chosen, "scores": self.scores}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore both."""
+        """Restore them."""
         self.pseudo = state["pseudo"].to(self.pseudo)
+        negative = torch.where(self.pseudo >= 0, 0, -1)  # all that checkpoints before 0.2 can mean
+        self.chosen = state.get("chosen", negative).to(self.chosen)
         self.scores = state["scores"].to(self.pseudo)
 
     def estimates(self) -> Tensor:
@@ -159,9 +163,9 @@ class AsymmetricPseudoLabels(Method):
         guess = torch.where(self.pseudo >= 0, self.pseudo, self.scores)
         return torch.where(self.observed == -1, guess, self.observed.to(guess.dtype))
 
-    def decided(self) -> Tensor:
-        """The pseudo-labelled cells."""
-        return self.pseudo >= 0
+    def pseudo_labels(self) -> Tensor:
+        """What cells were chosen for, whatever their soft label is."""
+        return self.chosen
 
 
 def _warmup(warmup: float, epochs: int) -> int:

@@ -99,9 +99,9 @@ class PermanentCorrection(Method):
         """The labels trained on: 1 where corrected, 0 where unknown."""
         return torch.where(self.corrected, 1, self.observed).clamp(min=0).float()
 
-    def decided(self) -> Tensor:
-        """The corrected cells."""
-        return self.corrected
+    def pseudo_labels(self) -> Tensor:
+        """Positive where corrected."""
+        return torch.where(self.corrected, 1, torch.full_like(self.observed, -1))
 
 
 def build(config: Config) -> Method:

@@ -85,21 +85,18 @@ class Watch:
 
 
 def pseudo_label_figures(method: Method, observed: Tensor, truth: Tensor) -> dict[str, Any] | None:
-    """How right a method's beliefs about unknown cells are; None where it has none.
+    """How right a method's labels of unknown cells are; None where it has none.
 
-    A cell counts as labelled positive from a probability of 0.5 on, else as negative; of methods
-    that label step by step only the cells labelled so far count. Recall is the share of all unknown
-    cells of the kind.
+    A method that only has estimates is taken to label a cell positive from a probability of 0.5 on,
+    else negative. Recall is the share of all unknown cells of the kind.
     """
-    estimates, decided = method.estimates(), method.decided()
-    if estimates is None:
+    labels = _given_labels(method)
+    if labels is None:
         return None
     counted = (observed == -1) & (truth >= 0)
-    chosen = counted if decided is None else counted & decided.cpu()
-    positive = estimates.cpu() >= 0.5
     figures: dict[str, Any] = {}
-    for name, labelled, code in (("positives", positive, 1), ("negatives", ~positive, 0)):
-        given = chosen & labelled
+    for name, code in (("positives", 1), ("negatives", 0)):
+        given = counted & (labels == code)
         right = int((given & (truth == code)).sum())
         figures[name] = {
             "count": int(given.sum()),
@@ -107,6 +104,14 @@ def pseudo_label_figures(method: Method, observed: Tensor, truth: Tensor) -> dic
             "recall": _share(right, int((counted & (truth == code)).sum())),
         }
     return figures
+
+
+def _given_labels(method: Method) -> Tensor | None:
+    labels = method.pseudo_labels()
+    if labels is None:
+        estimates = method.estimates()
+        labels = None if estimates is None else (estimates >= 0.5).to(torch.int8)
+    return None if labels is None else labels.cpu()
 
 
 def _share(part: int, whole: int) -> float | None:
