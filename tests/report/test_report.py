@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,14 @@ from tagfill.evaluate import (
     mean_average_precision,
     mean_average_precision_statistic,
     paired_bootstrap,
+    summary,
 )
 from tagfill.labels import LabelTable
 from tagfill.report.charts import Point, Series, line_chart
 from tagfill.report.classes import class_rows, together
 from tagfill.report.compare import compare, differences_of
 from tagfill.report.figures import calibration, headline
+from tagfill.report.learned import curves
 from tagfill.report.page import write_comparison, write_report
 from tagfill.report.source import Source, read_run
 
@@ -145,9 +148,18 @@ def test_classes_and_calibration_are_those_of_the_run(source: Source) -> None:
         assert row.average_precision == pytest.approx(noted["average_precision"])
         assert row.held_out == noted["positives"]
         assert (row.positives or 0) + (row.negatives or 0) + (row.unknowns or 0) == 160
+    held = source.held_out["test"]
+    at_thresholds = summary(
+        held.probabilities, held.labels, source.classes, threshold=held.thresholds
+    )
+    for figures in at_thresholds.per_class:
+        row = rows[figures.name]
+        assert row.threshold == figures.threshold
+        assert (row.precision, row.recall, row.f1) == pytest.approx(
+            (figures.precision, figures.recall, figures.f1)
+        )
     drawn = calibration(source.judged)
     assert drawn is not None
-    held = source.held_out["test"]
     after = expected_calibration_error(held.probabilities, held.labels)
     assert drawn.after == pytest.approx(100 * after)
     assert drawn.after == pytest.approx(
@@ -343,6 +355,23 @@ def test_a_failing_report_does_not_fail_training(
     assert "a reason" in printed.err
     assert json.loads(printed.out)["report"] is None
     assert (out / "metrics.json").is_file()
+
+
+def test_curves_count_repeated_epochs_once_and_part_stages(source: Source) -> None:
+    def epoch(stage: int, number: int, score: float) -> dict[str, Any]:
+        kept = {"stage": stage, "epoch": number, "loss": -score, "score": score, "seconds": 1.0}
+        return {"event": "epoch", **kept}
+
+    events = [epoch(1, 1, 3.0), epoch(1, 2, 4.0), epoch(1, 2, 5.0), epoch(2, 1, 7.0)]
+    metrics = {**source.metrics, "best_epoch": 1, "best_score": 7.0}
+    found = curves(replace(source, events=events, metrics=metrics))
+    assert found is not None
+    assert (found.epochs, found.stages, found.seconds) == (3, 2, 3.0)
+    assert found.score is not None
+    assert [len(line.points) for line in found.score.lines] == [2, 1]
+    assert found.score.marks == (found.score.lines[1].points[0],)
+    assert len(found.loss.rules) == 1
+    assert curves(replace(source, events=[])) is None
 
 
 def test_axes_have_round_marks_inside() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.evaluate import summary
+from tagfill.evaluate import count, mean_average_precision
 from tagfill.evaluate.metrics import without_nan
 from tagfill.labels import POSITIVE, UNKNOWN
 from tagfill.labels.stats import Statistics
@@ -43,7 +43,7 @@ class ClassRow:
 
 
 def class_rows(source: Source) -> list[ClassRow]:
-    """The table of classes, those with most positives first, in the order of the labels if gone."""
+    """The table of classes, those with most known positives first."""
     names, held = source.classes, source.judged
     found = _judged_classes(source, held)
     thresholds = source.described["thresholds"] or [None] * len(names)
@@ -51,32 +51,34 @@ def class_rows(source: Source) -> list[ClassRow]:
     rows = [
         ClassRow(
             name,
-            *count,
+            *trio,
             each.get("positives"),
             threshold,
             *(each.get(key) for key in ("average_precision", "precision", "recall", "f1")),
         )
-        for name, count, each, threshold in zip(names, counts, found, thresholds, strict=True)
+        for name, trio, each, threshold in zip(names, counts, found, thresholds, strict=True)
     ]
     return sorted(rows, key=lambda row: -(row.positives or 0))
 
 
 def _judged_classes(source: Source, held: HeldOut | None) -> list[dict[str, Any]]:
     """Figures of each class at the fitted thresholds; as the run noted them if images are gone."""
-    if held is not None and held.has_negatives:
-        figures = summary(
-            held.probabilities, held.labels, source.classes, threshold=held.thresholds
-        ).as_dict()["per_class"]
-        ranked = summary(held.logits, held.labels, source.classes, logits=True).per_class
-        return [
-            {**each, "average_precision": without_nan(own.average_precision)}
-            for each, own in zip(figures, ranked, strict=True)
-        ]
-    noted = source.metrics.get(source.judged_name or "", {}).get("per_class")
-    if noted is None:
-        return [{} for _ in source.classes]
-    kept = ("positives", "average_precision")
-    return [{key: each[key] for key in kept} for each in noted]
+    if held is None or not held.has_negatives:
+        noted = source.metrics.get(source.judged_name or "", {}).get("per_class")
+        if noted is None:
+            return [{} for _ in source.classes]
+        return [{key: each[key] for key in ("positives", "average_precision")} for each in noted]
+    counts, positives = count(held.decided, held.labels), (held.labels == POSITIVE).sum(axis=0)
+    defined = np.where(positives > 0, 1.0, np.nan)
+    columns = {
+        "positives": positives,
+        "average_precision": mean_average_precision(held.logits, held.labels).average_precision,
+        "precision": counts.precision,
+        "recall": counts.recall * defined,
+        "f1": counts.f1 * defined,
+    }
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [without_nan(dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def _training_counts(source: Source, classes: int) -> list[Trio]:

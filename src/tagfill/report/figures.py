@@ -19,6 +19,7 @@ from tagfill.evaluate import (
     reliability,
     sigmoid,
 )
+from tagfill.evaluate.metrics import without_nan
 from tagfill.evaluate.resampling import Statistic
 from tagfill.labels import NEGATIVE, UNKNOWN
 from tagfill.report.charts import Bar, Chart, Point, Scale, Series, across, drawn, ticks, upward
@@ -37,12 +38,12 @@ class Figure:
 
     Args:
         key: what it is; templates know the words.
-        value: in percent.
+        value: in percent; None where there is nothing to measure.
         low, high: 95 % bootstrap interval, where the images could be scored again.
     """
 
     key: str
-    value: float
+    value: float | None
     low: float | None = None
     high: float | None = None
 
@@ -99,21 +100,21 @@ def headline(source: Source) -> Headline | None:
 
 
 def _figure(key: str, found: Interval) -> Figure:
-    return Figure(key, found.value, found.low, found.high)
+    return Figure(key, *without_nan((found.value, found.low, found.high)))
 
 
 def _without_intervals(figures: dict[str, Any]) -> tuple[Figure, ...]:
-    if figures["mAP"] is None:
+    if "observed_mAP" in figures:
         return (Figure("observed_mAP", figures["observed_mAP"]),)
     rates = figures.get("at_fitted_thresholds") or figures["at_threshold"]
     named = {
-        "mAP": figures["mAP"],
-        "overall_f1": 100 * rates["overall_f1"],
-        "class_f1": 100 * rates["class_f1_mean_of_f1"],
-        "overall_precision": 100 * rates["overall_precision"],
-        "overall_recall": 100 * rates["overall_recall"],
+        "overall_f1": rates["overall_f1"],
+        "class_f1": rates["class_f1_mean_of_f1"],
+        "overall_precision": rates["overall_precision"],
+        "overall_recall": rates["overall_recall"],
     }
-    return tuple(Figure(key, value) for key, value in named.items())
+    shares = (Figure(key, None if each is None else 100 * each) for key, each in named.items())
+    return Figure("mAP", figures["mAP"]), *shares
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tagfill.labels.stats import Statistics
@@ -94,7 +96,7 @@ class Curves:
         score: the figure on validation images, where there was one.
         criterion: its name.
         best_epoch, best_score: of the last stage, the one that was kept.
-        stages: how many.
+        epochs, stages: how many.
         seconds: that training took, without reading images for features.
     """
 
@@ -103,6 +105,7 @@ class Curves:
     criterion: str
     best_epoch: int | None
     best_score: float | None
+    epochs: int
     stages: int
     seconds: float
 
@@ -117,6 +120,7 @@ def curves(source: Source) -> Curves | None:
         min(x for x, event in enumerate(epochs, 1) if event["stage"] == each) for each in stages
     ]
     rules = [start - 0.5 for start in starts[1:]]
+    losses = [Point(x, event["loss"]) for x, event in enumerate(epochs, 1)]
     scored = score_points(epochs)
     best = [
         Point(x, event["score"])
@@ -125,11 +129,10 @@ def curves(source: Source) -> Curves | None:
         and event["epoch"] == source.metrics["best_epoch"]
         and event.get("score") is not None
     ]
-    loss = [Point(x, event["loss"]) for x, event in enumerate(epochs, 1)]
     return Curves(
-        loss=line_chart([Series("loss", loss)], x_label="epoch", y_label="loss", rules=rules),
+        loss=line_chart(_cut(losses, rules), x_label="epoch", y_label="loss", rules=rules),
         score=line_chart(
-            [Series("score", scored)],
+            _cut(scored, rules),
             x_label="epoch",
             y_label=source.metrics["criterion"],
             marks=best,
@@ -140,9 +143,17 @@ def curves(source: Source) -> Curves | None:
         criterion=source.metrics["criterion"],
         best_epoch=source.metrics["best_epoch"],
         best_score=source.metrics["best_score"],
+        epochs=len(epochs),
         stages=len(stages),
         seconds=sum(event["seconds"] for event in epochs),
     )
+
+
+def _cut(points: list[Point], rules: list[float]) -> list[Series]:
+    """One line a stage: what two methods minimise does not continue."""
+    bounds = [0.0, *rules, math.inf]
+    pieces = [[each for each in points if low < each.x < high] for low, high in pairwise(bounds)]
+    return [Series(f"stage {stage}", piece) for stage, piece in enumerate(pieces, 1) if piece]
 
 
 def epochs_of(source: Source) -> list[Facts]:
@@ -158,5 +169,5 @@ def score_points(epochs: list[Facts]) -> list[Point]:
     return [
         Point(x, event["score"])
         for x, event in enumerate(epochs, 1)
-        if event.get("score") is not None
+        if event.get("score") is not None and math.isfinite(event["score"])
     ]
