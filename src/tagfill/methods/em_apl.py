@@ -154,7 +154,7 @@ class AsymmetricPseudoLabels(Method):
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Restore them."""
         self.pseudo = state["pseudo"].to(self.pseudo)
-        negative = torch.where(self.pseudo >= 0, 0, -1)  # all that checkpoints before 0.2 can mean
+        negative = torch.where(self.pseudo >= 0, 0, -1)  # what earlier checkpoints mean
         self.chosen = state.get("chosen", negative).to(self.chosen)
         self.scores = state["scores"].to(self.pseudo)
 
