@@ -179,3 +179,13 @@ def test_voc_single_positives_within_a_fifth():
     estimate = estimate_prior(single_positive(truth), features=features)
     assert estimate.expected_positives == pytest.approx(truth.sum(1).mean(), rel=0.1)
     assert np.abs(estimate.prior - truth.mean(0)).sum() / truth.sum(1).mean() < 0.15
+
+
+def test_after_a_review_complete_images_decide():
+    truth = (np.random.default_rng(3).random((400, 6)) < 0.25).astype(np.int8)
+    observed = np.where(truth == 1, 1, -1).astype(np.int8)
+    rows = np.arange(30)
+    observed[rows, rows % 6] = truth[rows, rows % 6]
+    found = estimate_prior(observed, features=truth.astype(np.float64), complete=truth[:100])
+    assert found.expected_positives == pytest.approx(truth[:100].sum(axis=1).mean())
+    assert "100 images labelled in full" in found.how

@@ -13,7 +13,7 @@ from tagfill.observe import (
 )
 from tagfill.priors import regime_of
 
-TRUTH = (np.random.default_rng(0).random((200, 8)) < 0.4).astype(np.int8)
+TRUTH = (np.random.default_rng(7).random((200, 8)) < 0.4).astype(np.int8)
 TRUTH[:, 0] = 1
 TRUTH[:, 1] = 0
 
@@ -43,3 +43,11 @@ def test_few_positives_with_most_images_bare_are_not_single_positives():
     observed = np.full((10, 3), -1, dtype=np.int8)
     observed[:3, 0] = 1
     assert regime_of(observed) == "positives"
+
+
+def test_a_few_answers_from_a_review_do_not_make_cells_known_at_random():
+    observed = single_positive(TRUTH)
+    rows = np.arange(40)
+    observed[rows, rows % 8] = TRUTH[rows, rows % 8]
+    assert (observed == 0).any()
+    assert regime_of(observed) == "reviewed"

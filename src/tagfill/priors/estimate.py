@@ -22,7 +22,7 @@ from tagfill.priors.regime import Regime, complete_rows, regime_of
 
 Array = npt.NDArray[np.float64]
 
-SPREAD: dict[Regime, float] = {"single": 0.1, "positives": 0.08}
+SPREAD: dict[Regime, float] = {"single": 0.1, "positives": 0.08, "reviewed": 0.25}
 """Standard deviation of log k of the estimates from scores, as measured (docs/priors.md)."""
 RESAMPLES = 10_000
 
@@ -59,7 +59,9 @@ def estimate_prior(
     Full labels are counted. Where cells are known at random, positives are counted among them.
     Positives alone do not say how many are missing: there a linear model on ``features`` (or
     ``scores``) finds cells that are surely positive, and how many of these are observed tells how
-    many positives are. Images of ``observed`` without an unknown cell count as ``complete``.
+    many positives are. Images of ``observed`` without an unknown cell count as ``complete``. After
+    a review of likely tags the surest cells are all observed, which makes k seem smaller than it
+    is: there complete images, if there are any, are all that counts.
 
     Args:
         observed: [N, K] labels 1, 0, -1.
@@ -83,6 +85,8 @@ def estimate_prior(
     if complete is not None:
         whole.append(_checked_complete(complete, labels.shape[1]))
     few = np.concatenate(whole)
+    if regime == "reviewed" and len(few):
+        return _from_complete(few, observed_rate(partial))
     if proportion is not None:
         guess = _known_share(partial, proportion)
     elif features is not None or scores is not None:

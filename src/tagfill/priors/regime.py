@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
-Regime = Literal["full", "known", "single", "positives"]
-"""Everything known; cells known at random; one positive an image; some of the positives."""
+Regime = Literal["full", "known", "single", "positives", "reviewed"]
+"""Everything known; cells known at random; one positive an image; some of the positives; positives
+and answers to suggestions."""
 
 
 def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
@@ -23,16 +24,17 @@ def regime_of(observed: Labels) -> Regime:
     """The regime an incomplete table looks like; images labelled in full are left out of it.
 
     Negatives do not speak for known cells where every image has the same number of them and the
-    same number of positives: then cells were chosen by their label, and only positives count.
+    same number of positives, or where they are fewer than the positives, as after a review of
+    likely tags: then cells were chosen by their label.
     """
     partial = observed[~complete_rows(observed)]
     if not len(partial):
         return "full"
     positives = (partial == POSITIVE).sum(axis=1)
     negatives = (partial == NEGATIVE).sum(axis=1)
-    drawn_by_label = positives.min() == positives.max() > 0 and negatives.min() == negatives.max()
-    if negatives.any() and not drawn_by_label:
-        return "known"
+    alike = positives.min() == positives.max() > 0 and negatives.min() == negatives.max()
+    if negatives.any() and not alike:
+        return "known" if negatives.sum() >= positives.sum() else "reviewed"
     return (
         "single" if positives.max(initial=0) == 1 and _mostly_labelled(positives) else "positives"
     )

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from tagfill import methods
+from tagfill.labels import Labels
 from tagfill.methods.base import Method, Needs, Setup
-from tagfill.priors import PriorEstimate, estimate_prior
+from tagfill.priors import PriorEstimate, complete_rows, estimate_prior, regime_of
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
@@ -25,12 +26,19 @@ class Positives:
         observed: [N, K] labels.
         features: gives the [N, D] pooled features the estimate is made from.
         events: tells the user.
+        validation: labels of validation images; where training labels went through a review,
+            those labelled in full tell more than what was reviewed.
     """
 
     def __init__(
-        self, observed: Tensor, features: Callable[[], npt.NDArray[np.floating]], events: Events
+        self,
+        observed: Tensor,
+        features: Callable[[], npt.NDArray[np.floating]],
+        events: Events,
+        validation: Labels | None = None,
     ) -> None:
         self._observed, self._features, self._events = observed, features, events
+        self._validation = validation
 
     def of(self, needs: Needs, k: object) -> tuple[float | None, Tensor | None]:
         """The expected number of positives per image and the class priors, as far as needed.
@@ -47,7 +55,11 @@ class Positives:
 
     @cached_property
     def _estimate(self) -> PriorEstimate:
-        estimate = estimate_prior(self._observed.numpy(), features=self._features())
+        observed, val = self._observed.numpy(), self._validation
+        complete = None
+        if regime_of(observed) == "reviewed" and val is not None and complete_rows(val).any():
+            complete = val[complete_rows(val)]
+        estimate = estimate_prior(observed, features=self._features(), complete=complete)
         self._events.note(
             f"expected positives per image: {estimate.expected_positives:.2f}, estimated from the"
             f" observed labels ({estimate.how})"

@@ -34,7 +34,6 @@ from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path
 from tagfill.train.forward import StageData
 from tagfill.train.gather import World
-from tagfill.train.inputs import scores
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.resolve import Request, resolve
 from tagfill.train.stage import Stage, stage_seed
@@ -133,7 +132,7 @@ def _execute(
     limits = Limits(deadline, config.checkpoint_seconds)
     with Events(*everyone) as events, _stop_on_interrupt(limits):
         events.event("start" if saved is None else "resume", data=_sizes(data), regime=data.regime)
-        for note in notes:
+        for note in (*notes, *_sharding(config)):
             events.note(note)
         assembly = Assembly(config, data, accelerator.device, events, limits=limits)
         config = with_size(config, assembly.network)
@@ -192,6 +191,7 @@ class _Runner:
                 limits=self.limits,
                 number=number,
                 stages=len(stages),
+                shard=self.config.shard and config.inputs == "images",
             )
             if saved is not None and number == first:
                 stage.restore(*saved)
@@ -203,7 +203,7 @@ class _Runner:
 
     def judge(self, stage: Stage) -> dict[str, Any]:
         """Figures of the trained network on every part that is held out."""
-        config, world = self.config.stages[-1], World.current()
+        config = self.config.stages[-1]
         seconds = [record["seconds"] for record in stage.history]
         metrics: dict[str, Any] = {
             "method": config.method.name,
@@ -221,9 +221,7 @@ class _Runner:
         }
         held_out = {name: part for name, part in self.data.parts.items() if name != "train"}
         logits = {
-            name: scores(
-                stage.plain, self.assembly.inputs(part, config), world, stage.device
-            ).numpy()
+            name: stage.placement.scores(stage.plain, self.assembly.inputs(part, config)).numpy()
             for name, part in held_out.items()
         }
         self.decisions = _decisions(logits.get("val"), self.data.val)
@@ -255,7 +253,8 @@ class _Runner:
         if method.needs.truth:
             source = "the full labels" if data.truth is not None else "the labels as they are"
             events.note(f"{config.method.name} is an oracle: it trains on {source}")
-        positives = Positives(data.observed, self.assembly.pooled_features, events)
+        val = None if self.data.val is None else self.data.val.judged_by
+        positives = Positives(data.observed, self.assembly.pooled_features, events, val)
         device, seed = self.assembly.device, self.config.seed
         begin(method, config, data, positives, seed=seed, device=device)
 
@@ -268,6 +267,18 @@ def _hand_over(previous: Method, method: Method) -> None:
     """Learned label estimates go on into the next stage (MLSPL's LinearInit)."""
     if method.parameter_groups():
         method.load_state(previous.state())
+
+
+def _sharding(config: RunConfig) -> list[str]:
+    """What becomes of the wish to divide the network."""
+    processes = World.current().size
+    if not config.shard:
+        return []
+    if processes == 1:
+        return ["shard: no effect, there is one process"]
+    if not any(stage.inputs == "images" for stage in config.stages):
+        return ["shard: no effect, only the head is trained"]
+    return [f"shard: the fine-tuned network is divided among {processes} processes"]
 
 
 def _decisions(logits: Array | None, val: Part | None) -> Decisions | None:
