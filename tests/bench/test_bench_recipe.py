@@ -102,3 +102,16 @@ def test_neighbours_has_every_method() -> None:
 def test_quoted_text_is_not_parsed_as_toml() -> None:
     with pytest.raises(TagfillError, match="not valid TOML"):
         parse("title = ", Path("broken.toml"))
+
+
+def test_the_recipe_of_the_manual_works() -> None:
+    import re
+
+    page = Path(__file__).resolve().parents[2] / "docs" / "bench.md"
+    found = re.search(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    made = parse(found[1], Path("manual.toml"))
+    cells = plan(made, made.sizes["voc"])
+    assert len(cells) == 12
+    for cell in cells:
+        cell.check()

@@ -29,6 +29,7 @@ class Order:
         seeds: instead of the size's own number.
         only: rows or methods to run; others are shown as far as they are finished.
         columns: columns to run, likewise.
+        run: whether to run anything at all.
     """
 
     recipe: Recipe
@@ -38,13 +39,15 @@ class Order:
     seeds: int | None = None
     only: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    run: bool = True
 
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         """All cells of the size, and those to run; all are checked before the first is run."""
         everything = plan(self.recipe, self.recipe.size(self.size), self.seeds)
         for cell in everything:
             cell.check()
-        return everything, choose(everything, self.recipe, self.only, self.columns)
+        chosen = choose(everything, self.recipe, self.only, self.columns)
+        return everything, chosen if self.run else []
 
 
 def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:

@@ -28,6 +28,7 @@ def bench(
     only: Names = None,
     columns: Names = None,
     write: Path | None = None,
+    run: bool = True,
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     json: bool = False,
@@ -55,6 +56,8 @@ def bench(
         Columns to run, likewise.
     write
         Write the Markdown page into this folder too.
+    run
+        With --no-run, tables are made of what is finished.
     list_
         List the recipes.
     dry_run
@@ -68,7 +71,8 @@ def bench(
         return _list(json)
     from tagfill.bench.run import Order, selected
 
-    order = Order(load_recipe(recipe), size, data, out, seeds, selected(only), selected(columns))
+    chosen = (selected(only), selected(columns))
+    order = Order(load_recipe(recipe), size, data, out, seeds, *chosen, run=run)
     return _dry_run(order, json) if dry_run else _run(order, recipe, write, json)
 
 
