@@ -35,7 +35,7 @@ def draw(subject: Subject) -> Drawing:
         axis.set(title=f"{kind} among the labels given", xlabel="epoch", ylim=(-3, 103))
         whole_numbers(axis)
     axes[0][0].set_ylabel("%")
-    axes[0][0].legend(loc="best")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     header = ("run", "labels", "epoch", "count", "precision", "recall")
     left_out = [run.name for run in subject.runs if run not in runs]
     notes = (f"without pseudo-labels: {', '.join(left_out)}",) if left_out else ()
