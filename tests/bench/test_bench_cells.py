@@ -8,7 +8,7 @@ import pytest
 from tests.bench.small_recipe import recipe
 
 import tagfill.bench.cells as cells_module
-from tagfill.bench.cells import FAILURE, RESULT, find_cell, run_cell
+from tagfill.bench.cells import FAILURE, RESULT, find_cell, kept_scores, run_cell
 from tagfill.bench.plan import Cell, plan
 from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
@@ -29,7 +29,7 @@ def refuse(*_: object) -> None:
 
 def test_a_cell_is_a_run_with_its_scores(tmp_path: Path) -> None:
     outcome = run_cell(smoke()[0], NOWHERE, tmp_path)
-    scores, labels = outcome.test_scores()
+    scores, labels = kept_scores(outcome.folder)
     assert outcome.figures["mAP"]["test"] == mean_average_precision(scores, labels).mAP
     assert {"val", "test"} == set(outcome.figures["OF1"])
     assert "train" in outcome.figures["train_mAP"]
@@ -130,7 +130,9 @@ def test_a_trained_model_can_be_evaluated(tmp_path: Path) -> None:
     found = run_cell(cell, tmp_path, tmp_path)
     assert found.error is None
     assert found.figures["mAP"]["test"] == pytest.approx(trained.figures["mAP"]["test"])
-    np.testing.assert_allclose(found.test_scores()[0], trained.test_scores()[0], rtol=1e-5)
+    np.testing.assert_allclose(
+        kept_scores(found.folder)[0], kept_scores(trained.folder)[0], rtol=1e-5
+    )
 
 
 def test_a_missing_model_is_a_failure_with_a_message(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.bench.small_recipe import recipe
 
-from tagfill.bench.cells import SCORES, Outcome
+from tagfill.bench.cells import SCORES, Outcome, kept_scores
 from tagfill.bench.compare import difference
 from tagfill.bench.counts import k_interval
 from tagfill.bench.plan import Cell, plan
@@ -89,7 +89,7 @@ def test_differences_are_of_means_over_seeds(tmp_path: Path) -> None:
     found = difference(good, bad, tmp_path, resamples=200)
     assert found is not None
     means = [
-        np.mean([mean_average_precision(*each.test_scores()).mAP for each in side])
+        np.mean([mean_average_precision(*kept_scores(each.folder)).mAP for each in side])
         for side in (good, bad)
     ]
     assert found.value == pytest.approx(means[0] - means[1])

@@ -55,10 +55,11 @@ class Outcome:
     folder: Path
     error: str | None = None
 
-    def test_scores(self) -> tuple[npt.NDArray[np.float32], Labels]:
-        """[N, K] logits of the test images and their labels."""
-        with np.load(self.folder / SCORES) as kept:
-            return kept["test"], kept["test_labels"]
+
+def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
+    """[N, K] logits of the test images of a finished cell, and their labels."""
+    with np.load(folder / SCORES) as kept:
+        return kept["test"], kept["test_labels"]
 
 
 def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
