@@ -99,7 +99,7 @@ def few_images(recipe: Recipe, size: Size, data: Path, out: Path) -> Report:
 def label_counts(recipe: Recipe, size: Size, data: Path, out: Path) -> Report:
     """Labels that positives-only methods and others use at several known proportions."""
     records = list(_label_records(recipe, size, data, out))
-    rows = [tuple(_count(value) for value in each.values()) for each in records]
+    rows = [tuple(_count(key, value) for key, value in each.items()) for each in records]
     headers = tuple(key.replace("_", " ") for key in records[0]) if records else ()
     return Report((Sheet(recipe.title, headers, tuple(rows)),), tuple(records))
 
@@ -142,7 +142,7 @@ def _range(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.1f} to {high:.1f}"
 
 
-def _count(value: Any) -> str:
+def _count(key: str, value: Any) -> str:
     if value is None:
-        return NOT_RUN
+        return "" if key.startswith("paper") else NOT_RUN
     return f"{value:,.0f}" if isinstance(value, int | float) else str(value)

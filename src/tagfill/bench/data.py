@@ -112,6 +112,7 @@ def _splits(dataset: Dataset) -> dict[str, Rows]:
     return {name: splits[name] for name in ("train", "val", "test")}
 
 
+@lru_cache(maxsize=64)
 def make_variant(opened: Opened, labels: Labels, out: Path) -> Variant:
     """Hide labels and write what is left; the same labels are written once.
 

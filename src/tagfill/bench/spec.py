@@ -53,6 +53,9 @@ class Labels:
         if self.regime != "full":
             regimes.make(self.regime, self.settings)
 
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
 
 @dataclass(frozen=True)
 class Column:
