@@ -80,7 +80,7 @@ def test_attention_and_bars_with_pictures(
         words += ["--epochs", 2, "--workers", 0, "--quiet", "--out", tmp_path / method]
         assert main([*map(str, words)]) == 0
     capsys.readouterr()
-    kinds = ["--kind", "attention", "bars", "--images", 2]
+    kinds = ["--kind", "attention", "bars", "landscape", "--images", 2, "--points", 3]
     result = run(capsys, tmp_path / "an", tmp_path / "em", *kinds, "--out", tmp_path / "figures")
     figures = {figure["kind"]: figure for figure in result["figures"]}
     table = Path(figures["attention"]["files"]["csv"]).read_text()

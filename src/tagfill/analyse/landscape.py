@@ -26,8 +26,8 @@ from tagfill.train.checkpoint import load_checkpoint
 from tagfill.train.events import Events
 
 SPAN, SEED = 1.0, 0
-PHOTOS = 48
-"""Images that whole networks are evaluated on; heads on features are evaluated on all."""
+IMAGES = 48
+"""Training images that networks and attention heads are evaluated on; linear heads on all."""
 Directions = dict[str, Tensor]
 Move = Callable[[float, float], None]
 """Moves the weights so far along the first and the second direction."""
@@ -36,7 +36,9 @@ Move = Callable[[float, float], None]
 def draw(subject: Subject) -> Drawing:
     """Contours of every run on one scale, and the mean rise with the distance."""
     runs = subject.some()
-    steps = np.linspace(-SPAN, SPAN, subject.points)
+    quick = all(isinstance(run.module, LinearHead) for run in runs)
+    points = subject.points or (21 if quick else 11)
+    steps = np.linspace(-SPAN, SPAN, points)
     rises = [scan(run, steps) for run in runs]
     figure, axes = new_figure(1, len(runs) + 1, size=(3.3, 3.1))
     levels = np.linspace(0, np.sqrt(max(each.max() for each in rises)), 15) ** 2
@@ -57,7 +59,7 @@ def draw(subject: Subject) -> Drawing:
     ticks = levels[::3].tolist()
     bar.set_ticks(ticks, labels=[f"{level:.2g}" for level in ticks])
     radii = np.hypot(*np.meshgrid(steps, steps))
-    rings = np.linspace(0, SPAN, subject.points // 2 + 1)
+    rings = np.linspace(0, SPAN, points // 2 + 1)
     profile = axes[0][-1]
     findings = {}
     for number, (run, rise) in enumerate(zip(runs, rises, strict=True)):
@@ -107,9 +109,9 @@ def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
     Those of a linear head are known everywhere from three places.
     """
     inputs = run.assembly.inputs(run.data.train, run.stage)
-    images = len(inputs) if run.stage.inputs == "features" else min(PHOTOS, len(inputs))
-    batches = [batch.to(run.device) for batch in inputs.plain(range(images))]
     network = run.module.eval()
+    images = len(inputs) if isinstance(network, LinearHead) else min(IMAGES, len(inputs))
+    batches = [batch.to(run.device) for batch in inputs.plain(range(images))]
 
     def answer(x: float, y: float) -> list[Output]:
         move(x, y)

@@ -150,14 +150,14 @@ class Subject:
         methods: losses for ``gradients``, such as ``em`` or ``em:alpha=1``.
         classes: classes for ``densities``; the most frequent ones by default.
         images: how many images ``attention`` and ``bars`` show.
-        points: points along each side of ``landscape``.
+        points: points along each side of ``landscape``; by default what is quick.
     """
 
     runs: Sequence[RunView] = ()
     methods: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     images: int = 4
-    points: int = 21
+    points: int | None = None
 
     def some(self) -> Sequence[RunView]:
         """The runs; there must be one."""

@@ -17,12 +17,12 @@ def analyse(
     *runs: Path,
     kind: Annotated[
         list[str] | None,
-        Parameter(consume_multiple=True, help=f"Figures to make: {', '.join(KINDS)}."),
+        Parameter(consume_multiple=True, negative="", help=f"Figures to make: {', '.join(KINDS)}."),
     ] = None,
-    methods: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
-    classes: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    methods: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
+    classes: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
     images: int = 4,
-    points: int = 21,
+    points: int | None = None,
     out: Annotated[Path, Parameter(alias="-o")] = Path("analyses"),
     json: bool = False,
 ) -> None:
@@ -37,7 +37,8 @@ def analyse(
             the runs.
         classes: Classes of the figure `densities`; by default the most frequent ones.
         images: How many images the figures `attention` and `bars` show.
-        points: Points along each side of `landscape`; the time grows with their square.
+        points: Points along each side of `landscape`; by default 21 for linear heads, else 11.
+            The time grows with their square.
         out: Folder for the files.
         json: One JSON object on stdout.
     """
@@ -46,7 +47,7 @@ def analyse(
     from tagfill.cli.output import print_json
     from tagfill.errors import TagfillError
 
-    if images < 1 or points < 3:
+    if images < 1 or (points is not None and points < 3):
         raise TagfillError("there must be an image, and three points to a side")
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
     found = draw_all(subject, out, kind or ())

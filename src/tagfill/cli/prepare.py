@@ -21,6 +21,10 @@ from tagfill.observe import REGIMES
 
 CSV_CELLS = 2_000_000
 """Larger tables are written as parquet."""
+_REGIME = (
+    "Hide labels of the training images; the full ones go into a second file beside OUT, called"
+    f" OUT-truth. One of {', '.join(REGIMES)}."
+)
 _SUFFIX = {".csv": "csv_wide", ".parquet": "parquet", ".jsonl": "jsonl"}
 
 
@@ -30,7 +34,7 @@ def prepare(
     /,
     *,
     out: Annotated[Path | None, Parameter(alias="-o")] = None,
-    regime: Annotated[str | None, Parameter(help=f"One of {', '.join(REGIMES)}.")] = None,
+    regime: Annotated[str | None, Parameter(help=_REGIME)] = None,
     seed: int = 1200,
     settings: Settings = Settings(),  # noqa: B008 - frozen
     keep_empty: Annotated[bool, Parameter(negative="")] = False,
@@ -47,8 +51,6 @@ def prepare(
         root: Where the download was unpacked, with or without the outer folder.
         out: The file to write: .csv, .parquet or .jsonl. By default NAME.csv, NAME.parquet for
             large tables.
-        regime: Hide labels of the training images too; the full labels go into a second file
-            beside OUT, called OUT-truth.
         seed: Seed of that draw; 1200 is the published one.
         keep_empty: COCO: keep images without an object, the larger of the two published sizes.
         val: Hold out the published fifth of the training images for validation.

@@ -181,3 +181,16 @@ def test_unknown_names_and_folders(tmp_path: Path) -> None:
         prepare("imagenet", tmp_path)
     with pytest.raises(TagfillError, match="no such folder"):
         prepare("cub", tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("official", "train", "val"),
+    [
+        (5717, 4574, 1143),
+        (82081, 65665, 16416),
+        (150000, 120000, 30000),
+        (5994, 4795, 1199),
+    ],
+)
+def test_the_split_has_the_published_sizes(official: int, train: int, val: int) -> None:
+    assert tuple(map(len, published_split(official))) == (train, val)
