@@ -136,6 +136,7 @@ def _environment() -> Environment:
         "chance": _chance,
         "when": lambda text: str(text).replace("T", " ")[:16],
         "duration": _duration,
+        "basename": lambda path: Path(path).name,
     }
     return environment
 
