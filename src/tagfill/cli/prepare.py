@@ -82,7 +82,10 @@ def prepare(
         **_write(dataset, target, regime, settings, seed, force=force),
         "notes": [*prepared.notes, *_doubts(prepared)],
     }
-    print_json(result) if json else _show(result)
+    if json:
+        print_json(result)
+    else:
+        _show(result)
 
 
 def _target(out: Path, dataset: Dataset) -> Path:

@@ -181,6 +181,10 @@ def test_unknown_names_and_folders(tmp_path: Path) -> None:
         prepare("imagenet", tmp_path)
     with pytest.raises(TagfillError, match="no such folder"):
         prepare("cub", tmp_path / "nowhere")
+    with pytest.raises(TagfillError, match="voc2012 has no option --keep-empty"):
+        prepare("voc2012", tmp_path, Options(keep_empty=True))
+    with pytest.raises(TagfillError, match="cub has no option --difficult"):
+        prepare("cub", tmp_path, Options(difficult="positive"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ One module a data set. To add one, write a ``Source`` and name it in ``SOURCES``
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from tagfill.errors import TagfillError
@@ -41,4 +42,13 @@ def prepare(name: str, root: str | Path, options: Options | None = None) -> Prep
     folder = Path(root)
     if not folder.is_dir():
         raise TagfillError("no such folder", file=folder)
-    return SOURCES[name].read(folder, options or Options())
+    chosen = options or Options()
+    _refuse_unused(name, chosen)
+    return SOURCES[name].read(folder, chosen)
+
+
+def _refuse_unused(name: str, options: Options) -> None:
+    for field in fields(options):
+        given = getattr(options, field.name) != field.default
+        if given and field.name not in ("val", *SOURCES[name].uses):
+            raise TagfillError(f"{name} has no option --{field.name.replace('_', '-')}")

@@ -15,7 +15,6 @@ from tagfill.labels.split import published_split
 from tagfill.labels.table import LabelTable, Rows
 
 PUBLISHED, OURS = "published", "ours"
-PARTS = ("train", "val", "test")
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,17 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Source:
-    """One official data set: its name for people, and how its download becomes a table."""
+    """One official data set.
+
+    Args:
+        title: its name for people.
+        read: how its download becomes a table.
+        uses: the options it understands besides ``val``.
+    """
 
     title: str
     read: Callable[[Path, Options], Prepared]
+    uses: tuple[str, ...] = ()
 
 
 def first(root: Path, patterns: Iterable[str]) -> Path | None:

@@ -92,4 +92,4 @@ def _image_root(annotations: Path) -> Path | None:
     return next((place for place in places if (place / "train2014").is_dir()), None)
 
 
-COCO2014 = Source("COCO 2014", _read)
+COCO2014 = Source("COCO 2014", _read, uses=("keep_empty",))

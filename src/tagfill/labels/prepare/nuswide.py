@@ -90,4 +90,4 @@ def _bare(dataset: Dataset) -> str:
     return f"{count:,} images show none of the concepts: they have no positive to be observed"
 
 
-NUSWIDE = Source("NUS-WIDE, 81 concepts", _read)
+NUSWIDE = Source("NUS-WIDE, 81 concepts", _read, uses=("published",))

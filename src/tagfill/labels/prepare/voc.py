@@ -87,5 +87,5 @@ def _listed(dataset: Dataset, name: str) -> Rows:
     return np.array([dataset.table.row_of[image] for image in images], dtype=np.intp)
 
 
-VOC2012 = Source("PASCAL VOC 2012", _read_2012)
-VOC2007 = Source("PASCAL VOC 2007", _read_2007)
+VOC2012 = Source("PASCAL VOC 2012", _read_2012, uses=("difficult",))
+VOC2007 = Source("PASCAL VOC 2007", _read_2007, uses=("difficult",))
