@@ -22,6 +22,8 @@ from tagfill.recover.recovery import Recovery, recover
 
 PRECISION, RECOVERED, SIDE = 0.8, 2, 300
 """Tags are recovered at this expected precision; so many are shown; pixels of a picture."""
+SEARCHED, FOLDS = 1000, 2
+"""Recovery looks at so many training images, with so many heads, to keep attention heads quick."""
 
 
 def draw(subject: Subject) -> Drawing:
@@ -29,14 +31,15 @@ def draw(subject: Subject) -> Drawing:
     run = subject.some()[0]
     if run.data.train.paths is None:
         raise CannotDrawError(f"{run.name} was trained on features: there are no images")
-    found = recover(run.folder.path)
+    found = recover(run.folder.path, folds=FOLDS, images=SEARCHED)
+    row_of = run.data.train.table.row_of
     tags = _recovered(found)
     rows = sorted(tags, key=lambda row: -min(chance for _, chance in tags[row]))
     rows = [row for row in rows if len(tags[row]) == RECOVERED][: subject.images]
     if not rows:
         raise CannotDrawError(f"no image has {RECOVERED} tags recovered at {PRECISION:.0%}")
     paths = run.data.train.paths
-    pictures = [_fitted(open_image(paths[row])) for row in rows]
+    pictures = [_fitted(open_image(paths[row_of[found.table.images[row]]])) for row in rows]
     figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
     table: list[tuple[object, ...]] = []
     explained = explain_images(run.bundle, pictures)

@@ -23,6 +23,7 @@ TAGS, WRONG = 3, 2
 def draw(subject: Subject) -> Drawing:
     """Half of the images from training, half from the test set; with pictures where there are."""
     runs = subject.several()[:2]
+    runs[0].train_truth()
     cases = [
         (part, row)
         for part, count in _shares(runs[0], subject.images)
@@ -52,7 +53,6 @@ def draw(subject: Subject) -> Drawing:
 
 def _shares(run: RunView, images: int) -> list[tuple[str, int]]:
     parts = ["train", *(name for name in ("test", "val") if name in run.data.parts)][:2]
-    run.train_truth  # noqa: B018 - says so where it is not known
     return [(part, -(-images // len(parts))) for part in parts]
 
 

@@ -13,7 +13,7 @@ from tagfill.labels import POSITIVE
 def draw(subject: Subject) -> Drawing:
     """Of the first run's training labels."""
     run = subject.some()[0]
-    truth, unknown, classes = run.train_truth, run.unobserved, run.data.classes
+    truth, unknown, classes = run.train_truth(), run.unobserved, run.data.classes
     positives = (unknown & (truth == POSITIVE)).sum(axis=0)
     cells = (unknown & (truth >= 0)).sum(axis=0)
     share = 100 * positives / np.maximum(cells, 1)

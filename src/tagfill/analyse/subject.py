@@ -115,9 +115,8 @@ class RunView:
             self._scores[part] = expit(logits.double().numpy())
         return self._scores[part]
 
-    @property
     def train_truth(self) -> Labels:
-        """[N, K] the full labels of the training images."""
+        """[N, K] the full labels of the training images; they must be known."""
         truth = self.data.train.truth
         if truth is None:
             raise CannotDrawError(
