@@ -21,7 +21,7 @@ from tagfill.models.bundle import Bundle
 from tagfill.models.network import build_network
 
 TINY = ["--backbone", "test_resnet", "--no-pretrained", "--input-size", "64", "--epochs", "1"]
-TINY += ["--workers", "0", "--threads", "1", "--quiet", "--method", "an"]
+TINY += ["--workers", "0", "--threads", "1", "--quiet", "--no-report", "--method", "an"]
 
 
 def bundle_of(head: str) -> Bundle:

@@ -186,7 +186,8 @@ def test_the_loop_closes_on_images(
     labels, masked = tmp_path / "scenes" / "labels.csv", tmp_path / "scenes" / "single.csv"
     assert main(["mask", str(labels), str(masked), "--regime", "single_positive"]) == 0
     tiny = ["--backbone", "test_resnet", "--no-pretrained", "--input-size", "64", "--epochs", "1"]
-    tiny += ["--workers", "0", "--threads", "1", "--quiet", "--mode", mode, "--method", "an"]
+    tiny += ["--workers", "0", "--threads", "1", "--quiet", "--no-report"]
+    tiny += ["--mode", mode, "--method", "an"]
     first, second = tmp_path / "first", tmp_path / "second"
     assert main(["train", str(masked), *tiny, "--out", str(first)]) == 0
     suggestions, reviewed = tmp_path / "s.csv", tmp_path / "scenes" / "reviewed.csv"

@@ -120,6 +120,7 @@ def test_a_run_of_two_processes_ends_like_a_run_of_one(tmp_path: Path) -> None:
             [*command, "--out", str(tmp_path / out)], check=True, capture_output=True, text=True
         )
         ends.append(json.loads(done.stdout))
+        assert (tmp_path / out / "report.html").is_file()
     assert ends[0]["best_epoch"] == ends[1]["best_epoch"]
     for part in ("val", "test"):
         assert ends[0][part]["mAP"] == pytest.approx(ends[1][part]["mAP"], abs=0.01)

@@ -33,7 +33,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert main(["train", *arguments, "--json", "--quiet", "--threads", "1"]) == 0
+    always = ["--json", "--quiet", "--no-report", "--threads", "1"]
+    assert main(["train", *arguments, *always]) == 0
     figures: dict[str, Any] = json.loads(capsys.readouterr().out)
     return figures
 
@@ -101,7 +102,8 @@ def test_oracles_see_the_full_labels_and_others_do_not(
 @pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: Path) -> None:
     def command(out: Path, *more: str) -> list[str]:
-        return [sys.executable, "-m", "tagfill.cli.main", "train", *more, "--quiet"]
+        always = ["--quiet", "--no-report"]
+        return [sys.executable, "-m", "tagfill.cli.main", "train", *more, *always]
 
     options = ["--method", "role", "--epochs", "120", "--checkpoint-seconds", "0", "--threads", "1"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -77,7 +77,7 @@ def test_grid_has_the_scores_of_its_single_runs(capsys, folder, tmp_path):
         words = ["--method", "an", "--epochs", "2", "--out", str(tmp_path / f"run{number}")]
         for name, value in trial["settings"].items():
             words += [f"--{name.replace('_', '-')}", str(value)]
-        assert main(["train", str(folder), *words, "--quiet", "--json"]) == 0
+        assert main(["train", str(folder), *words, "--quiet", "--no-report", "--json"]) == 0
         metrics = json.loads(capsys.readouterr().out)
         assert trial["score"] == pytest.approx(metrics["val"]["mAP"], abs=1e-6)
         assert trial["epoch"] == metrics["best_epoch"]
