@@ -110,6 +110,8 @@ class LoopOptions:
     "Least time between checkpoints at the ends of epochs."
     gradient_checkpointing: bool | None = None
     "Recompute activations in the backward pass: less memory, more time."
+    shard: bool | None = None
+    "Divide weights, gradients and moments among the processes when fine-tuning (FSDP)."
 
 
 def train(

@@ -37,7 +37,7 @@ class Ema(Generic[ModuleT]):
         self.steps += 1
         ramp = (1 + self.steps) / (10 + self.steps)
         decay = min(self.decay, ramp) if self.warmup else self.decay
-        slow, fast = self.module.state_dict(), trained.state_dict()
+        slow, fast = self._tensors(self.module), self._tensors(trained)
         floating = [name for name, tensor in slow.items() if tensor.is_floating_point()]
         torch._foreach_lerp_(
             [slow[name] for name in floating],
@@ -46,6 +46,9 @@ class Ema(Generic[ModuleT]):
         )
         for name in slow.keys() - set(floating):
             slow[name].copy_(fast[name])
+
+    def _tensors(self, module: nn.Module) -> dict[str, Tensor]:
+        return module.state_dict()
 
     def state_dict(self) -> dict[str, Tensor]:
         """Weights and step count, as tensors."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,23 +84,22 @@ def optimizer_facts(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
 
 
 def restore_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], facts: list[dict[str, Any]]
+    optimizer: torch.optim.Optimizer,
+    tensors: Mapping[str, Tensor],
+    facts: list[dict[str, Any]],
+    place: Callable[[Tensor, Tensor], Tensor],
 ) -> None:
-    """Put moments and settings back."""
+    """Put moments and settings back; ``place`` puts a moment where its parameter is."""
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         number, _, name = key.partition(".")
-        state.setdefault(int(number), {})[name] = tensor
+        parameter = parameters[int(number)]
+        is_moment = name != "step" and tensor.shape == parameter.shape
+        placed = place(tensor, parameter.detach()) if is_moment else tensor
+        state.setdefault(int(number), {})[name] = placed
     groups = [
         {**saved, "params": group["params"]}
         for saved, group in zip(facts, optimizer.state_dict()["param_groups"], strict=True)
     ]
     optimizer.load_state_dict({"state": state, "param_groups": groups})
-    for parameter, members in optimizer.state.items():
-        members.update(
-            {
-                name: torch.empty_like(parameter).copy_(value)  # strides decide about rounding
-                for name, value in members.items()
-                if name != "step" and value.shape == parameter.shape
-            }
-        )

@@ -131,6 +131,15 @@ class RunConfig:
     time_limit: float | None = None
     checkpoint_seconds: float = 5.0
     gradient_checkpointing: bool = False
+    shard: bool = False
+
+    def __post_init__(self) -> None:
+        if self.shard and self.precision == "fp16":
+            raise TagfillError("--shard does not go with --precision fp16", remedy="use bf16")
+        if self.shard and any(each.optimizer == "adafactor" for each in self.stages):
+            raise TagfillError(
+                "--shard does not go with --optimizer adafactor", remedy="use adamw or sgd"
+            )
 
 
 def _require(name: str, value: float | None, low: float, high: float = float("inf")) -> None:

@@ -48,6 +48,15 @@ class Forward:
 
     All random draws depend on (seed, epoch, batch) alone, so that training can go on from any batch
     as if it had never stopped.
+
+    Args:
+        network: as training calls it.
+        method: says which views it needs.
+        data: labels.
+        accelerator: device and precision.
+        world: the processes.
+        seed: of the stage.
+        whole: makes one tensor of a weight in pieces.
     """
 
     def __init__(
@@ -58,9 +67,10 @@ class Forward:
         accelerator: Accelerator,
         world: World,
         seed: int,
+        whole: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.network, self.method, self.data = network, method, data
-        self.accelerator, self.world, self.seed = accelerator, world, seed
+        self.accelerator, self.world, self.seed, self.whole = accelerator, world, seed, whole
         self.device = accelerator.device
         self.weights = _head_weights(accelerator.unwrap_model(network))
 
@@ -85,7 +95,7 @@ class Forward:
             step=step,
             strong=None if strong is None else self.world.gather_output(strong, len(rows)),
             mixed=None if mix is None else self._mixed_answer(answers["mixed"], mix),
-            weights=self.weights,
+            weights=self.weights if self.whole is None else tuple(map(self.whole, self.weights)),
             generator=torch.Generator().manual_seed(derived_seed(*where, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
         )

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.methods.base import LossTerms, Method, Step
-from tagfill.models.ema import Ema
 from tagfill.train import checkpoint
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.gather import World
-from tagfill.train.inputs import InputBatch, epoch_order, scores
+from tagfill.train.inputs import InputBatch, epoch_order
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.optim import make_optimizer, make_schedule
+from tagfill.train.placement import place
 from tagfill.train.select import Selector
 from tagfill.train.watch import Watch
 
@@ -62,6 +62,7 @@ class Stage:
         seed: order and random draws depend on it and the position alone.
         limits: deadline, saving interval, and the user's wish to stop.
         number, stages: for display.
+        shard: divide the network among the processes.
     """
 
     def __init__(
@@ -78,17 +79,19 @@ class Stage:
         limits: Limits | None = None,
         number: int = 1,
         stages: int = 1,
+        shard: bool = False,
     ) -> None:
         self.config, self.data, self.method = config, data, method
         self.events, self.keep, self.seed = events, keep, seed
         self.limits, self.number, self.stages = limits or Limits(), number, stages
         self.accelerator, self.device = accelerator, accelerator.device
         self.world = World.current()
-        self.plain = network.to(self.device)
-        self.ema = Ema(self.plain, config.ema) if config.ema else None
+        self.placement = place(network, accelerator, ema=config.ema, shard=shard)
+        self.plain, self.ema = self.placement.network, self.placement.ema
+        self.network, self.trained = self.placement.called, self.placement.trained
         self.optimizer = make_optimizer(
             config.optimizer,
-            self.plain,
+            self.trained,
             method.parameter_groups(),
             learning_rate=config.learning_rate,
             head_multiplier=config.head_multiplier,
@@ -98,12 +101,13 @@ class Stage:
         self.schedule = make_schedule(
             config.schedule, self.optimizer, steps=total, warmup=config.warmup
         )
-        self.network: nn.Module = accelerator.prepare(self.plain)
         if accelerator.scaler is not None:  # the wrapper unscales gradients, at a price per step
             self.optimizer = accelerator.prepare(self.optimizer)
         groups = self.optimizer.param_groups
         self._learned = [parameter for group in groups for parameter in group["params"]]
-        self.forward = Forward(self.network, method, data, accelerator, self.world, seed)
+        self.forward = Forward(
+            self.network, method, data, accelerator, self.world, seed, self.placement.whole
+        )
         self.watch = Watch(data.observed, data.hidden, self.device)
         self.selector = Selector(config.patience)
         self.position = Position()
@@ -127,7 +131,7 @@ class Stage:
             self._train_epoch()
             self._finish_epoch()
         self._save()
-        self.plain.load_state_dict(self.best["network"])
+        self.placement.finish(self.best["network"])
         self.method.load_state(self.best["method"])
 
     def _train_epoch(self) -> None:
@@ -163,19 +167,10 @@ class Stage:
         total = reduce(add, terms.values())
         if total.requires_grad:
             share = total if self.config.accumulate == 1 else total / self.config.accumulate
-            self._backward(share, synchronise=closes)
+            self.placement.backward(share, last=closes)
         self._unstepped.append(step)
         if closes:
             self._update()
-
-    def _backward(self, loss: Tensor, *, synchronise: bool) -> None:
-        if not synchronise and self.world.size > 1:
-            with self.accelerator.no_sync(self.network):
-                self.accelerator.backward(loss)
-        elif self.accelerator.scaler is None:
-            loss.backward()  # what accelerate does too, after looking for packages at every call
-        else:
-            self.accelerator.backward(loss)
 
     def _closes_accumulation(self) -> bool:
         done = self.position.batch + 1
@@ -190,7 +185,7 @@ class Stage:
         if self.schedule is not None:
             self.schedule.step()
         if self.ema is not None:
-            self.ema.update(self.plain)
+            self.ema.update(self.trained)
         self.position.step += 1
         for step in self._unstepped:
             self.method.after_step(step)
@@ -215,7 +210,7 @@ class Stage:
         started, epoch = time.monotonic(), self.position.epoch
         terms = {name: value / self.position.batch for name, value in self.position.sums.items()}
         wanted = (
-            scores(self.plain, self.data.inputs, self.world, self.device).sigmoid()
+            self.placement.scores(self.trained, self.data.inputs).sigmoid()
             if self.method.needs.epoch_scores
             else None
         )
@@ -243,14 +238,14 @@ class Stage:
         self._spent = 0.0
         self.history.append(record)
         self.events.event("epoch", **record)
-        if time.monotonic() - self._saved > self.limits.save_seconds:
+        if self._due(self.limits.save_seconds):
             self._save()
 
     def _judge(self, loss: float, epoch: int) -> tuple[float, str]:
         """The epoch's score and whether the raw or the averaged weights earned it."""
         if self.data.validate is None or self.data.val_inputs is None:
             return (-loss if self.data.criterion == "loss" else float(epoch)), self._unjudged()
-        found = {"raw": self._validation(self.plain)}
+        found = {"raw": self._validation(self.trained)}
         if self.ema is not None:
             found["ema"] = self._validation(self.ema.module)
         weights = max(found, key=lambda name: found[name])
@@ -262,10 +257,10 @@ class Stage:
     def _validation(self, network: nn.Module) -> float:
         assert self.data.val_inputs is not None
         assert self.data.validate is not None
-        return self.data.validate(scores(network, self.data.val_inputs, self.world, self.device))
+        return self.data.validate(self.placement.scores(network, self.data.val_inputs))
 
     def _remember(self, weights: str) -> None:
-        source = self.ema.module if weights == "ema" and self.ema is not None else self.plain
+        source = self.ema.module if weights == "ema" and self.ema is not None else self.trained
         self.best_weights = weights
         self.best = {
             "network": {
@@ -283,8 +278,12 @@ class Stage:
         if self.world.any(self.limits.stop_requested):
             self._save()
             raise Interrupted
-        if time.monotonic() - self._saved > MID_EPOCH_PATIENCE * self.limits.save_seconds:
+        if self._due(MID_EPOCH_PATIENCE * self.limits.save_seconds):
             self._save()
+
+    def _due(self, seconds: float) -> bool:
+        """Whether to save, in the opinion of any process; all take part in it."""
+        return self.world.any(time.monotonic() - self._saved > seconds)
 
     def _standing(self) -> str:
         """Where training is: epoch, loss so far, and what validation said last."""
@@ -304,7 +303,7 @@ class Stage:
         self._saved = time.monotonic()
         scaler = self.accelerator.scaler
         tensors = {
-            "network": self.plain.state_dict(),
+            "network": self.trained.state_dict(),
             "method": self.method.state(),
             "optimizer": checkpoint.optimizer_tensors(self.optimizer),
             "ema": self.ema.state_dict() if self.ema is not None else {},
@@ -321,28 +320,33 @@ class Stage:
             "history": self.history,
             "best_weights": self.best_weights,
         }
+        whole = {group: self.placement.to_store(members) for group, members in tensors.items()}
         if self.world.is_main:
-            self.keep(tensors, facts)
+            self.keep(whole, facts)
 
     def restore(self, tensors: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
         """Go on from what ``_save`` kept."""
-        self.plain.load_state_dict(tensors["network"])
+        mine, weights = self.placement.from_store, self.trained.state_dict()
+        self.trained.load_state_dict(mine(tensors["network"], weights))
         self.method.load_state(tensors.get("method", {}))
         checkpoint.restore_optimizer(
-            self.optimizer, tensors.get("optimizer", {}), facts["optimizer"]
+            self.optimizer,
+            tensors.get("optimizer", {}),
+            facts["optimizer"],
+            self.placement.moment_from_store,
         )
         if self.schedule is not None:
             self.schedule.load_state_dict(facts["schedule"])
         if self.accelerator.scaler is not None:
             self.accelerator.scaler.load_state_dict(facts["scaler"])
         if self.ema is not None:
-            self.ema.load_state_dict(tensors["ema"])
+            self.ema.load_state_dict(mine(tensors["ema"], weights))
         self.watch.load_state(tensors.get("watch", {}))
-        self.best = {
-            name: tensors.get(f"best_{name}", {})
-            for name in ("network", "method")
-            if "best_network" in tensors
-        }
+        if "best_network" in tensors:
+            self.best = {
+                "network": mine(tensors["best_network"], weights),
+                "method": tensors.get("best_method", {}),
+            }
         self.best_weights = facts["best_weights"]
         self.position = Position(**facts["position"])
         self.selector.restore(facts["selector"])

@@ -1,0 +1,154 @@
+"""Weights, gradients and moments in pieces, one for each process (torch's FSDP2).
+
+A copy of the network is trained in pieces; the network itself waits in host memory for the best
+weights. Blocks of the copy are put together when a pass reaches them and taken apart after it.
+Buffers, such as BatchNorm statistics, stay whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+from accelerate import Accelerator
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from tagfill.models.ema import Ema
+from tagfill.train.gather import World
+from tagfill.train.inputs import Inputs
+from tagfill.train.placement import Placement
+
+BLOCK_SHARE = 8
+"""Lists of blocks are divided further while one member has more than 1/8 of all parameters."""
+
+
+class Sharded(Placement):
+    """Every process has a piece of each parameter, and whole blocks only while they are used."""
+
+    def __init__(self, network: nn.Module, accelerator: Accelerator, ema: float | None) -> None:
+        mesh = init_device_mesh(accelerator.device.type, (World.current().size,))
+        network.cpu()
+        average = PiecewiseEma(network, ema) if ema else None
+        if average is not None:
+            shard(average.module, mesh)
+        trained = shard(deepcopy(network), mesh)
+        super().__init__(accelerator, network=network, trained=trained, called=trained, ema=average)
+
+    def scores(self, module: nn.Module, inputs: Inputs) -> Tensor:
+        """As always; processes have different numbers of batches, so none may wait for another."""
+        with put_together(module):
+            return super().scores(module, inputs)
+
+    def backward(self, loss: Tensor, *, last: bool) -> None:
+        """Gradients are averaged at every batch: accumulating them whole would cost the memory."""
+        loss.backward()
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """All pieces, gathered with gradient."""
+        return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+    def to_store(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Gathered one by one into the host memory of process 0; the others get nothing."""
+        stored = {}
+        for name, tensor in tensors.items():
+            gathered = self.whole(tensor.detach())
+            if self.world.is_main:
+                stored[name] = gathered.cpu()
+        return stored
+
+    def from_store(
+        self, tensors: Mapping[str, Tensor], like: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """The pieces of this process."""
+        return {
+            name: piece(tensor, like[name]) if name in like else tensor
+            for name, tensor in tensors.items()
+        }
+
+    def moment_from_store(self, tensor: Tensor, parameter: Tensor) -> Tensor:
+        """The piece that goes with the parameter's."""
+        return piece(tensor, parameter)
+
+    def finish(self, best: Mapping[str, Tensor]) -> None:
+        """The waiting network takes them, gathered, and moves to the device."""
+        self.network.load_state_dict({name: self.whole(each).cpu() for name, each in best.items()})
+        self.network.to(self.device)
+
+
+class PiecewiseEma(Ema[nn.Module]):
+    """An average in pieces: each process moves its own."""
+
+    def _tensors(self, module: nn.Module) -> dict[str, Tensor]:
+        return {
+            name: tensor.to_local() if isinstance(tensor, DTensor) else tensor
+            for name, tensor in super()._tensors(module).items()
+        }
+
+
+def shard(module: nn.Module, mesh: DeviceMesh) -> nn.Module:
+    """Divide the parameters of a module, in place: block by block, and what is left together."""
+    for parameter in module.parameters():
+        parameter.data = parameter.data.contiguous()  # torch cannot divide channels-last tensors
+    largest = sum(each.numel() for each in module.parameters()) // BLOCK_SHARE
+    for block in blocks(module, largest):
+        block.register_forward_hook(_own_memory)
+        fully_shard(block, mesh=mesh, reshard_after_forward=True)
+    fully_shard(module, mesh=mesh, reshard_after_forward=False)
+    return module
+
+
+def blocks(module: nn.Module, largest: int) -> Iterator[nn.Module]:
+    """The outermost members of lists that have parts of their own and are not too large.
+
+    A large one, such as a stage of many layers, gives its own blocks instead, where it has any.
+    Lists in lists never count: recomputing activations goes past them to their members.
+    """
+    for child in module.children():
+        inner = list(blocks(child, largest))
+        size = sum(each.numel() for each in child.parameters())
+        is_block = _is_list(module) and not _is_list(child) and any(child.children()) and size > 0
+        if is_block and (size <= largest or not inner):
+            yield child
+        else:
+            yield from inner
+
+
+def _own_memory(block: nn.Module, arguments: Any, output: Any) -> Any:
+    """Copy views: torch hooks a block's answer, and loses the hook of a view changed in place."""
+    if type(output) is tuple:
+        return tuple(_own_memory(block, arguments, each) for each in output)
+    return output.clone() if isinstance(output, Tensor) and output._is_view() else output
+
+
+def _is_list(module: nn.Module) -> bool:
+    return isinstance(module, nn.ModuleList | nn.Sequential)
+
+
+def piece(tensor: Tensor, like: Tensor) -> Tensor:
+    """This process's part of a tensor that every process has, divided as ``like`` is."""
+    if not isinstance(like, DTensor):
+        return tensor
+    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
+
+
+@contextmanager
+def put_together(module: nn.Module) -> Iterator[None]:
+    """Hold all weights of a sharded module in every process, so that passes exchange nothing."""
+    parts = [each for each in module.modules() if isinstance(each, FSDPModule)]
+    inner = [each for each in parts if each is not module]
+    for block in inner:
+        block.set_reshard_after_forward(False, recurse=False)
+    for part in parts:
+        part.unshard()
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.reshard()
+        for block in inner:
+            block.set_reshard_after_forward(True, recurse=False)
