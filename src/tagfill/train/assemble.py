@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -231,8 +232,9 @@ def _recompute_activations(network: Network) -> None:
     architecture = getattr(network.backbone.body, "net", None)
     for switch in ("set_grad_checkpointing", "gradient_checkpointing_enable"):
         if hasattr(architecture, switch):
-            getattr(architecture, switch)()
-            return
+            with suppress(ValueError):  # of transformers, where a model has the switch in vain
+                getattr(architecture, switch)()
+                return
     raise TagfillError(
         f"{network.backbone.spec.name} cannot recompute activations",
         remedy="leave out --gradient-checkpointing; --accumulate saves memory with any backbone",
