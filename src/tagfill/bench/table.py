@@ -179,7 +179,8 @@ class Table:
             headers.append(f"minus {self.recipe.rows[self.recipe.baseline or ''].title} [95 %]")
         more = self.recipe.metrics[1:]
         published = any(column in row.code for row in self._rows())
-        headers += [*more, *(["published code"] if published else []), "paper"]
+        quoted = any(column in row.paper for row in self._rows())
+        headers += [*more, *["published code"] * published, *["paper"] * quoted]
         rows = []
         for name, row in self.recipe.rows.items():
             entry = self._entry(name, column)
@@ -190,8 +191,9 @@ class Table:
             if compared:
                 cells.append(_interval(self.difference(name, column)))
             cells += [entry.text(each, main_part(each)) for each in more]
-            cells += [_number(row.code.get(column))] if published else []
-            rows.append((*cells, _number(row.paper.get(column))))
+            cells += [_number(row.code.get(column))] * published
+            cells += [_number(row.paper.get(column))] * quoted
+            rows.append(tuple(cells))
         return Sheet(self.recipe.columns[column].title, tuple(headers), tuple(rows))
 
     def _differences(self) -> Sheet:
