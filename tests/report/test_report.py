@@ -27,7 +27,6 @@ from tagfill.evaluate import (
     summary,
 )
 from tagfill.labels import LabelTable
-from tagfill.report.charts import Point, Series, line_chart
 from tagfill.report.classes import class_rows, together
 from tagfill.report.compare import compare, differences_of
 from tagfill.report.figures import calibration, headline
@@ -372,17 +371,6 @@ def test_curves_count_repeated_epochs_once_and_part_stages(source: Source) -> No
     assert found.score.marks == (found.score.lines[1].points[0],)
     assert len(found.loss.rules) == 1
     assert curves(replace(source, events=[])) is None
-
-
-def test_axes_have_round_marks_inside() -> None:
-    chart = line_chart(
-        [Series("loss", [Point(1, -0.1123), Point(2, -0.1291)])], x_label="epoch", y_label="loss"
-    )
-    assert [tick.text for tick in chart.x_ticks] == ["1", "2"]
-    assert all(chart.top <= tick.place <= chart.bottom for tick in chart.y_ticks)
-    assert len(chart.y_ticks) >= 3
-    flat = line_chart([Series("one", [Point(1, 2.0)])], x_label="epoch", y_label="loss")
-    assert flat.lines[0].path.startswith("M")
 
 
 def _given(folder: Path, images: int, classes: int) -> Path:
