@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tagfill.errors import TagfillError
 from tagfill.train.config import DataConfig, load_config
 from tagfill.train.data import prepare
 from tagfill.train.resolve import Request, resolve
-from tagfill.train.run import fit
+from tagfill.train.run import configure, fit
 
 
 @pytest.fixture(scope="module")
@@ -308,3 +309,26 @@ def test_progress_tells_loss_and_the_last_validation(data: Path, tmp_path: Path)
     assert told[-1][0] == 1
     assert f"mAP {first['score']:.2f}" in told[-1][1]
     assert f"loss {first['loss']:.4f}" in told[len(told) // 2 - 1][1]
+
+
+@pytest.mark.parametrize(
+    ("negatives", "answers", "method"),
+    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "partial_bce"), (1.0, 0, "bce")],
+)
+def test_the_method_follows_the_labels(
+    negatives: float, answers: int, method: str, data: Path
+) -> None:
+    prepared = prepare(DataConfig(str(data)))
+    truth = prepared.train.truth
+    assert truth is not None
+    draw = np.random.default_rng(5)
+    observed = np.where(draw.random(truth.shape) < negatives, truth, -1).astype(np.int8)
+    if negatives == 0:
+        observed = np.array(prepared.train.table.values)
+        rows, columns = np.nonzero((truth == 0) & (observed == -1))
+        observed[rows[:answers], columns[:answers]] = 0
+    table = replace(prepared.train.table, values=observed)
+    labelled = replace(prepared, train=replace(prepared.train, table=table))
+    config, notes = configure(Request(DataConfig(str(data))), labelled)
+    assert config.stages[-1].method.name == method
+    assert any(f"method: {method}, for labels that look" in note for note in notes)

@@ -42,8 +42,8 @@ FINETUNE_FROM = 1_000
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
-AUTO_METHOD = {"full": "bce"}
-"""What ``auto`` means in each regime; ``em`` in all others."""
+AUTO_METHOD = {"full": "bce", "partial": "partial_bce", "reviewed": "gr"}
+"""What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def resolve(
 
     Args:
         request: of the user.
-        regime: what the training labels look like.
+        regime: what the training labels look like; "reviewed" for positives and a few negatives.
         images: how many there are to train on.
         given_features: whether the source has features instead of images.
         has_gpu: of this machine.

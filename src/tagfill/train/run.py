@@ -24,6 +24,7 @@ from tagfill.evaluate.selection import observed_mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE
 from tagfill.methods.base import Method
 from tagfill.models.bundle import Bundle
+from tagfill.priors import regime_of
 from tagfill.train.assemble import Assembly, with_size
 from tagfill.train.begin import Positives, begin
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
@@ -75,7 +76,7 @@ def configure(request: Request, data: TrainingData) -> tuple[RunConfig, list[str
     """The complete configuration for these data on this machine, and the reasons for it."""
     return resolve(
         request,
-        regime=data.regime,
+        regime="reviewed" if regime_of(data.train.table.values) == "reviewed" else data.regime,
         images=len(data.train),
         given_features=data.train.features is not None,
         has_gpu=torch.cuda.is_available(),
