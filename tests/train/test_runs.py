@@ -24,6 +24,7 @@ from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.train.config import DataConfig, load_config
 from tagfill.train.data import prepare
+from tagfill.train.folder import RunFolder
 from tagfill.train.resolve import Request, resolve
 from tagfill.train.run import configure, fit
 
@@ -332,3 +333,13 @@ def test_the_method_follows_the_labels(
     config, notes = configure(Request(DataConfig(str(data))), labelled)
     assert config.stages[-1].method.name == method
     assert any(f"method: {method}, for labels that look" in note for note in notes)
+
+
+def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:
+    events = [{"event": "start"}, *({"event": "epoch", "stage": 1, "epoch": n} for n in (1, 2))]
+    again = [{"event": "resume"}, {"event": "epoch", "stage": 1, "epoch": 2, "loss": 0.5}]
+    lines = [json.dumps(event) for event in (*events, *again)]
+    (tmp_path / "events.jsonl").write_text("\n".join(lines) + '\n{"event": "epo')
+    found = RunFolder(tmp_path).read_events()
+    assert [event["event"] for event in found] == ["start", "epoch", "epoch", "resume"]
+    assert found[2]["loss"] == 0.5

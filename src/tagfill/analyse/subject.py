@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,13 +49,8 @@ class RunView:
 
     @cached_property
     def epochs(self) -> list[dict[str, Any]]:
-        """The log of every epoch of every stage, in order; a repeated epoch counts once."""
-        found: dict[tuple[int, int], dict[str, Any]] = {}
-        with self.folder.events.open(encoding="utf-8") as file:
-            for event in map(json.loads, file):
-                if event["event"] == "epoch":
-                    found[event["stage"], event["epoch"]] = event
-        return [found[place] for place in sorted(found)]
+        """The log of every epoch of every stage, in order."""
+        return [event for event in self.folder.read_events() if event["event"] == "epoch"]
 
     @cached_property
     def data(self) -> TrainingData:

@@ -155,7 +155,7 @@ def read_run(path: Path, sinks: Sequence[Sink] = ()) -> Source:
         config=config,
         facts=document.get("facts", {}),
         metrics=metrics,
-        events=_events(folder.events),
+        events=folder.read_events(),
         described=_described(folder),
         bundle=bundle,
         data=data,
@@ -171,17 +171,6 @@ def _described(folder: RunFolder) -> Facts:
     except (OSError, ValueError) as error:
         raise TagfillError(f"the model's description cannot be read ({error})", file=file) from None
     return described
-
-
-def _events(file: Path) -> list[Facts]:
-    """All whole lines; a crash may have cut the last one short."""
-    found = []
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
 
 
 def _same_data(config: RunConfig, metrics: Facts) -> TrainingData:

@@ -6,7 +6,7 @@ import json
 import platform
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -91,6 +91,14 @@ class RunFolder:
         partial.write_text(json.dumps(metrics, indent=2, default=_plain) + "\n", encoding="utf-8")
         partial.replace(self.metrics)
 
+    def read_events(self) -> list[dict[str, Any]]:
+        """The log; an epoch that a crash made it repeat counts once, as it was the last time."""
+        found: dict[object, dict[str, Any]] = {}
+        for number, event in enumerate(_whole_lines(self.events)):
+            repeated = event["event"] == "epoch"
+            found[(event["stage"], event["epoch"]) if repeated else number] = event
+        return list(found.values())
+
     def read_metrics(self) -> dict[str, Any]:
         """The figures of a finished run."""
         if not self.is_finished:
@@ -101,6 +109,15 @@ class RunFolder:
             )
         figures: dict[str, Any] = json.loads(self.metrics.read_text(encoding="utf-8"))
         return figures
+
+
+def _whole_lines(file: Path) -> Iterator[dict[str, Any]]:
+    """A crash may have cut the last line short."""
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
 
 
 def free_path(name: str) -> Path:
