@@ -40,6 +40,7 @@ def test_round_trip(bundle: Bundle, tmp_path: Path) -> None:
     folder = bundle.save(tmp_path / "run" / "model")
     assert sorted(each.name for each in folder.iterdir()) == ["model.json", "model.safetensors"]
     assert [each.name for each in folder.parent.iterdir()] == ["model"]
+    assert folder.stat().st_mode == folder.parent.stat().st_mode
     state = torch.random.get_rng_state()
     for path in (folder, tmp_path / "run"):
         loaded = tagfill.load(path)

@@ -85,6 +85,7 @@ class Bundle:
             save_file(tensors, draft / TENSORS)
             described = self._describe(_sha256(draft / TENSORS))
             (draft / DESCRIPTION).write_text(json.dumps(described, indent=2) + "\n")
+            draft.chmod(target.parent.stat().st_mode)  # a temporary folder is its owner's alone
             _replace(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
