@@ -11,7 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from tagfill.bench.spec import AVERAGE, METRICS, SIZES, Column, Kind, Row, Size, Vary
+from tagfill.bench.spec import AVERAGE, METRICS, SIZES, Column, Curve, Kind, Row, Size, Vary
 from tagfill.errors import TagfillError
 
 
@@ -32,6 +32,7 @@ class Recipe:
         average: whether the mean over all columns is a column of its own.
         columns: data and settings across the table.
         rows: methods down the table.
+        curves: columns that are drawn as lines too.
         sizes: smoke, voc and paper.
     """
 
@@ -48,6 +49,7 @@ class Recipe:
     baseline: str | None = None
     vary: Vary = "training"
     average: bool = False
+    curves: Mapping[str, Curve] = field(default_factory=dict)
 
     def size(self, name: str) -> Size:
         """A size by its name."""
@@ -155,8 +157,19 @@ def _problems(recipe: Recipe) -> Iterator[str]:
         for column in (*row.paper, *row.code, *quoted, *(row.only_columns or ())):
             if column not in recipe.columns and not (recipe.average and column == AVERAGE):
                 yield f"rows.{name}: there is no column {column!r}"
+    yield from _curve_problems(recipe)
     for name, size in recipe.sizes.items():
         yield from _size_problems(recipe, name, size)
+
+
+def _curve_problems(recipe: Recipe) -> Iterator[str]:
+    for name, curve in recipe.curves.items():
+        for column in (*curve.points, *([curve.level] if curve.level else ())):
+            if column not in recipe.columns:
+                yield f"curves.{name}: there is no column {column!r}"
+        for row in curve.times:
+            if row not in recipe.rows:
+                yield f"curves.{name}: there is no row {row!r}"
 
 
 def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:

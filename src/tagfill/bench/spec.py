@@ -136,6 +136,25 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """The columns of a table along an axis, drawn as one line a row.
+
+    Args:
+        axis: what the columns differ in.
+        points: where each column stands on it.
+        times: rows that stand so many times further along it.
+        level: a column drawn as level lines instead.
+        log: whether the axis is logarithmic.
+    """
+
+    axis: str
+    points: Mapping[str, float]
+    times: Mapping[str, float] = field(default_factory=dict)
+    level: str | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True)
 class Size:
     """How much of a table is computed, and from what.
 

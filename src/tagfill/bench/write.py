@@ -5,20 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import platform
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tagfill.bench.curves import picture_name
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.table import Report, Sheet
 
 VERSIONS = ("tagfill", "torch", "numpy")
 
 
-def markdown(recipe: Recipe, size: str, command: str, report: Report) -> str:
-    """The page of a recipe."""
+def markdown(
+    recipe: Recipe, size: str, command: str, report: Report, curves: Iterable[str] = ()
+) -> str:
+    """The page of a recipe, with pictures of the curves named."""
     own = recipe.size(size)
     versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     facts = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {versions}, Python {_python()}."
@@ -28,6 +32,10 @@ def markdown(recipe: Recipe, size: str, command: str, report: Report) -> str:
     if own.differs:
         differs = "\n".join(f"- {each}" for each in own.differs)
         parts.append(f"What differs from the paper's set-up:\n\n{differs}")
+    parts += [
+        f"![{recipe.title}: {recipe.curves[name].axis}]({picture_name(recipe, size, name)}.png)"
+        for name in curves
+    ]
     parts += [f"## {sheet.title}\n\n{_markdown_table(sheet)}" for sheet in report.sheets]
     if report.notes:
         parts.append("Notes:\n\n" + "\n".join(f"- {each}" for each in report.notes))
@@ -44,6 +52,15 @@ def write(report: Report, page: str, folder: Path, name: str) -> list[Path]:
     _write_csv(report.records, files[1])
     files[2].write_text(json.dumps(as_dict(report), indent=2) + "\n", encoding="utf-8")
     return files
+
+
+def publish(recipe: Recipe, page: str, pictures: Iterable[Path], folder: Path) -> list[Path]:
+    """The page and its PNG pictures in a folder of pages; the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{recipe.name}.md"
+    file.write_text(page, encoding="utf-8")
+    shown = [picture for picture in pictures if picture.suffix == ".png"]
+    return [file, *(Path(shutil.copy(picture, folder)) for picture in shown)]
 
 
 def as_dict(report: Report) -> dict[str, Any]:

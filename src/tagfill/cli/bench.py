@@ -55,7 +55,7 @@ def bench(
     columns
         Columns to run, likewise.
     write
-        Write the Markdown page into this folder too.
+        Write the Markdown page and its pictures into this folder too.
     run
         With --no-run, tables are made of what is finished.
     list_
@@ -77,8 +77,9 @@ def bench(
 
 
 def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> int:
+    from tagfill.bench.curves import draw_curves
     from tagfill.bench.run import run
-    from tagfill.bench.write import as_dict, markdown, write
+    from tagfill.bench.write import as_dict, markdown, publish, write
     from tagfill.cli.output import log, print_json
 
     command = _command(order, name)
@@ -86,12 +87,12 @@ def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> in
         report = run(order, lambda line: log.print(line, markup=False))
     except Interrupted as stop:
         raise Interrupted(f"the same command ({command} ...)") from stop
-    page = markdown(order.recipe, order.size, command, report)
-    files = write(report, page, order.out, f"{order.recipe.name}-{order.size}")
+    curves = draw_curves(order.recipe, order.size, report.records, order.out)
+    pictures = [file for files in curves.values() for file in files]
+    page = markdown(order.recipe, order.size, command, report, curves)
+    files = write(report, page, order.out, f"{order.recipe.name}-{order.size}") + pictures
     if page_folder is not None:
-        page_folder.mkdir(parents=True, exist_ok=True)
-        files.append(page_folder / f"{order.recipe.name}.md")
-        files[-1].write_text(page, encoding="utf-8")
+        files += publish(order.recipe, page, pictures, page_folder)
     if as_json:
         print_json({**as_dict(report), "files": [str(file) for file in files]})
     else:

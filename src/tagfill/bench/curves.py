@@ -1,0 +1,103 @@
+"""The curves of a recipe: its main figure along an axis, one line a row."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagfill.analyse.drawing import GREY, Drawing, colour, new_figure, styled
+from tagfill.bench.recipe import Recipe
+from tagfill.bench.spec import Curve
+from tagfill.bench.table import main_part
+
+Record = Mapping[str, Any]
+Point = tuple[float, float, float]
+"""Place on the axis, mean, standard deviation."""
+_MARKERS = "osD^vP*"
+
+
+def picture_name(recipe: Recipe, size: str, curve: str) -> str:
+    """File name without its ending."""
+    return f"{recipe.name}-{size}-{curve}"
+
+
+def draw_curves(
+    recipe: Recipe, size: str, records: Sequence[Record], folder: Path
+) -> dict[str, list[Path]]:
+    """Write every curve that has two points or more as PNG, SVG and CSV; the files by curve."""
+    files = {}
+    for name, curve in recipe.curves.items():
+        drawing = _draw(recipe, curve, records)
+        if drawing is not None:
+            with styled():
+                saved = drawing.save(folder, picture_name(recipe, size, name))
+            files[name] = list(saved.values())
+    return files
+
+
+def _draw(recipe: Recipe, curve: Curve, records: Sequence[Record]) -> Drawing | None:
+    key = _record_key(recipe.metrics[0])
+    lines = {row: list(_points(row, curve, records, key)) for row in recipe.rows}
+    levels = {row: _values(row, curve.level, records, key) for row in recipe.rows}
+    if all(len(points) < 2 for points in lines.values()):
+        return None
+    rows: list[tuple[object, ...]] = []
+    with styled():
+        figure, axes = new_figure(size=(7.4, 3.8))
+        axis = axes[0][0]
+        shown = [row for row in recipe.rows if lines[row] or levels[row]]
+        for number, row in enumerate(shown):
+            title = recipe.rows[row].title
+            if lines[row]:
+                _line(axis, lines[row], number, title)
+                rows += [(title, *point) for point in lines[row]]
+                title = f"{title}, {recipe.columns[curve.level].title}" if curve.level else title
+            if levels[row]:
+                style = {"color": GREY, "linestyle": ":"} if lines[row] else {"linestyle": "--"}
+                level = statistics.fmean(levels[row])
+                axis.axhline(level, label=title, **{"color": colour(number), **style})
+        if curve.log:
+            _log_axis(axis, [] if curve.times else list(curve.points.values()))
+        axis.set(xlabel=curve.axis, ylabel=f"{main_part(recipe.metrics[0])} mAP, percent")
+        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return Drawing(figure, ("row", curve.axis, "mean", "standard deviation"), rows)
+
+
+def _line(axis: Any, points: Sequence[Point], number: int, title: str) -> None:
+    x, mean, spread = zip(*points, strict=True)
+    marker = _MARKERS[number % len(_MARKERS)]
+    look = {"color": colour(number), "marker": marker, "markersize": 4.5}
+    axis.errorbar(x, mean, yerr=spread, capsize=2.5, elinewidth=1, label=title, **look)
+
+
+def _points(row: str, curve: Curve, records: Sequence[Record], key: str) -> Iterator[Point]:
+    for column, x in curve.points.items():
+        values = _values(row, column, records, key)
+        if values:
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            yield x * curve.times.get(row, 1), statistics.fmean(values), spread
+
+
+def _values(row: str, column: str | None, records: Sequence[Record], key: str) -> list[float]:
+    return [
+        record[key]
+        for record in records
+        if record["row"] == row and record["column"] == column and record.get(key) is not None
+    ]
+
+
+def _record_key(metric: str) -> str:
+    part = main_part(metric)
+    return metric if part == "train" else f"{part}_{metric}"
+
+
+def _log_axis(axis: Any, ticks: Sequence[float]) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_formatter("{x:,g}")
+    if ticks:
+        axis.xaxis.set_major_locator(FixedLocator(ticks))
+        axis.xaxis.set_minor_locator(NullLocator())
