@@ -18,6 +18,30 @@ def test_linear_gives_the_same_for_maps_and_their_mean() -> None:
     torch.testing.assert_close(shown.maps.mean((2, 3)), shown.logits)
 
 
+@pytest.mark.parametrize("power", [0.5, 0.3])
+def test_linear_takes_the_signed_power_of_the_mean(power: float) -> None:
+    head = LinearHead(3, 2, LinearConfig(power=power))
+    pooled = torch.tensor([[4.0, -9.0, 0.25]])
+    expected = torch.tensor([[4.0**power, -(9.0**power), 0.25**power]])
+    torch.testing.assert_close(head(pooled).logits, head.classifier(expected), atol=1e-5, rtol=1e-5)
+    maps = torch.randn(2, 3, 4, 4)
+    torch.testing.assert_close(head(maps).logits, head(maps.mean((2, 3))).logits)
+    shown = head(maps, maps=True).maps
+    torch.testing.assert_close(shown[:, :, 1, 2], head(maps[:, :, 1, 2]).logits)
+
+
+def test_the_power_has_a_finite_gradient_at_nothing() -> None:
+    head = LinearHead(2, 1, LinearConfig(power=0.5))
+    features = torch.tensor([[0.0, 1e-9]], requires_grad=True)
+    head(features).logits.sum().backward()
+    assert torch.isfinite(features.grad).all()
+
+
+def test_a_power_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(TagfillError, match="power = 2 makes no sense"):
+        configure_head("linear", {"power": 2.0})
+
+
 def test_cam_averages_one_score_per_cell() -> None:
     head = CamHead(4, 3, CamConfig())
     maps = torch.randn(1, 4, 2, 2)

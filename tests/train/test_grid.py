@@ -102,6 +102,22 @@ def test_every_method_ends_where_its_single_run_ends(name, monkeypatch):
     assert_same(batched, [train([setting], data)[0] for setting in settings])
 
 
+def test_heads_that_take_roots_of_features_are_trained_together_too():
+    data = make_data()
+
+    def rooted(seed: int) -> LinearHead:
+        torch.manual_seed(derived_seed(seed, 0))
+        return LinearHead(FEATURES, CLASSES, LinearConfig(power=0.5))
+
+    stage = StageConfig(MethodConfig("em"), epochs=2, batch_size=16)
+    settings = [Setting(replace(stage, learning_rate=rate), 0) for rate in (1e-2, 1e-3)]
+    positives = positives_of(data)
+    batched = train_grid(settings, data, rooted, positives, Events())
+    alone = [train_grid([each], data, rooted, positives, Events())[0] for each in settings]
+    assert_same(batched, alone)
+    assert batched[0].best_score != train(settings, data)[0].best_score
+
+
 def test_one_pass_serves_all_settings_of_a_batch_size(monkeypatch):
     passes = []
     monkeypatch.setattr(

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from tagfill.errors import TagfillError
 from tagfill.models.output import Output
 
+_TINY = 1e-6
+
 
 class Head(nn.Module):
     """Turns a backbone's features into scores of K classes.
@@ -41,30 +43,50 @@ class LinearConfig:
 
     Args:
         dropout: on the pooled features.
+        power: exponent on the pooled features, which keep their sign; 0.5 lifts weak features
+            beside strong ones.
     """
 
     dropout: float = 0.0
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.power <= 1:
+            raise TagfillError(
+                f"power = {self.power:g} makes no sense", remedy="use a number above 0, at most 1"
+            )
 
 
 class LinearHead(Head):
-    """logits = W mean(map) + b."""
+    """logits = W r(mean(map)) + b with r(x) = sign(x) |x|^power.
+
+    The power is that of Perronnin et al. 2010 (improved Fisher kernel), Eq. 6.
+    """
 
     reads = "pooled"
 
     def __init__(self, channels: int, classes: int, config: LinearConfig) -> None:
         super().__init__()
+        self.power = config.power
         self.dropout = nn.Dropout(config.dropout)
         self.classifier = nn.Linear(channels, classes)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps or pooled features; with ``maps``, the scores each cell alone would give."""
         pooled = features.mean(dim=(2, 3)) if features.ndim == 4 else features
-        logits = self.classifier(self.dropout(pooled))
+        logits = self.classifier(self.dropout(self.compress(pooled)))
         if not maps:
             return Output(logits)
         require_maps(features, "linear")
-        cells = self.classifier(features.movedim(1, -1)).movedim(-1, 1)
+        cells = self.classifier(self.compress(features).movedim(1, -1)).movedim(-1, 1)
         return Output(logits, maps=cells)
+
+    def compress(self, features: Tensor) -> Tensor:
+        """sign(x) (|x| + tiny)^power; the addend keeps the gradient finite near 0."""
+        if self.power == 1:
+            return features
+        size = features.abs() + _TINY
+        return features.sign() * (size.sqrt() if self.power == 0.5 else size.pow(self.power))
 
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """[K, D]."""

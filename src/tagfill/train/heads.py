@@ -20,7 +20,8 @@ class Heads(nn.Module):
     in these units is a step of each head's own rate in its weights.
 
     Args:
-        heads: G heads over the same D features and K classes; they are copied.
+        heads: G heads over the same D features and K classes, with the same power; their weights
+            are copied.
         rates: their learning rates.
         decays: their weight decays.
         decoupled: the decay is AdamW's, not part of the gradient.
@@ -35,6 +36,7 @@ class Heads(nn.Module):
         decoupled: bool,
     ) -> None:
         super().__init__()
+        self._compress = heads[0].compress
         layers = [head.classifier for head in heads]
         self.shape = (len(layers), layers[0].out_features)
         self.weight = nn.Parameter(torch.cat([layer.weight.detach() for layer in layers]))
@@ -48,6 +50,7 @@ class Heads(nn.Module):
 
     def forward(self, features: Tensor) -> Output:
         """Logits [B, G, K] of features [B, D] seen by all heads, or [G, B, D] by one head each."""
+        features = self._compress(features)
         if features.ndim == 3:
             weight, bias = self.weight.unflatten(0, self.shape), self.bias.view(self.shape)
             return Output(torch.baddbmm(bias[:, None], features, weight.mT).movedim(0, 1))
