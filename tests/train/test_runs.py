@@ -314,7 +314,7 @@ def test_progress_tells_loss_and_the_last_validation(data: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("negatives", "answers", "method"),
-    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "partial_bce"), (1.0, 0, "bce")],
+    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "partial_bce"), (1.0, 0, "bce_ls")],
 )
 def test_the_method_follows_the_labels(
     negatives: float, answers: int, method: str, data: Path
@@ -333,6 +333,26 @@ def test_the_method_follows_the_labels(
     config, notes = configure(Request(DataConfig(str(data))), labelled)
     assert config.stages[-1].method.name == method
     assert any(f"method: {method}, for labels that look" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "settings"),
+    [
+        ({}, {"power": 0.5}),
+        ({"overrides": {"head_settings": {"power": 1.0}}}, {"power": 1.0}),
+        ({"overrides": {"head_settings": {"dropout": 0.1}}}, {"dropout": 0.1, "power": 0.5}),
+        ({"method": "em"}, {}),
+        ({"protocol": "mlspl"}, {}),
+    ],
+)
+def test_auto_takes_roots_of_features(
+    wishes: dict[str, Any], settings: dict[str, float], data: Path
+) -> None:
+    request = Request(DataConfig(str(data)), **wishes)
+    config, notes = configure(request, prepare(request.data))
+    assert config.model.head_settings == settings
+    told = any("square roots of the features" in note for note in notes)
+    assert told == (settings.get("power") == 0.5)
 
 
 def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:

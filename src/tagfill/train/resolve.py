@@ -42,8 +42,10 @@ FINETUNE_FROM = 1_000
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
-AUTO_METHOD = {"full": "bce", "partial": "partial_bce", "reviewed": "gr"}
+AUTO_METHOD = {"full": "bce_ls", "partial": "partial_bce", "reviewed": "gr"}
 """What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
+AUTO_POWER = 0.5
+"""The power of features that ``auto`` gives linear heads on fixed features; docs/choosing.md."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ def resolve(
     model = _fill(ModelConfig, wishes)
     stages = _stages(mode, method, wishes, features=given_features or not has_gpu)
     model = _fitting_head(model, stages, wishes, notes)
+    if mode == "linear" and request.method == "auto" and request.protocol is None:
+        model = _with_power(model, notes)
     run = _fill(RunConfig, wishes, data=request.data, model=model, stages=stages)
     _check_known(wishes)
     assert isinstance(run, RunConfig)
@@ -244,6 +248,14 @@ def _fitting_head(
         )
     notes.append(f"head: {wanted}, which {stages[-1].method.name} needs")
     return replace(model, head=wanted, head_settings=settings)
+
+
+def _with_power(model: ModelConfig, notes: list[str]) -> ModelConfig:
+    """A linear head that takes the root of its features, unless the user chose a power."""
+    if model.head != "linear" or "power" in model.head_settings:
+        return model
+    notes.append("head: linear, on the square roots of the features; --head.power 1 leaves them")
+    return replace(model, head_settings={**model.head_settings, "power": AUTO_POWER})
 
 
 def _fill(kind: Any, wishes: Mapping[str, Any], **fixed: Any) -> Any:
