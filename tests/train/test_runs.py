@@ -355,6 +355,27 @@ def test_auto_takes_roots_of_features(
     assert told == (settings.get("power") == 0.5)
 
 
+@pytest.mark.parametrize(
+    ("wishes", "frozen", "multiplier"),
+    [
+        ({}, True, 10.0),
+        ({"overrides": {"freeze_batchnorm": False, "head_multiplier": 2.0}}, False, 2.0),
+        ({"overrides": {"pretrained": False}}, False, 10.0),
+        ({"overrides": {"head": "q2l"}}, True, 1.0),
+        ({"protocol": "mlspl"}, False, 1.0),
+    ],
+)
+@pytest.mark.parametrize("mode", ["finetune", "linear_init"])
+def test_fine_tuning_keeps_what_the_backbone_knows(
+    wishes: dict[str, Any], frozen: bool, multiplier: float, mode: str, data: Path
+) -> None:
+    request = Request(DataConfig(str(data)), method="em", mode=mode, **wishes)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    assert config.model.freeze_batchnorm == frozen
+    assert config.stages[-1].head_multiplier == multiplier
+    assert all(stage.head_multiplier == 1 for stage in config.stages[:-1])
+
+
 def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:
     events = [{"event": "start"}, *({"event": "epoch", "stage": 1, "epoch": n} for n in (1, 2))]
     again = [{"event": "resume"}, {"event": "epoch", "stage": 1, "epoch": 2, "loss": 0.5}]

@@ -39,6 +39,8 @@ FINETUNE: dict[str, Any] = {
 FINETUNE_AFTER_LINEAR = {**FINETUNE, "epochs": 5, "learning_rate": 3e-5}
 FINETUNE_FROM = 1_000
 """Fewer training images than this are too few to move a whole backbone by default."""
+HEAD_MULTIPLIER = 10.0
+"""A new linear head learns so much faster than its backbone."""
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
@@ -96,6 +98,8 @@ def resolve(
     wishes = {**preset, **protocol.settings, **request.overrides}
     mode, why = _mode(request, wishes.pop("mode", None), images, given_features, has_gpu)
     notes += why
+    if request.protocol is None and mode in ("finetune", "linear_init"):
+        wishes = {**_gentle(wishes), **wishes}
     if mode == "two_stage":
         request = _for_two_stages(request)
     method = _method(request, protocol.method, regime, notes)
@@ -143,6 +147,16 @@ def _mode(
             " --mode linear_init fine-tunes it all the same"
         ]
     return "linear_init", [f"mode: linear_init, because there is a GPU for {images:,} images"]
+
+
+def _gentle(wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """Fine-tuning that keeps what the backbone knows; the evidence is docs/results/training.md."""
+    own: dict[str, Any] = {}
+    if wishes.get("pretrained", True):
+        own["freeze_batchnorm"] = True
+    if wishes.get("head", "linear") == "linear":
+        own["head_multiplier"] = HEAD_MULTIPLIER
+    return own
 
 
 def _for_two_stages(request: Request) -> Request:
