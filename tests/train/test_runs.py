@@ -314,7 +314,7 @@ def test_progress_tells_loss_and_the_last_validation(data: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("negatives", "answers", "method"),
-    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "partial_bce"), (1.0, 0, "bce_ls")],
+    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "p_asl"), (1.0, 0, "bce_ls")],
 )
 def test_the_method_follows_the_labels(
     negatives: float, answers: int, method: str, data: Path

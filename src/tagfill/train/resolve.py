@@ -44,7 +44,7 @@ HEAD_MULTIPLIER = 10.0
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
-AUTO_METHOD = {"full": "bce_ls", "partial": "partial_bce", "reviewed": "gr"}
+AUTO_METHOD = {"full": "bce_ls", "partial": "p_asl", "reviewed": "gr"}
 """What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
 AUTO_POWER = 0.5
 """The power of features that ``auto`` gives linear heads on fixed features; docs/choosing.md."""
