@@ -376,6 +376,17 @@ def test_fine_tuning_keeps_what_the_backbone_knows(
     assert all(stage.head_multiplier == 1 for stage in config.stages[:-1])
 
 
+@pytest.mark.parametrize(("given", "stage_one"), [({}, 0.0), ({"stage_one": 0.25}, 0.25)])
+def test_the_second_of_two_stages_contrasts_from_its_first_epoch(
+    given: dict[str, float], stage_one: float, data: Path
+) -> None:
+    request = Request(DataConfig(str(data)), mode="two_stage", method_settings=given)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    first, second = (stage.method for stage in config.stages)
+    assert (first.name, second.name) == ("plc", "lac")
+    assert second.settings["stage_one"] == stage_one
+
+
 def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:
     events = [{"event": "start"}, *({"event": "epoch", "stage": 1, "epoch": n} for n in (1, 2))]
     again = [{"event": "resume"}, {"event": "epoch", "stage": 1, "epoch": 2, "loss": 0.5}]

@@ -216,9 +216,10 @@ def _stages(
     base = LINEAR if features else FINETUNE
     first_fields = {each.name for each in dataclasses.fields(methods.find("plc").Config)}
     first_settings = {key: each for key, each in method.settings.items() if key in first_fields}
+    second_settings = {"stage_one": 0.0, **method.settings}  # the first stage is plc
     return (
         _stage(MethodConfig("plc", method.preset, first_settings), kind, base, wishes),
-        _stage(replace(method, name="lac"), kind, base, wishes),
+        _stage(MethodConfig("lac", method.preset, second_settings), kind, base, wishes),
     )
 
 
