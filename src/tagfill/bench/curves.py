@@ -60,7 +60,8 @@ def _draw(recipe: Recipe, curve: Curve, records: Sequence[Record]) -> Drawing | 
                 axis.axhline(level, label=title, **{"color": colour(number), **style})
         if curve.log:
             _log_axis(axis, [] if curve.times else list(curve.points.values()))
-        axis.set(xlabel=curve.axis, ylabel=f"{main_part(recipe.metrics[0])} mAP, percent")
+        main = recipe.metrics[0]
+        axis.set(xlabel=curve.axis, ylabel=f"{main_part(main)} {main}, percent")
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Drawing(figure, ("row", curve.axis, "mean", "standard deviation"), rows)
 
