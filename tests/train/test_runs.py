@@ -387,6 +387,16 @@ def test_the_second_of_two_stages_contrasts_from_its_first_epoch(
     assert second.settings["stage_one"] == stage_one
 
 
+def test_the_second_of_two_stages_may_be_shorter_and_slower(data: Path) -> None:
+    wishes = {"epochs": 6, "learning_rate": 1e-3, "second_epochs": 4, "second_learning_rate": 1e-4}
+    request = Request(DataConfig(str(data)), mode="two_stage", overrides=wishes)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    assert [(stage.epochs, stage.learning_rate) for stage in config.stages] == [
+        (6, 1e-3),
+        (4, 1e-4),
+    ]
+
+
 def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:
     events = [{"event": "start"}, *({"event": "epoch", "stage": 1, "epoch": n} for n in (1, 2))]
     again = [{"event": "resume"}, {"event": "epoch", "stage": 1, "epoch": 2, "loss": 0.5}]

@@ -82,6 +82,8 @@ class LoopOptions:
     "Learning rate of the head over that of the backbone."
     schedule: Literal["constant", "one_cycle", "cosine"] | None = None
     "Learning-rate schedule."
+    warmup: float | None = None
+    "Share of the steps in which one_cycle rises to its peak."
     clip: float | None = None
     "Clip gradients to this norm."
     accumulate: int | None = None
@@ -92,10 +94,16 @@ class LoopOptions:
     "Stop after this many epochs in a row without improvement."
     augment: Literal["flip", "strong", "crops"] | None = None
     "What training images go through."
+    strong_views: int | None = None
+    "Distorted views of each image to compute features of, for methods that train on two views."
     linear_epochs: int | None = None
     "Epochs of the linear stage of linear_init."
     linear_learning_rate: float | None = None
     "Learning rate of the linear stage of linear_init."
+    second_epochs: int | None = None
+    "Epochs of the second stage of two_stage."
+    second_learning_rate: float | None = None
+    "Learning rate of the second stage of two_stage."
     select: str | None = None
     "Criterion for the best epoch: auto, mAP, known_mAP, observed_mAP, loss, last ..."
     precision: Literal["no", "fp16", "bf16"] | None = None

@@ -44,6 +44,8 @@ HEAD_MULTIPLIER = 10.0
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
+OF_ONE_STAGE = ("linear", "finetune", "second")
+"""Prefixes of settings that go to one kind of stage; ``second`` is of two_stage."""
 AUTO_METHOD = {"full": "bce_ls", "partial": "p_asl", "reviewed": "gr"}
 """What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
 AUTO_POWER = 0.5
@@ -63,8 +65,8 @@ class Request:
         protocol: a paper's training protocol.
         preset: fast, good or best.
         overrides: fields of ``ModelConfig``, ``StageConfig`` and ``RunConfig`` by name. Stage
-            fields go to the last stage; with the prefix ``linear_`` or ``finetune_`` to stages of
-            that kind only.
+            fields go to the last stage, in two_stage to both; with the prefix ``linear_``,
+            ``finetune_`` or ``second_`` to stages of that kind only.
     """
 
     data: DataConfig
@@ -217,9 +219,10 @@ def _stages(
     first_fields = {each.name for each in dataclasses.fields(methods.find("plc").Config)}
     first_settings = {key: each for key, each in method.settings.items() if key in first_fields}
     second_settings = {"stage_one": 0.0, **method.settings}  # the first stage is plc
+    second = {**wishes, **_prefixed("second_", wishes)}
     return (
         _stage(MethodConfig("plc", method.preset, first_settings), kind, base, wishes),
-        _stage(MethodConfig("lac", method.preset, second_settings), kind, base, wishes),
+        _stage(MethodConfig("lac", method.preset, second_settings), kind, base, second),
     )
 
 
@@ -280,7 +283,7 @@ def _fill(kind: Any, wishes: Mapping[str, Any], **fixed: Any) -> Any:
 
 def _check_known(wishes: Mapping[str, Any]) -> None:
     stage = {each.name for each in dataclasses.fields(StageConfig)}
-    known = stage | {f"{prefix}_{name}" for prefix in ("linear", "finetune") for name in stage}
+    known = stage | {f"{prefix}_{name}" for prefix in OF_ONE_STAGE for name in stage}
     known |= {each.name for kind in (ModelConfig, RunConfig) for each in dataclasses.fields(kind)}
     unknown = sorted(set(wishes) - known)
     if unknown:
