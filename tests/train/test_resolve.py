@@ -1,0 +1,147 @@
+"""What a request becomes: mode, method, head and stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.train.given import write_given_features
+
+from tagfill.train.config import DataConfig
+from tagfill.train.data import prepare
+from tagfill.train.resolve import Request, resolve
+from tagfill.train.run import configure
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_given_features(tmp_path_factory.mktemp("given"))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "method", "epochs"),
+    [
+        ("mlspl", "em", 25),
+        ("em_apl", "em_apl", 10),
+        ("pu_mlc", "pu_mlc", 40),
+        ("q2l", "asl_q2l", 80),
+    ],
+)
+def test_protocols_train_as_their_papers_say(protocol: str, method: str, epochs: int) -> None:
+    request = Request(DataConfig("labels.csv"), protocol=protocol)  # type: ignore[arg-type]
+    config, _ = resolve(
+        request, regime="single_positive", images=100, given_features=False, has_gpu=False
+    )
+    stage = config.stages[-1]
+    assert (stage.method.name, stage.epochs) == (method, epochs)
+    assert stage.inputs == ("features" if protocol == "mlspl" else "images")
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "images", "mode", "reason"),
+    [
+        (False, 3_000, ["features"], "no GPU; --mode finetune trains the whole network"),
+        (True, 300, ["features"], "300 training images are few"),
+        (True, 3_000, ["features", "images"], "a GPU for 3,000 images"),
+    ],
+)
+def test_the_mode_follows_hardware_and_data(
+    has_gpu: bool, images: int, mode: list[str], reason: str
+) -> None:
+    config, notes = resolve(
+        Request(DataConfig("labels.csv")),
+        regime="single_positive",
+        images=images,
+        given_features=False,
+        has_gpu=has_gpu,
+    )
+    assert [stage.inputs for stage in config.stages] == mode
+    assert reason in "\n".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("negatives", "answers", "method"),
+    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "p_asl"), (1.0, 0, "bce_ls")],
+)
+def test_the_method_follows_the_labels(
+    negatives: float, answers: int, method: str, data: Path
+) -> None:
+    prepared = prepare(DataConfig(str(data)))
+    truth = prepared.train.truth
+    assert truth is not None
+    draw = np.random.default_rng(5)
+    observed = np.where(draw.random(truth.shape) < negatives, truth, -1).astype(np.int8)
+    if negatives == 0:
+        observed = np.array(prepared.train.table.values)
+        rows, columns = np.nonzero((truth == 0) & (observed == -1))
+        observed[rows[:answers], columns[:answers]] = 0
+    table = replace(prepared.train.table, values=observed)
+    labelled = replace(prepared, train=replace(prepared.train, table=table))
+    config, notes = configure(Request(DataConfig(str(data))), labelled)
+    assert config.stages[-1].method.name == method
+    assert any(f"method: {method}, for labels that look" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "settings"),
+    [
+        ({}, {"power": 0.5}),
+        ({"overrides": {"head_settings": {"power": 1.0}}}, {"power": 1.0}),
+        ({"overrides": {"head_settings": {"dropout": 0.1}}}, {"dropout": 0.1, "power": 0.5}),
+        ({"method": "em"}, {}),
+        ({"protocol": "mlspl"}, {}),
+    ],
+)
+def test_auto_takes_roots_of_features(
+    wishes: dict[str, Any], settings: dict[str, float], data: Path
+) -> None:
+    request = Request(DataConfig(str(data)), **wishes)
+    config, notes = configure(request, prepare(request.data))
+    assert config.model.head_settings == settings
+    told = any("square roots of the features" in note for note in notes)
+    assert told == (settings.get("power") == 0.5)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "frozen", "multiplier"),
+    [
+        ({}, True, 10.0),
+        ({"overrides": {"freeze_batchnorm": False, "head_multiplier": 2.0}}, False, 2.0),
+        ({"overrides": {"pretrained": False}}, False, 10.0),
+        ({"overrides": {"head": "q2l"}}, True, 1.0),
+        ({"protocol": "mlspl"}, False, 1.0),
+    ],
+)
+@pytest.mark.parametrize("mode", ["finetune", "linear_init"])
+def test_fine_tuning_keeps_what_the_backbone_knows(
+    wishes: dict[str, Any], frozen: bool, multiplier: float, mode: str, data: Path
+) -> None:
+    request = Request(DataConfig(str(data)), method="em", mode=mode, **wishes)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    assert config.model.freeze_batchnorm == frozen
+    assert config.stages[-1].head_multiplier == multiplier
+    assert all(stage.head_multiplier == 1 for stage in config.stages[:-1])
+
+
+@pytest.mark.parametrize(("given", "stage_one"), [({}, 0.0), ({"stage_one": 0.25}, 0.25)])
+def test_the_second_of_two_stages_contrasts_from_its_first_epoch(
+    given: dict[str, float], stage_one: float, data: Path
+) -> None:
+    request = Request(DataConfig(str(data)), mode="two_stage", method_settings=given)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    first, second = (stage.method for stage in config.stages)
+    assert (first.name, second.name) == ("plc", "lac")
+    assert second.settings["stage_one"] == stage_one
+
+
+def test_the_second_of_two_stages_may_be_shorter_and_slower(data: Path) -> None:
+    wishes = {"epochs": 6, "learning_rate": 1e-3, "second_epochs": 4, "second_learning_rate": 1e-4}
+    request = Request(DataConfig(str(data)), mode="two_stage", overrides=wishes)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    assert [(stage.epochs, stage.learning_rate) for stage in config.stages] == [
+        (6, 1e-3),
+        (4, 1e-4),
+    ]
