@@ -8,8 +8,10 @@ import pytest
 from tests.bench.small_recipe import TEXT, recipe
 
 from tagfill.bench.curves import draw_curves
+from tagfill.bench.table import Report
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
+from tagfill.train.folder import RunFolder
 
 CURVE = """
 [curves.share]
@@ -19,8 +21,16 @@ times = { em = 2.0 }
 """
 
 
-def _records(*values: tuple[str, str, float]) -> list[dict[str, Any]]:
-    return [{"row": row, "column": column, "test_mAP": value} for row, column, value in values]
+EPOCHS = """
+[curves.epochs]
+axis = "epoch"
+epochs = "one"
+"""
+
+
+def _report(*values: tuple[str, str, float]) -> Report:
+    records = [{"row": row, "column": column, "test_mAP": each} for row, column, each in values]
+    return Report((), tuple(records))
 
 
 def _with(text: str) -> Any:
@@ -28,11 +38,11 @@ def _with(text: str) -> Any:
 
 
 def test_points_are_means_over_seeds_at_their_place(tmp_path: Path) -> None:
-    records = _records(
+    report = _report(
         ("an", "one", 60.0), ("an", "one", 62.0), ("an", "known", 70.0),
         ("em", "one", 63.0), ("em", "known", 71.0),
     )  # fmt: skip
-    files = draw_curves(_with(CURVE), "smoke", records, tmp_path)
+    files = draw_curves(_with(CURVE), "smoke", report, tmp_path)
     assert [file.name for file in files["share"]] == [
         f"mine-smoke-share.{kind}" for kind in ("png", "svg", "csv")
     ]
@@ -51,22 +61,46 @@ def test_points_are_means_over_seeds_at_their_place(tmp_path: Path) -> None:
 
 
 def test_a_level_column_is_a_line_of_its_own(tmp_path: Path) -> None:
-    records = _records(("an", "one", 60.0), ("em", "known", 70.0), ("em", "one", 65.0))
+    values = [
+        ("an", "one", 60.0),
+        ("em", "known", 70.0),
+        ("em", "one", 65.0),
+        ("em", "third", 66.0),
+    ]
     level = CURVE.replace("times = { em = 2.0 }", 'level = "known"\nlog = true')
     files = draw_curves(
         _with(
             level.replace(", known = 30.0", ", third = 9.0") + '[columns.third]\ntitle = "third"\n'
         ),
         "smoke",
-        [*records, *_records(("em", "third", 66.0))],
+        _report(*values),
         tmp_path,
     )
     drawn = files["share"][1].read_text()
     assert ">EM, 30 % known<" in drawn
 
 
+def test_epochs_are_means_over_seeds_of_what_validation_said(tmp_path: Path) -> None:
+    own, out = tmp_path / "own.toml", tmp_path / "out"
+    own.write_text(
+        TEXT.replace("\n[sizes.smoke]", EPOCHS + "\n[sizes.smoke]").replace(
+            "epochs = 1 ", "epochs = 2 "
+        )
+    )
+    words = ["bench", str(own), "--out", str(out), "--only", "an", "--columns", "one"]
+    assert main([*words, "--json"]) == 0
+    runs = [RunFolder(path.parent) for path in out.glob("cells/*/events.jsonl")]
+    seen = [event for run in runs for event in run.read_events()]
+    first = [event["score"] for event in seen if event.get("epoch") == 1]
+    with (out / "own-smoke-epochs.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["epoch"] for line in lines] == ["1", "2"]
+    assert float(lines[0]["mean"]) == pytest.approx(sum(first) / 2, abs=1e-3)
+    assert "validation mAP, percent" in (out / "own-smoke-epochs.svg").read_text()
+
+
 def test_one_point_is_no_curve(tmp_path: Path) -> None:
-    assert draw_curves(_with(CURVE), "smoke", _records(("an", "one", 60.0)), tmp_path) == {}
+    assert draw_curves(_with(CURVE), "smoke", _report(("an", "one", 60.0)), tmp_path) == {}
     assert not list(tmp_path.iterdir())
 
 
@@ -76,6 +110,9 @@ def test_one_point_is_no_curve(tmp_path: Path) -> None:
         ("known = 30.0", "lots = 30.0", "no column 'lots'"),
         ("em = 2.0", "en = 2.0", "no row 'en'"),
         ("times = { em = 2.0 }", 'level = "none"', "no column 'none'"),
+        ("times = { em = 2.0 }", 'epochs = "one"', "either points or epochs"),
+        ("points = { one = 5.0, known = 30.0 }", "", "either points or epochs"),
+        ("points = { one = 5.0, known = 30.0 }", 'epochs = "none"', "no column 'none'"),
     ],
 )
 def test_a_curve_of_nothing_is_refused(old: str, new: str, said: str) -> None:

@@ -63,6 +63,18 @@ def test_the_size_has_the_last_word_on_a_column() -> None:
     assert first((METHOD, row), ("seeds = 2", size)).stages[0].batch_size == 2
 
 
+def test_the_size_may_change_a_row_but_columns_are_above_it() -> None:
+    row = f"{METHOD}\nsettings = {{ batch_size = 4, learning_rate = 0.1 }}"
+    of_row = "seeds = 2\nrow_settings.an = { batch_size = 2, learning_rate = 0.2 }"
+    stage = first((METHOD, row), ("seeds = 2", of_row)).stages[0]
+    assert (stage.batch_size, stage.learning_rate) == (2, 0.2)
+    of_both = f"{of_row}\ncolumn_settings.one = {{ batch_size = 3 }}"
+    stage = first((METHOD, row), ("seeds = 2", of_both)).stages[0]
+    assert (stage.batch_size, stage.learning_rate) == (3, 0.2)
+    with pytest.raises(TagfillError, match="no row 'none'"):
+        first(("seeds = 2", "seeds = 2\nrow_settings.none = { epochs = 2 }"))
+
+
 def test_a_column_names_presets_of_the_methods_that_have_them() -> None:
     changed = ('title = "one positive"', 'title = "one positive"\npreset = "coco"')
     by_row = {cell.row: config(cell) for cell in cells_of(changed) if cell.column == "one"}

@@ -10,7 +10,7 @@ from typing import Any
 from tagfill.analyse.drawing import GREY, Drawing, colour, new_figure, styled
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.spec import Curve
-from tagfill.bench.table import main_part
+from tagfill.bench.table import Report, main_part
 
 Record = Mapping[str, Any]
 Point = tuple[float, float, float]
@@ -23,13 +23,11 @@ def picture_name(recipe: Recipe, size: str, curve: str) -> str:
     return f"{recipe.name}-{size}-{curve}"
 
 
-def draw_curves(
-    recipe: Recipe, size: str, records: Sequence[Record], folder: Path
-) -> dict[str, list[Path]]:
+def draw_curves(recipe: Recipe, size: str, report: Report, folder: Path) -> dict[str, list[Path]]:
     """Write every curve that has two points or more as PNG, SVG and CSV; the files by curve."""
     files = {}
     for name, curve in recipe.curves.items():
-        drawing = _draw(recipe, curve, records)
+        drawing = _draw(recipe, curve, report)
         if drawing is not None:
             with styled():
                 saved = drawing.save(folder, picture_name(recipe, size, name))
@@ -37,9 +35,12 @@ def draw_curves(
     return files
 
 
-def _draw(recipe: Recipe, curve: Curve, records: Sequence[Record]) -> Drawing | None:
-    key = _record_key(recipe.metrics[0])
-    lines = {row: list(_points(row, curve, records, key)) for row in recipe.rows}
+def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
+    records, key = report.records, _record_key(recipe.metrics[0])
+    if curve.epochs:
+        lines = {row: list(_epochs(row, curve.epochs, report.history)) for row in recipe.rows}
+    else:
+        lines = {row: list(_points(row, curve, records, key)) for row in recipe.rows}
     levels = {row: _values(row, curve.level, records, key) for row in recipe.rows}
     if all(len(points) < 2 for points in lines.values()):
         return None
@@ -61,7 +62,8 @@ def _draw(recipe: Recipe, curve: Curve, records: Sequence[Record]) -> Drawing | 
         if curve.log:
             _log_axis(axis, [] if curve.times else list(curve.points.values()))
         main = recipe.metrics[0]
-        axis.set(xlabel=curve.axis, ylabel=f"{main_part(main)} {main}, percent")
+        what = "validation mAP" if curve.epochs else f"{main_part(main)} {main}"
+        axis.set(xlabel=curve.axis, ylabel=f"{what}, percent")
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Drawing(figure, ("row", curve.axis, "mean", "standard deviation"), rows)
 
@@ -77,8 +79,18 @@ def _points(row: str, curve: Curve, records: Sequence[Record], key: str) -> Iter
     for column, x in curve.points.items():
         values = _values(row, column, records, key)
         if values:
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            yield x * curve.times.get(row, 1), statistics.fmean(values), spread
+            yield x * curve.times.get(row, 1), *_mean_and_spread(values)
+
+
+def _epochs(row: str, column: str, history: Sequence[Record]) -> Iterator[Point]:
+    mine = [each for each in history if each["row"] == row and each["column"] == column]
+    for epoch in sorted({each["epoch"] for each in mine}):
+        values = [each["val_mAP"] for each in mine if each["epoch"] == epoch]
+        yield epoch, *_mean_and_spread(values)
+
+
+def _mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def _values(row: str, column: str | None, records: Sequence[Record], key: str) -> list[float]:

@@ -13,7 +13,7 @@ import torch
 
 from tagfill import methods
 from tagfill.bench.recipe import Recipe
-from tagfill.bench.spec import Column, Labels, Row, Size, Source
+from tagfill.bench.spec import Labels, Size, Source
 from tagfill.errors import TagfillError
 from tagfill.train.config import DataConfig, RunConfig, StageConfig
 from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
@@ -116,7 +116,7 @@ def _cells(
     row, column = recipe.rows[row_name], recipe.columns[column_name]
     if row.is_quoted or not row.belongs_to(column_name):
         return
-    settings = _settings(size, row, column, column_name)
+    settings = _settings(recipe, size, row_name, column_name)
     labels, masked = row.labels or column.labels, recipe.vary == "mask"
     for seed in range(1 if row.model else seeds or size.seeds_of(column_name)):
         yield Cell(
@@ -151,10 +151,11 @@ def choose(
     ]
 
 
-def _settings(size: Size, row: Row, column: Column, name: str) -> dict[str, Any]:
-    own = size.column_settings.get(name, {})
+def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> dict[str, Any]:
+    row, column = recipe.rows[row_name], recipe.columns[column_name]
+    own = (size.row_settings.get(row_name, {}), size.column_settings.get(column_name, {}))
     merged: dict[str, Any] = {}
-    for each in (size.settings, column.settings, row.settings, own):
+    for each in (size.settings, column.settings, row.settings, *own):
         merged |= _flat(each)
     if row.method not in (None, "auto"):
         known = getattr(methods.find(str(row.method)), "PRESETS", {})

@@ -164,8 +164,10 @@ def _problems(recipe: Recipe) -> Iterator[str]:
 
 def _curve_problems(recipe: Recipe) -> Iterator[str]:
     for name, curve in recipe.curves.items():
-        for column in (*curve.points, *([curve.level] if curve.level else ())):
-            if column not in recipe.columns:
+        if bool(curve.points) == bool(curve.epochs):
+            yield f"curves.{name}: give either points or epochs"
+        for column in (*curve.points, curve.level, curve.epochs):
+            if column is not None and column not in recipe.columns:
                 yield f"curves.{name}: there is no column {column!r}"
         for row in curve.times:
             if row not in recipe.rows:
@@ -176,7 +178,8 @@ def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:
     place = f"sizes.{name}"
     if name not in SIZES:
         yield f"{place}: sizes are {', '.join(SIZES)}"
-    for row in (*(size.rows or ()), *(each for rows in size.column_rows.values() for each in rows)):
+    listed = [each for rows in size.column_rows.values() for each in rows]
+    for row in (*(size.rows or ()), *listed, *size.row_settings):
         if row not in recipe.rows:
             yield f"{place}.rows: there is no row {row!r}"
     named = (size.column_rows, size.column_seeds, size.column_settings)

@@ -137,18 +137,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Curve:
-    """The columns of a table along an axis, drawn as one line a row.
+    """The columns of a table along an axis, or the epochs of one, drawn as one line a row.
 
     Args:
         axis: what the columns differ in.
         points: where each column stands on it.
+        epochs: a column whose validation figures after every epoch are drawn instead.
         times: rows that stand so many times further along it.
         level: a column drawn as level lines instead.
         log: whether the axis is logarithmic.
     """
 
     axis: str
-    points: Mapping[str, float]
+    points: Mapping[str, float] = field(default_factory=dict)
+    epochs: str | None = None
     times: Mapping[str, float] = field(default_factory=dict)
     level: str | None = None
     log: bool = False
@@ -165,6 +167,7 @@ class Size:
         column_rows: rows that are run in single columns.
         column_seeds: how many seeds single columns have.
         settings: of all cells; those of columns and rows win.
+        row_settings: of single rows; these win over the rows' own.
         column_settings: of single columns; these win over all.
         differs: what differs from the paper's set-up, in plain words.
         time: what to expect.
@@ -177,6 +180,7 @@ class Size:
     column_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     column_seeds: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    row_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     column_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
     time: str = ""

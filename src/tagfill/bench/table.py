@@ -13,6 +13,7 @@ from tagfill.bench.compare import difference
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.spec import AVERAGE, METRICS, Row
 from tagfill.evaluate.resampling import Difference
+from tagfill.train.folder import RunFolder
 
 NOT_RUN = "not run"
 _DETAILED = 3
@@ -37,6 +38,7 @@ class Report:
     Args:
         sheets: tables for people.
         records: the figures behind them, one a line of the CSV file.
+        history: validation mAP after every epoch, where the recipe draws it.
         notes: for the reader.
         failures: messages of failed cells.
     """
@@ -45,6 +47,7 @@ class Report:
     records: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    history: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass
@@ -102,6 +105,7 @@ class Table:
                 for (row, column), entry in self.entries.items()
                 if entry.error is not None
             ),
+            history=tuple(self._history()),
         )
 
     def difference(self, row: str, column: str) -> Difference | None:
@@ -228,6 +232,15 @@ class Table:
             }
             run = {"seed": each.cell.seed, "status": status, "cell": each.folder.name}
             yield {**place, **run, **quoted, **figures}
+
+    def _history(self) -> Iterator[dict[str, Any]]:
+        drawn = {curve.epochs for curve in self.recipe.curves.values()} - {None}
+        for (row, column), entry in self.entries.items():
+            for each in entry.finished if column in drawn else ():
+                place = {"row": row, "column": column, "seed": each.cell.seed}
+                for event in RunFolder(each.folder).read_events():
+                    if event["event"] == "epoch" and event["stage"] == event["stages"]:
+                        yield {**place, "epoch": event["epoch"], "val_mAP": event["score"]}
 
 
 def spread(values: Sequence[float]) -> str:

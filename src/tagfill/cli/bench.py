@@ -87,7 +87,7 @@ def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> in
         report = run(order, lambda line: log.print(line, markup=False))
     except Interrupted as stop:
         raise Interrupted(f"the same command ({command} ...)") from stop
-    curves = draw_curves(order.recipe, order.size, report.records, order.out)
+    curves = draw_curves(order.recipe, order.size, report, order.out)
     pictures = [file for files in curves.values() for file in files]
     page = markdown(order.recipe, order.size, command, report, curves)
     files = write(report, page, order.out, f"{order.recipe.name}-{order.size}") + pictures
