@@ -25,6 +25,7 @@ EPOCHS = """
 [curves.epochs]
 axis = "epoch"
 epochs = "one"
+first = 2
 """
 
 
@@ -84,18 +85,18 @@ def test_epochs_are_means_over_seeds_of_what_validation_said(tmp_path: Path) -> 
     own, out = tmp_path / "own.toml", tmp_path / "out"
     own.write_text(
         TEXT.replace("\n[sizes.smoke]", EPOCHS + "\n[sizes.smoke]").replace(
-            "epochs = 1 ", "epochs = 2 "
+            "epochs = 1 ", "epochs = 3 "
         )
     )
     words = ["bench", str(own), "--out", str(out), "--only", "an", "--columns", "one"]
     assert main([*words, "--json"]) == 0
     runs = [RunFolder(path.parent) for path in out.glob("cells/*/events.jsonl")]
     seen = [event for run in runs for event in run.read_events()]
-    first = [event["score"] for event in seen if event.get("epoch") == 1]
+    second = [event["score"] for event in seen if event.get("epoch") == 2]
     with (out / "own-smoke-epochs.csv").open() as file:
         lines = list(csv.DictReader(file))
-    assert [line["epoch"] for line in lines] == ["1", "2"]
-    assert float(lines[0]["mean"]) == pytest.approx(sum(first) / 2, abs=1e-3)
+    assert [line["epoch"] for line in lines] == ["2", "3"]
+    assert float(lines[0]["mean"]) == pytest.approx(sum(second) / 2, abs=1e-3)
     assert "validation mAP, percent" in (out / "own-smoke-epochs.svg").read_text()
 
 

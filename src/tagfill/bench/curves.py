@@ -38,7 +38,7 @@ def draw_curves(recipe: Recipe, size: str, report: Report, folder: Path) -> dict
 def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
     records, key = report.records, _record_key(recipe.metrics[0])
     if curve.epochs:
-        lines = {row: list(_epochs(row, curve.epochs, report.history)) for row in recipe.rows}
+        lines = {row: list(_epochs(row, curve, report.history)) for row in recipe.rows}
     else:
         lines = {row: list(_points(row, curve, records, key)) for row in recipe.rows}
     levels = {row: _values(row, curve.level, records, key) for row in recipe.rows}
@@ -82,9 +82,9 @@ def _points(row: str, curve: Curve, records: Sequence[Record], key: str) -> Iter
             yield x * curve.times.get(row, 1), *_mean_and_spread(values)
 
 
-def _epochs(row: str, column: str, history: Sequence[Record]) -> Iterator[Point]:
-    mine = [each for each in history if each["row"] == row and each["column"] == column]
-    for epoch in sorted({each["epoch"] for each in mine}):
+def _epochs(row: str, curve: Curve, history: Sequence[Record]) -> Iterator[Point]:
+    mine = [each for each in history if (each["row"], each["column"]) == (row, curve.epochs)]
+    for epoch in sorted({each["epoch"] for each in mine if each["epoch"] >= curve.first}):
         values = [each["val_mAP"] for each in mine if each["epoch"] == epoch]
         yield epoch, *_mean_and_spread(values)
 

@@ -143,6 +143,7 @@ class Curve:
         axis: what the columns differ in.
         points: where each column stands on it.
         epochs: a column whose validation figures after every epoch are drawn instead.
+        first: the first of these epochs.
         times: rows that stand so many times further along it.
         level: a column drawn as level lines instead.
         log: whether the axis is logarithmic.
@@ -151,6 +152,7 @@ class Curve:
     axis: str
     points: Mapping[str, float] = field(default_factory=dict)
     epochs: str | None = None
+    first: int = 1
     times: Mapping[str, float] = field(default_factory=dict)
     level: str | None = None
     log: bool = False
