@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -117,6 +118,12 @@ class LabelError(TagfillError):
                 f"... and {len(problems) - self.shown} more; `tagfill inspect` lists them all"
             )
         super().__init__("\n".join(lines))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question after the name most like a mistyped one; nothing where none is like it."""
+    found = get_close_matches(name, list(known), n=1)
+    return f"did you mean {found[0]}? " if found else ""
 
 
 def _sentence(message: str, file: str | Path | None, row: int | None, remedy: str | None) -> str:

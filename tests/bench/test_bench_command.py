@@ -64,9 +64,9 @@ def test_a_table_in_all_forms(
 
 def test_users_mistakes_are_one_message(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "004_table9"]) == 2
-    assert "there is no recipe '004_table9'" in capsys.readouterr().err
+    assert "there is no recipe '004_table9' — did you mean 004_table" in capsys.readouterr().err
     assert main(["bench", str(own), "--only", "emm", "--dry-run"]) == 2
-    assert "use one of an, em, lost" in capsys.readouterr().err
+    assert "did you mean em? use one of an, em, lost" in capsys.readouterr().err
     assert main(["bench", str(own), "--size", "paper", "--dry-run"]) == 2
     assert "its sizes: smoke, voc" in capsys.readouterr().err
     assert main(["bench", str(own), "--size", "voc", "--data", "nowhere"]) == 2

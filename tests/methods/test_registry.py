@@ -107,7 +107,7 @@ def test_incomplete_file_is_refused(tmp_path, part):
 
 
 def test_unknown_names_are_refused(file):
-    with pytest.raises(TagfillError, match="unknown method 'rolle'"):
+    with pytest.raises(TagfillError, match="unknown method 'rolle' — did you mean role"):
         methods.find("rolle")
     with pytest.raises(TagfillError, match="no such method file"):
         methods.find("nowhere/mine.py")

@@ -69,10 +69,15 @@ def test_what_cannot_be_read_is_named_and_skipped_with_exit_code_1(model, photos
     assert "5 images, 3 skipped" in err
 
 
-def test_a_folder_without_images_is_told(model, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("place", "reason"), [("empty", "there is no image file"), ("nowhere", "no such image")]
+)
+def test_nothing_to_read_is_a_mistake(place, reason, model, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
-    assert main(["predict", model, str(tmp_path / "empty")]) == 1
-    assert "there is no image file" in capsys.readouterr().err
+    assert main(["predict", model, str(tmp_path / place)]) == 2
+    told = capsys.readouterr().err
+    assert reason in told
+    assert "none of the images can be read" in told
 
 
 def test_people_get_one_line_an_image(model, photos, capsys):

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 import tagfill
 from tagfill import scenes
 from tagfill.cli.main import main
+from tagfill.errors import TagfillError
 from tagfill.train import cache
 from tagfill.train import run as runs
 from tagfill.train.assemble import Assembly
@@ -67,6 +68,42 @@ def test_flawed_images_are_named_and_left_out(data: Path, tmp_path: Path) -> Non
     told = notes_of(run.path)
     assert "gone.jpg" in told
     assert "broken.jpg" in told
+
+
+def test_evaluation_finds_the_images_of_the_run_and_says_which_it_saw(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tagfill.fit(
+        data, images=data.parent / "images", mode="linear", epochs=1, out=tmp_path / "run", **TINY
+    )
+    elsewhere = tmp_path / "more.csv"
+    elsewhere.write_bytes(data.read_bytes())
+    assert main(["evaluate", str(run.path), str(elsewhere), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["images"] == 24
+    told = "\n".join(found["notes"])
+    assert "gone.jpg" in told
+    assert "broken.jpg" in told
+    assert f"{run.metrics['images']['train']} of 24 images were trained on" in told
+
+
+def test_without_known_negatives_the_end_of_training_names_what_was_judged(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    tiny[1] = "--no-pretrained"
+    words = ["train", str(data), "--mode", "linear", "--epochs", "1", "--no-report", *tiny]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert "validation: observed_mAP" in capsys.readouterr().out
+
+
+def test_an_error_of_a_worker_is_the_users_message_alone(data: Path) -> None:
+    view = weak_view(Normalisation(64, (0.5,) * 3, (0.5,) * 3))
+    broken = data.parent / "images" / "broken.jpg"
+    inputs = ImageInputs([broken], size=64, plain_view=view, weak_view=view, workers=1)
+    with pytest.raises(TagfillError, match=r"broken\.jpg") as caught:
+        list(inputs.plain(range(1)))
+    assert "Traceback" not in str(caught.value)
 
 
 def test_features_are_computed_once_and_shared(

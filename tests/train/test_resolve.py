@@ -64,7 +64,7 @@ def test_the_mode_follows_hardware_and_data(
 
 @pytest.mark.parametrize(
     ("negatives", "answers", "method"),
-    [(0.0, 0, "em"), (0.0, 20, "gr"), (0.5, 0, "p_asl"), (1.0, 0, "bce_ls")],
+    [(0.0, 0, "em"), (0.0, 2, "em"), (0.0, 20, "gr"), (0.5, 0, "p_asl"), (1.0, 0, "bce_ls")],
 )
 def test_the_method_follows_the_labels(
     negatives: float, answers: int, method: str, data: Path

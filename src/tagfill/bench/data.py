@@ -83,7 +83,7 @@ def _read(source: Source, data: Path) -> Dataset:
         raise TagfillError(
             "the data of this recipe are not there",
             file=path,
-            remedy="name their folder with --data; docs/bench.md says where people get them",
+            remedy="name their folder with --data; docs/data.md says where people get them",
         )
     return load_labels(path)
 

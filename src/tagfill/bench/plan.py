@@ -14,7 +14,7 @@ import torch
 from tagfill import methods
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.spec import Labels, Size, Source
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 from tagfill.train.config import DataConfig, RunConfig, StageConfig
 from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
 
@@ -179,7 +179,8 @@ def _check_names(option: str, wanted: Collection[str], known: Collection[str | N
     for name in wanted:
         if name not in known:
             names = ", ".join(sorted(each for each in known if each))
-            raise TagfillError(f"{option}: there is no {name!r}", remedy=f"use one of {names}")
+            remedy = f"{nearest(name, filter(None, known))}use one of {names}"
+            raise TagfillError(f"{option}: there is no {name!r}", remedy=remedy)
 
 
 def cell_key(config: RunConfig, data_identity: str) -> str:

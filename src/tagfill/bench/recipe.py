@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tagfill.bench.spec import AVERAGE, METRICS, SIZES, Column, Curve, Kind, Row, Size, Vary
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def load_recipe(name: str) -> Recipe:
     if name not in recipe_names():
         raise TagfillError(
             f"there is no recipe {name!r}",
-            remedy="`tagfill bench --list` lists them; your own is a path that ends in .toml",
+            remedy=f"{nearest(name, recipe_names())}`tagfill bench --list` lists them;"
+            " your own is a path that ends in .toml",
         )
     own = files("tagfill.bench") / "recipes" / f"{name}.toml"
     return parse(own.read_text(encoding="utf-8"), Path(f"{name}.toml"))

@@ -80,7 +80,7 @@ def evaluate(
         "split": split,
         "labels": kind,
         **metrics.as_dict(),
-        "notes": [*dataset.notes, *given.notes, *_on_training_images(dataset, split)],
+        "notes": [*dataset.notes, *given.notes, *_of_all_parts(dataset, split)],
         "problems": facts(dataset.problems),
     }
     if json:
@@ -90,7 +90,7 @@ def evaluate(
     show(result)
 
 
-def _on_training_images(dataset: Dataset, split: str | None) -> list[str]:
+def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
     """A word of warning where nobody said which part is meant."""
     if split is not None or set(dataset.splits) <= {"test"}:
         return []
@@ -115,17 +115,22 @@ def _run_scores(
     """A trained model's probabilities, the labels over its classes, and its thresholds."""
     from tagfill.evaluate.calibrate import apply_calibration
     from tagfill.models.bundle import load
-    from tagfill.train.score import score_images
+    from tagfill.train.score import image_folder, score_images, trained_on
 
     bundle = load(model)
     extra = sorted(set(labels.classes) - set(bundle.classes))
     if len(extra) == len(labels.classes):
         raise TagfillError("the model knows none of the classes", file=dataset.source)
-    notes = (f"classes the model does not know: {', '.join(extra)}",) if extra else ()
-    scores = score_images(bundle, dataset, labels, images=images)
-    probabilities = apply_calibration(scores, bundle.calibration)
+    folders = [images] if images is not None else [None, image_folder(model)]
+    scored = score_images(bundle, dataset, labels, images=folders)
+    notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
+    seen = trained_on(model, scored.part)
+    if seen:
+        notes.append(f"{seen:,} of {len(scored.part):,} images were trained on: figures flatter")
+    probabilities = apply_calibration(scored.logits, bundle.calibration)
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
-    return labels.with_classes(bundle.classes), ScoreFile(probabilities, notes), fitted
+    given = ScoreFile(probabilities, (*scored.notes, *notes))
+    return scored.part.table.with_classes(bundle.classes), given, fitted
 
 
 def _refuse_logits(given: ScoreFile, model: Path) -> None:

@@ -39,6 +39,7 @@ def show_errors(source: Path, errors: Sequence[Problem]) -> None:
     """Print why labels cannot be used, all of it, on stderr."""
     number = f"{len(errors):,} errors" if len(errors) > 1 else "1 error"
     lines = [f"tagfill: {source} cannot be used: {number}", *(f"  {error}" for error in errors)]
+    lines.append("  mend them first: images and everything else are looked at after that")
     log.print("\n".join(lines), markup=False, soft_wrap=True)
 
 

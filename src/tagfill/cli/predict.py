@@ -91,6 +91,8 @@ def predict(
                 writer.write(each)
                 images += 1
         writer.close(unreadable)
+    if unreadable and not images:
+        raise TagfillError("none of the images can be read", remedy="the reasons stand above")
     if not quiet:
         seconds = max(time.monotonic() - started, 1e-9)
         skipped = f", {len(unreadable):,} skipped" if unreadable else ""

@@ -17,6 +17,7 @@ from tagfill.labels import Dataset
 from tagfill.labels.formats import Difficult
 from tagfill.labels.prepare import SOURCES, Options, Prepared
 from tagfill.labels.prepare import prepare as read_official
+from tagfill.labels.prepare.base import DIFFERS, counted
 from tagfill.observe import REGIMES
 
 CSV_CELLS = 2_000_000
@@ -66,7 +67,7 @@ def prepare(
         raise TagfillError("no such image folder", file=images)
     options = Options(keep_empty=keep_empty, val=val, published=published, difficult=difficult)
     prepared = read_official(name, root, options)
-    dataset = replace(prepared.dataset, image_root=images or prepared.dataset.image_root)
+    dataset = replace(prepared.dataset, image_root=images or _folder(prepared.dataset.image_root))
     target = _target(out or Path(name), dataset)
     result = {
         "name": name,
@@ -134,20 +135,30 @@ def _write(
     }
 
 
+def _folder(place: Path | None) -> Path | None:
+    return place if place is not None and place.is_dir() else None
+
+
 def _images_missing(dataset: Dataset) -> int | None:
     """How many image files are not there; None where the image folder is unknown."""
     from tagfill.images import check_images
 
-    if dataset.image_root is None or not dataset.image_root.is_dir():
+    if dataset.image_root is None:
         return None
     return len(check_images(dataset.table.images, dataset.image_root, decode=False).missing)
 
 
 def _doubts(prepared: Prepared) -> list[str]:
-    if not prepared.expected or prepared.sizes == dict(prepared.expected):
+    """How the numbers of images differ from those of the papers."""
+    if prepared.split != DIFFERS:
         return []
-    wanted = " / ".join(f"{count:,} {part}" for part, count in prepared.expected.items())
-    return [f"these are not the published numbers of images ({wanted})"]
+    sizes, expected = prepared.sizes, prepared.expected
+    parts = [
+        f"{part} {sizes[part]:,} instead of {expected[part]:,}"
+        for part in expected
+        if sizes[part] != expected[part]
+    ]
+    return [f"these are not the published numbers of images: {', '.join(parts)}"]
 
 
 def _show(result: Mapping[str, Any]) -> None:
@@ -158,11 +169,13 @@ def _show(result: Mapping[str, Any]) -> None:
     if result["images_missing"] is None:
         log.print("note: the image folder was not found; say where with --images", markup=False)
     elif result["images_missing"]:
-        missing = f"{result['images_missing']:,} image files are not in {result['image_root']}"
-        log.print(f"warning: {missing}", markup=False)
+        missing = counted(result["images_missing"], "image file is", "image files are")
+        log.print(f"warning: {missing} not in {result['image_root']}", markup=False)
     wanted = result["published_images"] or {}
     rows = [[part, count, wanted.get(part)] for part, count in result["images"].items()]
-    title = f"{result['title']}, {result['classes']} classes; split: {result['split']}"
+    classes = counted(result["classes"], "class", "classes")
+    split = "not the published one" if result["split"] == DIFFERS else result["split"]
+    title = f"{result['title']}, {classes}; split: {split}"
     console.print(table(title, ["part", "images", "papers"], rows))
     if result["regime"]:
         before, after = result["labels_before"], result["labels"]
@@ -177,8 +190,7 @@ def _show(result: Mapping[str, Any]) -> None:
 def _next(result: Mapping[str, Any]) -> str:
     """The command that trains on what was written."""
     words = ["tagfill", "train", str(result["out"])]
-    if result["image_root"] is not None:
-        words += ["--images", str(result["image_root"])]
+    words += ["--images", str(result["image_root"] or "FOLDER")]
     if result["truth"] is not None:
         words += ["--truth", str(result["truth"])]
     return shlex.join(words)

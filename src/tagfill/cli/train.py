@@ -328,12 +328,15 @@ def _show(run: Run, page: Path | None) -> None:
     rows = []
     for part in ("val", "test"):
         figures = run.metrics.get(part)
-        if figures is not None:
+        if figures is not None and figures["mAP"] is not None:
             rates = figures.get("at_fitted_thresholds") or figures.get("at_threshold") or {}
             f1 = [rates.get(name) for name in ("overall_f1", "class_f1_mean_of_f1")]
             rows.append([part, figures["mAP"], *(each and 100 * each for each in f1)])
     if rows:
         console.print(table(f"{run.metrics['method']}", ["part", "mAP", "OF1", "CF1"], rows))
+    elif run.metrics["best_score"] is not None:
+        judged = f"{run.metrics['criterion']} {run.metrics['best_score']:.2f}"
+        console.print(f"validation: {judged}; without known negatives there is no mAP")
     console.print(f"run folder: {run.path}", markup=False, soft_wrap=True)
     if page is not None:
         console.print(f"report: {page}", markup=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 from tagfill.methods._values import fitted
 from tagfill.methods.base import Method, MethodModule
 
@@ -43,7 +43,8 @@ def find(name: str) -> MethodModule:
     if name.endswith(".py"):
         return _from_file(Path(name))
     if name not in names():
-        raise TagfillError(f"unknown method {name!r}", remedy=f"use one of {', '.join(names())}")
+        remedy = f"{nearest(name, names())}use one of {', '.join(names())}"
+        raise TagfillError(f"unknown method {name!r}", remedy=remedy)
     if name in own_names():
         return cast(MethodModule, importlib.import_module(f"{__name__}.{name}"))
     return _checked(_declared()[name].load(), name)

@@ -154,6 +154,34 @@ def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tupl
     return found.paths or ()
 
 
+def readable(
+    table: LabelTable, source: Dataset, images: Sequence[Path | None]
+) -> tuple[Part, list[str]]:
+    """The images of a table that can be read, in the first of the folders that has most of them.
+
+    Args:
+        table: some or all images of the source.
+        source: implies a folder where none is given.
+        images: folders to try; None is the implied one.
+
+    Returns:
+        The images found, and what was left out.
+    """
+    failures: list[TagfillError] = []
+    for folder in images:
+        notes: list[str] = []
+        try:
+            part = _with_paths(Part(table), _image_root(source, folder), notes)
+        except TagfillError as error:
+            failures.append(error)
+            continue
+        part = _without_unreadable(part, "", known_hashes(), notes)
+        if not len(part):
+            raise TagfillError("none of the images can be decoded", file=source.source)
+        return part, notes
+    raise failures[0]
+
+
 def _image_root(source: Dataset, images: str | Path | None) -> Path:
     if images is not None:
         return Path(images)
@@ -193,24 +221,24 @@ def without_unreadable(data: TrainingData) -> TrainingData:
     known, notes = known_hashes(), list(data.notes)
     parts: dict[str, Part | None] = {"val": None, "test": None}
     for name, part in data.parts.items():
-        broken = _unreadable(part, known)
-        if broken:
-            names = _listed(sorted(map(str, broken)))
-            notes.append(f"{len(broken)} {name} images cannot be decoded, left out: {names}")
-            part = part.take([path not in broken for path in part.paths or ()])
-        parts[name] = part
+        parts[name] = _without_unreadable(part, f"{name} ", known, notes)
     train = parts["train"]
     if train is None or not len(train):
         raise TagfillError("none of the training images can be decoded")
     return TrainingData(train, parts["val"], parts["test"], tuple(notes))
 
 
-def _unreadable(part: Part, known: set[str]) -> set[Path]:
+def _without_unreadable(part: Part, kind: str, known: set[str], notes: list[str]) -> Part:
     if part.paths is None:
-        return set()
+        return part
     hashes = content_hashes(part.paths)
     new = [path for path, each in zip(part.paths, hashes, strict=True) if each not in known]
-    return set(unreadable(new))
+    broken = set(unreadable(new))
+    if not broken:
+        return part
+    names = _listed(sorted(map(str, broken)))
+    notes.append(f"{len(broken)} {kind}images cannot be decoded, left out: {names}")
+    return part.take([path not in broken for path in part.paths])
 
 
 def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str, Rows]:

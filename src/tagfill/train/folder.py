@@ -77,7 +77,11 @@ class RunFolder:
         """An existing run folder and its settings."""
         folder = cls(path)
         if not folder.config.is_file():
-            raise TagfillError("is not a run folder (no config.toml)", file=path)
+            raise TagfillError(
+                "is not a run folder (no config.toml)",
+                file=path,
+                remedy="name the folder that `tagfill train` printed last",
+            )
         return folder, load_config(folder.config)
 
     def settle(self, config: RunConfig) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
+from tagfill.errors import TagfillError
 from tagfill.images import open_image
 from tagfill.train.cache import FeatureRows
 from tagfill.train.gather import World
@@ -145,31 +146,43 @@ class ImageInputs:
             yield batch.weak
 
     def _loaded(self, files: _Files, order: list[list[int]]) -> Iterator[InputBatch]:
-        return iter(
-            DataLoader(
-                files,
-                batch_sampler=order,
-                num_workers=self.workers,
-                collate_fn=_stacked,
-                pin_memory=torch.cuda.is_available(),
-            )
+        loader = DataLoader(
+            files,
+            batch_sampler=order,
+            num_workers=self.workers,
+            collate_fn=_stacked,
+            pin_memory=torch.cuda.is_available(),
         )
+        for batch in loader:
+            if isinstance(batch, TagfillError):
+                raise batch
+            yield batch
 
 
-class _Files(TorchDataset[list[Tensor]]):
+class _Files(TorchDataset[list[Tensor] | TagfillError]):
+    """Views of images; an error is handed on, for torch would put a worker's traceback into it."""
+
     def __init__(
         self, paths: Sequence[Path], views: Sequence[View], size: int, seeds: Seeds
     ) -> None:
         self.paths, self.views, self.size, self.seeds = paths, views, size, seeds
 
-    def __getitem__(self, row: int) -> list[Tensor]:
-        image = open_image(self.paths[row], self.size)
+    def __getitem__(self, row: int) -> list[Tensor] | TagfillError:
+        try:
+            image = open_image(self.paths[row], self.size)
+        except TagfillError as error:
+            return error
         with seeded(*self.seeds, row):
             return [view(image) for view in self.views]
 
 
-def _stacked(samples: list[list[Tensor]]) -> InputBatch:
-    return InputBatch(*(torch.stack(views) for views in zip(*samples, strict=True)))
+def _stacked(samples: list[list[Tensor] | TagfillError]) -> InputBatch | TagfillError:
+    views = []
+    for sample in samples:
+        if isinstance(sample, TagfillError):
+            return sample
+        views.append(sample)
+    return InputBatch(*(torch.stack(each) for each in zip(*views, strict=True)))
 
 
 @contextmanager

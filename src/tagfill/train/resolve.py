@@ -48,6 +48,8 @@ OF_ONE_STAGE = ("linear", "finetune", "second")
 """Prefixes of settings that go to one kind of stage; ``second`` is of two_stage."""
 AUTO_METHOD = {"full": "bce_ls", "partial": "p_asl", "reviewed": "gr"}
 """What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
+FEW_ANSWERS = 0.05
+"""Fewer known negatives a positive than this do not make labels reviewed; docs/choosing.md."""
 AUTO_POWER = 0.5
 """The power of features that ``auto`` gives linear heads on fixed features; docs/choosing.md."""
 

@@ -36,7 +36,7 @@ from tagfill.train.folder import RunFolder, free_path
 from tagfill.train.forward import StageData
 from tagfill.train.gather import World
 from tagfill.train.limits import Interrupted, Limits
-from tagfill.train.resolve import Request, resolve
+from tagfill.train.resolve import FEW_ANSWERS, Request, resolve
 from tagfill.train.stage import Stage, stage_seed
 
 Array = npt.NDArray[np.floating]
@@ -76,11 +76,20 @@ def configure(request: Request, data: TrainingData) -> tuple[RunConfig, list[str
     """The complete configuration for these data on this machine, and the reasons for it."""
     return resolve(
         request,
-        regime="reviewed" if regime_of(data.train.table.values) == "reviewed" else data.regime,
+        regime=_regime(data),
         images=len(data.train),
         given_features=data.train.features is not None,
         has_gpu=torch.cuda.is_available(),
     )
+
+
+def _regime(data: TrainingData) -> str:
+    """What the labels look like; a handful of negatives among positives is no review."""
+    observed = data.train.table.values
+    if regime_of(observed) != "reviewed":
+        return data.regime
+    few = (observed == NEGATIVE).sum() < FEW_ANSWERS * (observed == POSITIVE).sum()
+    return "positive_only" if few else "reviewed"
 
 
 def train(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,25 @@ from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.models.preprocess import eval_transform
-from tagfill.train.data import image_paths
+from tagfill.train.data import Part, prepare, readable
+from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, scores
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores and what they are of.
+
+    Args:
+        part: the images that could be read.
+        logits: [N, K] of the model's classes.
+        notes: what was left out.
+    """
+
+    part: Part
+    logits: npt.NDArray[np.float32]
+    notes: tuple[str, ...] = ()
 
 
 def score_images(
@@ -22,16 +40,16 @@ def score_images(
     dataset: Dataset,
     table: LabelTable,
     *,
-    images: Path | None = None,
+    images: Sequence[Path | None] = (None,),
     workers: int = 2,
-) -> npt.NDArray[np.float32]:
-    """[N, K] logits of the model's classes for the images of a table.
+) -> Scored:
+    """Scores of the model's classes for the images of a table; unreadable ones are left out.
 
     Args:
         bundle: the model.
         dataset: where the table comes from; it knows the image folder or the features.
         table: some or all of its images.
-        images: the image folder, where the data set does not imply it.
+        images: image folders to try; None is the one that the data set implies.
         workers: processes that read images.
 
     Raises:
@@ -39,28 +57,51 @@ def score_images(
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network = bundle.network.to(device)
-    inputs = _inputs(bundle, dataset, table, images, workers)
-    found: npt.NDArray[np.float32] = scores(network, inputs, World(), device).numpy()
-    return found
+    spec = network.backbone.spec
+    inputs: Inputs
+    notes: list[str]
+    if spec.library == "features":
+        part, notes = Part(table), []
+        inputs = FeatureInputs(torch.from_numpy(_features(dataset, table, spec.channels)))
+    else:
+        part, notes = readable(table, dataset, images)
+        view, paths = eval_transform(spec), part.paths or ()
+        inputs = ImageInputs(
+            paths, size=spec.size, plain_view=view, weak_view=view, workers=workers
+        )
+    return Scored(part, scores(network, inputs, World(), device).numpy(), tuple(notes))
 
 
-def _inputs(
-    bundle: Bundle, dataset: Dataset, table: LabelTable, images: Path | None, workers: int
-) -> Inputs:
-    spec = bundle.network.backbone.spec
-    if spec.library != "features":
-        view = eval_transform(spec)
-        paths = image_paths(table, dataset, images)
-        return ImageInputs(paths, size=spec.size, plain_view=view, weak_view=view, workers=workers)
+def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray[np.float32]:
     if not dataset.features:
         raise TagfillError(
             "the model reads features, and these data have none", file=dataset.source
         )
     rows = [dataset.table.row_of[image] for image in table.images]
     matrix = np.asarray(dataset.load_features()[rows], dtype=np.float32)
-    if matrix.shape[1] != spec.channels:
+    if matrix.shape[1] != channels:
         raise TagfillError(
-            f"the model reads {spec.channels} features, these have {matrix.shape[1]}",
+            f"the model reads {channels} features, these have {matrix.shape[1]}",
             file=dataset.source,
         )
-    return FeatureInputs(torch.from_numpy(matrix))
+    return matrix
+
+
+def image_folder(model: Path) -> Path | None:
+    """Where the images of a run were; a model folder alone does not know."""
+    if not RunFolder(model).config.is_file():
+        return None
+    images = RunFolder.open(model)[1].data.images
+    return None if images is None else Path(images)
+
+
+def trained_on(model: Path, part: Part) -> int:
+    """How many of the images a run was trained on, as far as its data are still there."""
+    if part.paths is None or not RunFolder(model).config.is_file():
+        return 0
+    try:
+        train = prepare(RunFolder.open(model)[1].data).train
+    except TagfillError:
+        return 0
+    seen = {path.resolve() for path in train.paths or ()}
+    return sum(path.resolve() in seen for path in part.paths)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from tagfill.errors import TagfillError
+from tagfill.errors import LabelError, TagfillError
 from tagfill.labels.prepare.base import Options, Prepared, Source
 from tagfill.labels.prepare.coco import COCO2014
 from tagfill.labels.prepare.cub import CUB
@@ -44,7 +44,18 @@ def prepare(name: str, root: str | Path, options: Options | None = None) -> Prep
         raise TagfillError("no such folder", file=folder)
     chosen = options or Options()
     _refuse_unused(name, chosen)
-    return SOURCES[name].read(folder, chosen)
+    try:
+        return SOURCES[name].read(folder, chosen)
+    except LabelError:
+        raise
+    except TagfillError as error:
+        raise _with_remedy(error) from None
+
+
+def _with_remedy(error: TagfillError) -> TagfillError:
+    """The same error; official files that cannot be read were damaged on their way."""
+    remedy = error.remedy or "download or unpack it again"
+    return TagfillError(error.message, file=error.file, row=error.row, remedy=remedy)
 
 
 def _refuse_unused(name: str, options: Options) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from tagfill.labels.formats import Difficult
 from tagfill.labels.split import published_split
 from tagfill.labels.table import LabelTable, Rows
 
-PUBLISHED, OURS = "published", "ours"
+PUBLISHED, OURS, DIFFERS = "published", "ours", "differs"
+"""Splits: the papers' one, one of our own, the papers' rule on other numbers of images."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Prepared:
 
     Args:
         dataset: full labels; the training images in their published order, then the test images.
-        split: whether the split is the published one or ours.
+        rule: by whose rule the images are divided, ``PUBLISHED`` or ``OURS``.
         expected: images of each part in the papers, where they say.
         notes: what a user should know about order, split and labels.
     """
 
     dataset: Dataset
-    split: str
+    rule: str
     expected: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -56,9 +57,16 @@ class Prepared:
         return {name: len(rows) for name, rows in self.dataset.splits.items()}
 
     @property
+    def split(self) -> str:
+        """``OURS``, ``PUBLISHED``, or ``DIFFERS`` where sizes are not those of the papers."""
+        if self.rule == OURS or self.sizes == dict(self.expected):
+            return self.rule
+        return DIFFERS
+
+    @property
     def as_published(self) -> bool:
         """Whether split and sizes are those of the papers."""
-        return self.split == PUBLISHED and self.sizes == dict(self.expected)
+        return self.split == PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,16 @@ class Source:
     title: str
     read: Callable[[Path, Options], Prepared]
     uses: tuple[str, ...] = ()
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number of things, such as ``1 class`` or ``20 classes``."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, or ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def first(root: Path, patterns: Iterable[str]) -> Path | None:
@@ -93,13 +111,25 @@ def require(root: Path, needed: Mapping[str, Iterable[str]], page: str) -> list[
         TagfillError: names all that are missing, and the page.
     """
     found = {name: first(root, patterns) for name, patterns in needed.items()}
-    missing = [name for name, path in found.items() if path is None]
-    if missing:
-        verb = "is" if len(missing) == 1 else "are"
-        raise TagfillError(
-            f"{' and '.join(missing)} {verb} missing", file=root, remedy=f"get it from {page}"
-        )
+    refuse_missing({name: 1 for name, path in found.items() if path is None}, root, page)
     return [path for path in found.values() if path is not None]
+
+
+def refuse_missing(missing: Mapping[str, int], root: Path, page: str) -> None:
+    """Raise where something is missing.
+
+    Args:
+        missing: how many files each of the missing things is.
+        root: where they should be.
+        page: where people get them.
+    """
+    if missing:
+        verb, pronoun = ("is", "it") if sum(missing.values()) == 1 else ("are", "them")
+        raise TagfillError(
+            f"{enumerated(list(missing))} {verb} missing",
+            file=root,
+            remedy=f"get {pronoun} from {page}",
+        )
 
 
 def arranged(dataset: Dataset, train: Rows, test: Rows, *, val: bool) -> Dataset:

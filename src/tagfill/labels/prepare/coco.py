@@ -47,7 +47,7 @@ def _read(root: Path, options: Options) -> Prepared:
     rows = np.arange(len(both.table))
     return Prepared(
         arranged(both, rows[: len(train.table)], rows[len(train.table) :], val=options.val),
-        split=OURS if options.keep_empty and options.val else PUBLISHED,
+        rule=OURS if options.keep_empty and options.val else PUBLISHED,
         expected=_expected(options),
         notes=tuple(notes),
     )

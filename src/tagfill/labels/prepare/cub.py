@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tagfill.errors import TagfillError
+from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import load_labels
 from tagfill.labels.prepare.base import (
     PUBLISHED,
@@ -20,6 +22,7 @@ from tagfill.labels.prepare.base import (
 
 _PAGE = "the project page of CUB-200-2011 (Caltech-UCSD Birds): CUB_200_2011.tgz"
 _LABELS = "attributes/image_attribute_labels.txt"
+OFFICIAL = {"train": 5994, "test": 5794}
 _ATTRIBUTES = ("attributes/attributes.txt", "attributes.txt", "../attributes.txt")
 
 
@@ -27,18 +30,29 @@ def _read(root: Path, options: Options) -> Prepared:
     places = (_LABELS, f"CUB_200_2011/{_LABELS}", f"*/CUB_200_2011/{_LABELS}")
     (labels,) = require(root, {f"CUB_200_2011/{_LABELS}": places}, _PAGE)
     home = labels.parent.parent
-    require(home, {file: (file,) for file in ("images.txt", "train_test_split.txt")}, _PAGE)
-    if not any((home / file).is_file() for file in _ATTRIBUTES):
-        require(home, {"attributes.txt": ()}, f"{_PAGE} (it lies beside the folder)")
+    files = ("images.txt", "train_test_split.txt")
+    needed = {**{file: (file,) for file in files}, "attributes.txt": _ATTRIBUTES}
+    require(home, needed, f"{_PAGE} (attributes.txt lies beside the folder)")
     dataset = load_labels(home, format="cub")
-    for part in ("train", "test"):
-        dataset.part(part)
+    _check_parts(dataset, home / "train_test_split.txt")
     expected = {"train": 4795, "val": 1199, "test": 5794}
     return Prepared(
         arranged(dataset, dataset.splits["train"], dataset.splits["test"], val=options.val),
-        split=PUBLISHED,
-        expected=expected if options.val else {"train": 5994, "test": 5794},
+        rule=PUBLISHED,
+        expected=expected if options.val else OFFICIAL,
     )
+
+
+def _check_parts(dataset: Dataset, file: Path) -> None:
+    """Refuse a list without training or without test images."""
+    found = {part: len(dataset.splits.get(part, ())) for part in OFFICIAL}
+    if all(found.values()):
+        return
+    listed, official = (
+        f"{parts['train']:,} for training (1) and {parts['test']:,} for testing (0)"
+        for parts in (found, OFFICIAL)
+    )
+    raise TagfillError(f"it lists {listed}; expected are images of both, {official}", file=file)
 
 
 CUB = Source("CUB-200-2011 attributes", _read)

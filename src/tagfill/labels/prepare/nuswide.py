@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._text import text_lines
 from tagfill.labels.io import load_labels
 from tagfill.labels.prepare.base import (
     OURS,
@@ -22,7 +23,9 @@ from tagfill.labels.prepare.base import (
     Prepared,
     Source,
     arranged,
+    counted,
     first,
+    refuse_missing,
     require,
 )
 from tagfill.labels.table import POSITIVE
@@ -35,12 +38,17 @@ _ARRAYS = tuple(
     f"formatted_{part}_{kind}.npy" for part in ("train", "val") for kind in ("images", "labels")
 )
 _CONCEPTS = ("Concepts81.txt", "ConceptsList/Concepts81.txt")
+_LABEL_FOLDERS = tuple(f"{top}TrainTestLabels" for top in ("", "Groundtruth/", "GroundTruth/"))
+_LISTS = ("Concepts81.txt", "ConceptsList", "ImageList")
+_PARTS = (*_LISTS, "Groundtruth", "GroundTruth", "TrainTestLabels")
+CONCEPTS, NAMED = 81, 3
+"""Concepts of the data set; so many missing class files are named."""
 _IMAGE_FOLDERS = ("Flickr", "images", "Images")
 
 
 def _read(root: Path, options: Options) -> Prepared:
     folder = options.published or root
-    if options.published is not None or (root / _ARRAYS[0]).is_file():
+    if options.published is not None or any((root / file).is_file() for file in _ARRAYS):
         return _published(folder, root, options)
     return _official(root, options)
 
@@ -54,18 +62,15 @@ def _published(folder: Path, root: Path, options: Options) -> Prepared:
     expected = {"train": 120000, "val": 30000, "test": 60260}
     return Prepared(
         arranged(replace(full, image_root=_images(root)), train, test, val=options.val),
-        split=PUBLISHED,
+        rule=PUBLISHED,
         expected=expected if options.val else {"train": 150000, "test": 60260},
         notes=(_bare(full), next(note for note in dataset.notes if "class names" in note)),
     )
 
 
 def _official(root: Path, options: Options) -> Prepared:
-    places = (*_CONCEPTS, *(f"*/{place}" for place in _CONCEPTS))
-    (concepts,) = require(root, {"ConceptsList/Concepts81.txt": places}, _PAGE)
-    home = concepts.parent.parent if concepts.parent.name == "ConceptsList" else concepts.parent
-    folders = ("TrainTestLabels", "Groundtruth/TrainTestLabels", "GroundTruth/TrainTestLabels")
-    require(home, {"ImageList": ("ImageList",), "Groundtruth/TrainTestLabels": folders}, _PAGE)
+    home = _home(root)
+    refuse_missing({**_missing_lists(home), **_missing_labels(home)}, home, _PAGE)
     dataset = load_labels(home, format="nuswide")
     splits = dataset.splits
     note = "the published split exists only as files (--published FOLDER): this one is ours"
@@ -76,9 +81,37 @@ def _official(root: Path, options: Options) -> Prepared:
             splits["test"],
             val=options.val,
         ),
-        split=OURS,
+        rule=OURS,
         notes=(note, _bare(dataset)),
     )
+
+
+def _home(root: Path) -> Path:
+    """Of ``root`` and the folders in it the one with most parts of the download."""
+    below = sorted(each for each in root.iterdir() if each.is_dir() and each.name not in _PARTS)
+    return max([root, *below], key=lambda home: sum((home / part).exists() for part in _PARTS))
+
+
+def _missing_lists(home: Path) -> dict[str, int]:
+    lists = [f"ImageList/{part}Imagelist.txt" for part in ("Train", "Test")]
+    needed = {_CONCEPTS[-1]: _CONCEPTS, **{file: (file,) for file in lists}}
+    return {name: 1 for name, places in needed.items() if first(home, places) is None}
+
+
+def _missing_labels(home: Path) -> dict[str, int]:
+    """The class files that are missing, in words, and how many they are."""
+    folder, concepts = first(home, _LABEL_FOLDERS), first(home, _CONCEPTS)
+    found = set() if folder is None else {file.name for file in folder.glob("Labels_*.txt")}
+    names = [] if concepts is None else [line.strip() for _, line in text_lines(concepts)]
+    wanted = [f"Labels_{name}_{part}.txt" for name in names for part in ("Train", "Test")]
+    absent = [file for file in wanted if file not in found]
+    total = len(wanted) or 2 * CONCEPTS
+    count = len(absent) if wanted else max(0, total - len(found))
+    if not count:
+        return {}
+    more = ", ..." if count > NAMED else ""
+    examples = f" ({', '.join(absent[:NAMED])}{more})" if absent else ""
+    return {f"{count} of {total} class files in {_LABEL_FOLDERS[1]}{examples}": count}
 
 
 def _images(root: Path) -> Path | None:
@@ -87,7 +120,8 @@ def _images(root: Path) -> Path | None:
 
 def _bare(dataset: Dataset) -> str:
     count = int((dataset.table.values != POSITIVE).all(axis=1).sum())
-    return f"{count:,} images show none of the concepts: they have no positive to be observed"
+    bare = counted(count, "image shows", "images show")
+    return f"{bare} none of the concepts: there is no positive to be observed"
 
 
 NUSWIDE = Source("NUS-WIDE, 81 concepts", _read, uses=("published",))

@@ -24,6 +24,7 @@ from tagfill.labels.prepare.base import (
     Prepared,
     Source,
     arranged,
+    counted,
     require,
 )
 from tagfill.labels.table import Rows
@@ -42,7 +43,7 @@ def _read_2012(root: Path, options: Options) -> Prepared:
     expected = {"train": 4574, "val": 1143, "test": 5823}
     return Prepared(
         arranged(dataset, train, test, val=options.val),
-        split=PUBLISHED,
+        rule=PUBLISHED,
         expected=expected if options.val else {"train": 5717, "test": 5823},
         notes=("test is the official validation set: labels of the official test set are secret",),
     )
@@ -55,7 +56,7 @@ def _read_2007(root: Path, options: Options) -> Prepared:
     note = f"{held_out} VOC 2007 have none and choose the epoch on the test set (--no-val)"
     return Prepared(
         arranged(dataset, train, test, val=options.val),
-        split=OURS if options.val else PUBLISHED,
+        rule=OURS if options.val else PUBLISHED,
         expected={} if options.val else {"train": 5011, "test": 4952},
         notes=(note,) if options.val else (),
     )
@@ -83,7 +84,8 @@ def _listed(dataset: Dataset, name: str) -> Rows:
     images = sorted(f"{line.split()[0]}.jpg" for _, line in text_lines(file))
     unlabelled = [image for image in images if image not in dataset.table.row_of]
     if unlabelled:
-        raise TagfillError(f"{len(unlabelled)} images have no labels: {unlabelled[0]}", file=file)
+        bare = counted(len(unlabelled), "image has", "images have")
+        raise TagfillError(f"{bare} no labels: {unlabelled[0]}", file=file)
     return np.array([dataset.table.row_of[image] for image in images], dtype=np.intp)
 
 
