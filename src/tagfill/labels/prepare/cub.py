@@ -48,11 +48,9 @@ def _check_parts(dataset: Dataset, file: Path) -> None:
     found = {part: len(dataset.splits.get(part, ())) for part in OFFICIAL}
     if all(found.values()):
         return
-    listed, official = (
-        f"{parts['train']:,} for training (1) and {parts['test']:,} for testing (0)"
-        for parts in (found, OFFICIAL)
-    )
-    raise TagfillError(f"it lists {listed}; expected are images of both, {official}", file=file)
+    listed = f"training images (1): {found['train']:,}, test images (0): {found['test']:,}"
+    official = " and ".join(f"{count:,}" for count in OFFICIAL.values())
+    raise TagfillError(f"{listed}; expected are {official}", file=file)
 
 
 CUB = Source("CUB-200-2011 attributes", _read)

@@ -30,10 +30,8 @@ from tagfill.labels.prepare.base import (
 )
 from tagfill.labels.table import POSITIVE
 
-_PAGE = (
-    "the NUS-WIDE project page (NUS Lab for Media Search): Groundtruth, ImageList and ConceptsList;"
-    " the published split from the authors of 'Multi-Label Learning from Single Positive Labels'"
-)
+_PAGE = "the NUS-WIDE project page (NUS Lab for Media Search): Groundtruth, ImageList, ConceptsList"
+_AUTHORS = "the authors of 'Multi-Label Learning from Single Positive Labels' (Cole et al. 2021)"
 _ARRAYS = tuple(
     f"formatted_{part}_{kind}.npy" for part in ("train", "val") for kind in ("images", "labels")
 )
@@ -54,7 +52,7 @@ def _read(root: Path, options: Options) -> Prepared:
 
 
 def _published(folder: Path, root: Path, options: Options) -> Prepared:
-    require(folder, {file: (file,) for file in _ARRAYS}, _PAGE)
+    require(folder, {file: (file,) for file in _ARRAYS}, _AUTHORS)
     dataset = load_labels(folder, format="mlspl")
     full = replace(dataset, table=dataset.truth or dataset.table, features={})
     test = full.splits["test"]
@@ -64,7 +62,7 @@ def _published(folder: Path, root: Path, options: Options) -> Prepared:
         arranged(replace(full, image_root=_images(root)), train, test, val=options.val),
         rule=PUBLISHED,
         expected=expected if options.val else {"train": 150000, "test": 60260},
-        notes=(_bare(full), next(note for note in dataset.notes if "class names" in note)),
+        notes=(*_bare(full), next(note for note in dataset.notes if "class names" in note)),
     )
 
 
@@ -82,7 +80,7 @@ def _official(root: Path, options: Options) -> Prepared:
             val=options.val,
         ),
         rule=OURS,
-        notes=(note, _bare(dataset)),
+        notes=(note, *_bare(dataset)),
     )
 
 
@@ -118,10 +116,11 @@ def _images(root: Path) -> Path | None:
     return first(root, (*_IMAGE_FOLDERS, *(f"*/{name}" for name in _IMAGE_FOLDERS)))
 
 
-def _bare(dataset: Dataset) -> str:
+def _bare(dataset: Dataset) -> list[str]:
     count = int((dataset.table.values != POSITIVE).all(axis=1).sum())
     bare = counted(count, "image shows", "images show")
-    return f"{bare} none of the concepts: there is no positive to be observed"
+    note = f"{bare} none of the concepts: there is no positive to be observed"
+    return [note] if count else []
 
 
-NUSWIDE = Source("NUS-WIDE, 81 concepts", _read, uses=("published",))
+NUSWIDE = Source("NUS-WIDE", _read, uses=("published",))
