@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 from tests.analyse.runs import train_runs
+from tests.explain.font import installed, write_font
 
 from tagfill.analyse import attention
+from tagfill.analyse.drawing import styled
 from tagfill.analyse.kinds import KINDS
 from tagfill.cli.main import main
 from tagfill.labels.io import save_labels
@@ -63,6 +66,36 @@ def test_mistakes_end_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ):
         assert main(["analyse", *arguments, "--out", str(tmp_path / "x")]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_class_names_in_other_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("猫", "犬", "кошка", "cat", "σκύλος", "été")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "classes.txt").write_text("\n".join(names), encoding="utf-8")
+    train_runs(tmp_path, "an", "em")
+    capsys.readouterr()
+    words = ["analyse", tmp_path / "an", tmp_path / "em", "--kind", "class_gain", "distances"]
+    words = [*map(str, words), "--out", str(tmp_path / "figures")]
+    with warnings.catch_warnings(record=True) as warned, installed():
+        assert main(words) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("note:") == 1
+    assert "note: no installed font has 犬 猫: drawn as boxes" in shown.out
+    assert (shown.err, [each for each in warned if "Glyph" in str(each.message)]) == ("", [])
+    boxes = (tmp_path / "figures" / "class_gain.png").read_bytes()
+    font = write_font(tmp_path / "cjk.ttf", "Noto Sans CJK SC", "猫犬")
+    with warnings.catch_warnings(record=True) as warned, installed(font):
+        assert run(capsys, *words[1:])["notes"] == []
+    assert [each for each in warned if "Glyph" in str(each.message)] == []
+    assert (tmp_path / "figures" / "class_gain.png").read_bytes() != boxes
+
+
+def test_other_warnings_are_passed_on() -> None:
+    with warnings.catch_warnings(record=True) as warned, styled() as letters:
+        warnings.warn("something else", stacklevel=1)
+        warnings.warn("Glyph 29483 (CJK) missing from font(s) DejaVu Sans.", stacklevel=1)
+    assert [str(each.message) for each in warned] == ["something else"]
+    assert letters == {"猫"}
 
 
 @pytest.mark.slow

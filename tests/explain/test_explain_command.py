@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.explain.font import installed
 from tests.train.given import write_given_features
 
 import tagfill
@@ -126,6 +127,23 @@ def test_files_of_the_same_name_do_not_overwrite_each_other(run: Path, tmp_path:
     places = [str(tmp_path / name) for name in ("a", "b")]
     assert main(["explain", str(run), *places, "--top", "1", "--out", str(tmp_path / "out")]) == 0
     assert len(list((tmp_path / "out").glob("photo*.png"))) == 2
+
+
+def test_names_no_font_has_get_one_note(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("猫", "犬", "кошка"):
+        picture().save(tmp_path / f"{name}.png")
+    images = [str(file) for file in sorted(tmp_path.glob("*.png"))]
+    words = ["explain", str(run), *images, "--top", "1", "--out", str(tmp_path / "out")]
+    with installed():
+        assert main(words) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("note:") == 1
+    assert "note: no installed font has 犬 猫: drawn as boxes" in shown.out
+    assert shown.err == ""
+    assert main(["explain", str(run), str(tmp_path / "кошка.png"), *words[-4:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []
 
 
 def test_pointing_leaves_out_what_was_learnt_from(

@@ -27,30 +27,32 @@ SEARCHED, FOLDS = 1000, 2
 
 
 def draw(subject: Subject) -> Drawing:
-    """Of the first run, the images whose recovered tags are surest."""
+    """Of the first run, the images with most recovered tags, the surest first."""
     run = subject.some()[0]
     if run.data.train.paths is None:
         raise CannotDrawError(f"{run.name} was trained on features: there are no images")
     found = recover(run.folder.path, folds=FOLDS, images=SEARCHED)
     row_of = run.data.train.table.row_of
     tags = _recovered(found)
-    rows = sorted(tags, key=lambda row: -min(chance for _, chance in tags[row]))
-    rows = [row for row in rows if len(tags[row]) == RECOVERED][: subject.images]
+    rows = sorted(tags, key=lambda row: (-len(tags[row]), -min(chance for _, chance in tags[row])))
+    rows = rows[: subject.images]
     if not rows:
-        raise CannotDrawError(f"no image has {RECOVERED} tags recovered at {PRECISION:.0%}")
+        raise CannotDrawError(f"no image has a tag recovered at {PRECISION:.0%}")
     paths = run.data.train.paths
     pictures = [_fitted(open_image(paths[row_of[found.table.images[row]]])) for row in rows]
     figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
     table: list[tuple[object, ...]] = []
     explained = explain_images(run.bundle, pictures)
     for line, row, picture, seen in zip(axes, rows, pictures, explained, strict=True):
+        for axis in line:
+            axis.axis("off")
         _show(line[0], picture, "", "black")
         observed = int(np.flatnonzero(found.table.values[row] == POSITIVE)[0])
         cases = [
             (observed, 1.0, "observed"),
             *((k, p, _state(found, row, k)) for k, p in tags[row]),
         ]
-        for axis, (k, chance, state) in zip(line[1:], cases, strict=True):
+        for axis, (k, chance, state) in zip(line[1:], cases, strict=False):
             table.append(
                 (found.table.images[row], *_tag(axis, run, picture, seen, k, chance, state))
             )
@@ -99,7 +101,6 @@ def _tag(
 
 def _show(axis: Any, picture: Image.Image, title: str, shade: str) -> None:
     axis.imshow(np.asarray(picture))
-    axis.axis("off")
     axis.set_title(title, fontsize=9, fontweight="normal", color=shade)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,10 +15,13 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tagfill.explain.fonts import fallbacks
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
 GREY = "#8A8A8A"
 DOTS_PER_INCH = 130
+_GLYPH = re.compile(r"Glyph (\d+) ")
 _STYLE = {
     "font.size": 10,
     "axes.titlesize": 10.5,
@@ -70,10 +75,30 @@ class Drawing:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Draw and save with the common look."""
-    with mpl.rc_context(_STYLE):
-        yield
+def styled() -> Iterator[set[str]]:
+    """Draw and save with the common look; gives the characters that no installed font has."""
+    families = [*mpl.rcParams["font.family"], *fallbacks()]
+    with mpl.rc_context({**_STYLE, "font.family": families}), _lacking() as letters:
+        yield letters
+
+
+@contextmanager
+def _lacking() -> Iterator[set[str]]:
+    """Collect the characters that matplotlib cannot draw, instead of its warnings."""
+    letters: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", message=_GLYPH.pattern)
+        show = warnings.showwarning
+
+        def collect(message: Warning | str, *place: Any, **more: Any) -> None:
+            glyph = _GLYPH.match(str(message))
+            if glyph is None:
+                show(message, *place, **more)
+            else:
+                letters.add(chr(int(glyph[1])))
+
+        warnings.showwarning = collect
+        yield letters
 
 
 def new_figure(

@@ -12,6 +12,7 @@ from tagfill.analyse.drawing import Drawing, styled
 from tagfill.analyse.kinds import KINDS, CannotDrawError
 from tagfill.analyse.subject import Subject
 from tagfill.errors import TagfillError
+from tagfill.explain.fonts import boxes_note
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,11 @@ class Made:
 
 @dataclass(frozen=True)
 class Analyses:
-    """What was drawn, and why the rest was not."""
+    """What was drawn, why the rest was not, and notes on all figures."""
 
     made: tuple[Made, ...]
     skipped: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def analyse(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
@@ -47,9 +49,10 @@ def analyse(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
         if kind not in KINDS:
             raise TagfillError(f"unknown figure {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
     made, skipped = [], {}
+    lacking: set[str] = set()
     for kind in dict.fromkeys(kinds or KINDS):
         try:
-            with styled():
+            with styled() as letters:
                 drawing: Drawing = importlib.import_module(f"tagfill.analyse.{kind}").draw(subject)
                 files = drawing.save(out, kind)
         except CannotDrawError as reason:
@@ -57,5 +60,6 @@ def analyse(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
                 raise TagfillError(f"{kind} cannot be drawn: {reason}") from reason
             skipped[kind] = str(reason)
         else:
+            lacking |= letters
             made.append(Made(kind, files, drawing.findings, drawing.notes))
-    return Analyses(tuple(made), skipped)
+    return Analyses(tuple(made), skipped, tuple(boxes_note(lacking)))

@@ -68,7 +68,7 @@ def _facts(found: Analyses) -> dict[str, Any]:
         }
         for made in found.made
     ]
-    return {"figures": figures, "skipped": found.skipped}
+    return {"figures": figures, "skipped": found.skipped, "notes": list(found.notes)}
 
 
 def _show(found: Analyses) -> None:
@@ -78,5 +78,7 @@ def _show(found: Analyses) -> None:
         console.print(f"{made.files['png']}: {KINDS[made.kind]}", markup=False, soft_wrap=True)
         for note in made.notes:
             console.print(f"  {note}", markup=False, soft_wrap=True)
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     for kind, reason in found.skipped.items():
         log.print(f"skipped {kind}: {reason}", markup=False)

@@ -49,7 +49,7 @@ def demo(
     log.print(f"training {len(story.METHODS)} methods with {seeds} seeds each")
     rows = story.compare(data, seeds, lambda text: log.print(f"  {text}"))
     closed = story.gap_closed(rows)
-    log.print("looking for the hidden tags, and writing the report")
+    log.print("looking for the hidden tags, and writing the report (a minute or two)")
     recovery, found = story.recover_tags(data)
     report, comparison = story.write_pages(data, recovery)
     if json:
@@ -93,8 +93,8 @@ def _recovered(found: Found) -> str:
     if not cut.suggestions:
         return f"No hidden tag can be named with {goal}."
     return (
-        f"{found.missing:,} tags of the training images are hidden. {cut.suggestions:,} are"
-        f" recovered at {goal}: really"
+        f"{found.missing:,} tags of the images trained on are hidden (a fifth is held out)."
+        f" {cut.suggestions:,} are recovered at {goal}: really"
         f" {cut.precision or 0:.0%} of them are right, and they are {cut.recall or 0:.0%} of all"
         " hidden tags."
     )

@@ -122,7 +122,23 @@ def _draw(
         listed.append({"image": str(file), "tags": tags})
     sheet(rows).save(out / "sheet.png")
     kind = KINDS[head_name(bundle.network.config)]
-    return {"out": str(out), "sheet": str(out / "sheet.png"), "maps": kind, "images": listed}
+    return {
+        "out": str(out),
+        "sheet": str(out / "sheet.png"),
+        "maps": kind,
+        "images": listed,
+        "notes": _unwritten(rows),
+    }
+
+
+def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
+    """A note on the characters of the sheet that no font has."""
+    texts = [text for name, _, seen in rows for text in (name, *(each.tag for each in seen))]
+    if all(text.isascii() for text in texts):
+        return []
+    from tagfill.explain.fonts import boxes_note, undrawable
+
+    return boxes_note(undrawable(texts))
 
 
 def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
@@ -197,6 +213,8 @@ def _show_pointing(result: dict[str, Any]) -> None:
 def _show_pictures(result: dict[str, Any]) -> None:
     from tagfill.cli.output import console
 
+    for note in result["notes"]:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     for image in result["images"]:
         tags = ", ".join(f"{tag['tag']} {tag['probability']:.0%}" for tag in image["tags"])
         console.print(f"{image['image']}: {tags}", markup=False, soft_wrap=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -15,6 +17,8 @@ STOPS = ((13, 8, 60), (84, 15, 109), (187, 55, 84), (249, 142, 9), (252, 255, 16
 STRONGEST = 0.75
 """Opacity of the colour where a map is hottest."""
 TILE, GAP, CAPTION, MARGIN = 224, 14, 44, 22
+Colour = tuple[int, int, int]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 INK, FAINT, BAR, PAPER = (30, 34, 42), (112, 118, 130), (214, 84, 60), (255, 255, 255)
 
 
@@ -68,11 +72,11 @@ def _place(
     draw = ImageDraw.Draw(page)
     line = top + tile.height + 8
     if chance is None:
-        draw.text((left, line), _cut(text, TILE, 14), fill=FAINT, font=_font(14))
+        _write(draw, left, line, _cut(text, TILE, 14), 14, FAINT)
         return
     shown = f"{chance:.0%}"
     room = TILE - _font(15).getlength(shown) - 10
-    draw.text((left, line), _cut(text, room, 15), fill=INK, font=_font(15))
+    _write(draw, left, line, _cut(text, room, 15), 15, INK)
     draw.text((left + TILE, line), shown, fill=FAINT, font=_font(15), anchor="ra")
     under = line + 22
     draw.rounded_rectangle((left, under, left + TILE - 1, under + 4), 2, fill=(232, 234, 238))
@@ -86,15 +90,41 @@ def _fitted(picture: Image.Image) -> Image.Image:
     return picture.resize((TILE, height), Image.Resampling.LANCZOS)
 
 
-def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def _write(
+    draw: ImageDraw.ImageDraw, left: float, top: float, text: str, size: int, ink: Colour
+) -> None:
+    for piece, font in _pieces(text, size):
+        draw.text((left, top + size), piece, fill=ink, font=font, anchor="ls")
+        left += font.getlength(piece)
+
+
+def _pieces(text: str, size: int) -> list[tuple[str, Font]]:
+    """The text in pieces, each with a font that has its letters."""
+    if text.removeprefix("…").isascii():
+        return [(text, _font(size))]
+    from tagfill.explain.fonts import font_file
+
+    return [("".join(letters), _opened(file, size)) for file, letters in groupby(text, font_file)]
+
+
+def _width(text: str, size: int) -> float:
+    return sum(font.getlength(piece) for piece, font in _pieces(text, size))
+
+
+def _font(size: int) -> Font:
     return ImageFont.load_default(size)
+
+
+@cache
+def _opened(file: str, size: int) -> Font:
+    return ImageFont.truetype(file, size, index=getattr(file, "face_index", 0))
 
 
 def _cut(text: str, width: float, size: int) -> str:
     """The text, or as much of its end as fits."""
-    if _font(size).getlength(text) <= width:
+    if _width(text, size) <= width:
         return text
-    while text and _font(size).getlength("…" + text) > width:
+    while text and _width("…" + text, size) > width:
         text = text[1:]
     return "…" + text
 

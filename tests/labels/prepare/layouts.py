@@ -27,7 +27,12 @@ def write_voc(devkit: Path, lists: dict[str, dict[str, tuple[int, int]]]) -> Pat
     return devkit
 
 
-def write_coco(home: Path, part: str, labels: dict[int, list[int]]) -> None:
+COCO_CLASSES = {3: "cat", 7: "dog"}
+
+
+def write_coco(
+    home: Path, part: str, labels: dict[int, list[int]], classes: dict[int, str] = COCO_CLASSES
+) -> None:
     """An instances file of the categories 3 cat and 7 dog; ``labels`` by image number."""
     images = [
         {"id": number, "file_name": f"COCO_{part}_{number:012d}.jpg", "width": 10, "height": 10}
@@ -38,7 +43,7 @@ def write_coco(home: Path, part: str, labels: dict[int, list[int]]) -> None:
         for number, categories in labels.items()
         for category in categories
     ]
-    categories = [{"id": 3, "name": "cat"}, {"id": 7, "name": "dog"}]
+    categories = [{"id": number, "name": name} for number, name in classes.items()]
     content = {"images": images, "annotations": annotations, "categories": categories}
     folder = home / "annotations"
     folder.mkdir(parents=True, exist_ok=True)

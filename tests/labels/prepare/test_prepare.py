@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.labels.prepare.layouts import (
 
 from tagfill.errors import TagfillError
 from tagfill.labels.prepare import Options, Prepared, prepare
+from tagfill.labels.prepare.base import enumerated
 from tagfill.labels.split import published_split
 
 TRAIN = {f"2008_{n:06d}": (1, -1) if n % 2 else (0, 1) for n in (9, 3, 5, 1, 7)}
@@ -38,7 +40,7 @@ def test_voc2012_with_or_without_outer_folder(tmp_path: Path, place: str) -> Non
     assert images_of(prepared, "test") == ["2008_000002.jpg", "2008_000004.jpg"]
     assert prepared.dataset.table.images[:5] == tuple(ordered)
     assert prepared.dataset.table.values[-2:].tolist() == [[0, 1], [1, 1]]
-    assert prepared.split == "published"
+    assert prepared.split == "differs"
     assert not prepared.as_published
 
 
@@ -63,7 +65,7 @@ def test_voc2007_takes_trainval_and_test(tmp_path: Path) -> None:
     write_voc(tmp_path / "VOCdevkit" / "VOC2007", lists)
     whole = prepare("voc2007", tmp_path, Options(val=False))
     assert whole.sizes == {"train": 5, "test": 2}
-    assert whole.split == "published"
+    assert whole.rule == "published"
     divided = prepare("voc2007", tmp_path)
     assert divided.sizes == {"train": 4, "val": 1, "test": 2}
     assert divided.split == "ours"
@@ -105,7 +107,7 @@ def test_coco_keeps_empty_images_on_request(tmp_path: Path) -> None:
     prepared = prepare("coco2014", tmp_path, Options(keep_empty=True, val=False))
     assert prepared.sizes == {"train": 6, "test": 2}
     assert prepared.expected == {"train": 82783, "test": 40504}
-    assert prepared.split == "published"
+    assert prepared.rule == "published"
     assert prepare("coco2014", tmp_path, Options(keep_empty=True)).split == "ours"
 
 
@@ -114,6 +116,19 @@ def test_coco_names_every_missing_file_and_its_home(tmp_path: Path) -> None:
         prepare("coco2014", tmp_path)
     for part in ("instances_train2014.json", "instances_val2014.json", "COCO project page"):
         assert part in str(caught.value)
+    assert "are missing — get them from" in str(caught.value)
+
+
+def test_coco_cut_short(tmp_path: Path) -> None:
+    for part in ("train2014", "val2014"):
+        write_coco(tmp_path, part, COCO_TRAIN)
+    file = tmp_path / "annotations" / "instances_val2014.json"
+    file.write_text(file.read_text()[:-20])
+    with pytest.raises(TagfillError, match="not readable as JSON") as caught:
+        prepare("coco2014", tmp_path)
+    assert caught.value.file == file
+    assert caught.value.row == 1
+    assert caught.value.remedy == "download or unpack it again"
 
 
 @pytest.mark.parametrize("outer", [".", "CUB_200_2011"])
@@ -133,8 +148,20 @@ def test_cub_keeps_the_order_of_its_list(tmp_path: Path, outer: str) -> None:
 def test_cub_without_attribute_names(tmp_path: Path) -> None:
     home = write_cub(tmp_path / "CUB_200_2011", images=3, attributes=2, training={1, 2})
     (tmp_path / "attributes.txt").unlink()
-    with pytest.raises(TagfillError, match=r"attributes\.txt is missing.*CUB-200-2011"):
+    with pytest.raises(TagfillError, match=r"attributes\.txt is missing — get it .*CUB-200-2011"):
         prepare("cub", home)
+    (home / "images.txt").unlink()
+    with pytest.raises(TagfillError, match=r"images\.txt and attributes\.txt are missing"):
+        prepare("cub", home)
+
+
+def test_cub_needs_images_of_both_parts(tmp_path: Path) -> None:
+    home = write_cub(tmp_path / "CUB_200_2011", images=1, attributes=2, training={1})
+    with pytest.raises(TagfillError) as caught:
+        prepare("cub", tmp_path)
+    assert caught.value.file == home / "train_test_split.txt"
+    assert "training images (1): 1, test images (0): 0" in caught.value.message
+    assert "expected are 5,994 and 5,794" in caught.value.message
 
 
 NUS_TRAIN = [[1, 0], [0, 0], [1, 1], [0, 1], [1, 0]]
@@ -161,7 +188,7 @@ def test_nuswide_takes_the_published_files(tmp_path: Path, inside: bool) -> None
         for file in folder.iterdir():
             file.rename(root / file.name)
     prepared = prepare("nuswide", root, Options(published=None if inside else folder))
-    assert prepared.split == "published"
+    assert prepared.rule == "published"
     assert prepared.dataset.table.values[:5].tolist() == NUS_TRAIN[::-1]
     train, val = published_split(5)
     np.testing.assert_array_equal(prepared.dataset.splits["train"], train)
@@ -170,10 +197,48 @@ def test_nuswide_takes_the_published_files(tmp_path: Path, inside: bool) -> None
 
 
 def test_nuswide_names_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(TagfillError, match=r"Concepts81\.txt is missing.*NUS-WIDE project page"):
+    with pytest.raises(TagfillError) as caught:
         prepare("nuswide", tmp_path)
+    lists = ("Concepts81.txt", "TrainImagelist.txt", "TestImagelist.txt")
+    for part in (*lists, "162 of 162 class files", "NUS-WIDE project page"):
+        assert part in str(caught.value)
     with pytest.raises(TagfillError, match=r"formatted_val_labels\.npy"):
         prepare("nuswide", tmp_path, Options(published=tmp_path))
+
+
+@pytest.mark.parametrize("outer", [".", "NUS-WIDE"])
+def test_nuswide_names_every_missing_part_at_once(tmp_path: Path, outer: str) -> None:
+    home = write_nuswide(tmp_path / "nus" / outer, NUS_TRAIN, NUS_TEST)
+    labels = home / "Groundtruth" / "TrainTestLabels"
+    (labels / "Labels_sky_Test.txt").unlink()
+    sky = r"1 of 4 class files in Groundtruth/TrainTestLabels \(Labels_sky_Test\.txt\)"
+    with pytest.raises(TagfillError, match=rf"nus.*: {sky} is missing — get it from the NUS-WIDE"):
+        prepare("nuswide", tmp_path / "nus")
+    (home / "ImageList" / "TrainImagelist.txt").unlink()
+    both = rf"ImageList/TrainImagelist\.txt and {sky} are missing — get them from the NUS-WIDE"
+    with pytest.raises(TagfillError, match=both):
+        prepare("nuswide", tmp_path / "nus")
+
+
+def test_nuswide_names_only_the_first_class_files(tmp_path: Path) -> None:
+    home = write_nuswide(tmp_path / "nus", NUS_TRAIN, NUS_TEST)
+    for file in (home / "Groundtruth" / "TrainTestLabels").iterdir():
+        file.unlink()
+    listed = r"4 of 4 class files .*\(Labels_sky_Train\.txt, \S+, Labels_water_Train\.txt, \.\.\.\)"
+    with pytest.raises(TagfillError, match=listed):
+        prepare("nuswide", home)
+    (home / "ConceptsList" / "Concepts81.txt").unlink()
+    with pytest.raises(TagfillError, match=r"Concepts81\.txt and 162 of 162 class files"):
+        prepare("nuswide", home)
+
+
+def test_nuswide_with_some_of_the_published_files(tmp_path: Path) -> None:
+    folder = write_published(tmp_path / "arrays", NUS_TRAIN, NUS_TEST)
+    (folder / "formatted_train_images.npy").unlink()
+    with pytest.raises(
+        TagfillError, match=r"formatted_train_images\.npy is missing.*the authors of"
+    ):
+        prepare("nuswide", folder)
 
 
 def test_unknown_names_and_folders(tmp_path: Path) -> None:
@@ -185,6 +250,22 @@ def test_unknown_names_and_folders(tmp_path: Path) -> None:
         prepare("voc2012", tmp_path, Options(keep_empty=True))
     with pytest.raises(TagfillError, match="cub has no option --difficult"):
         prepare("cub", tmp_path, Options(difficult="positive"))
+
+
+def test_missing_things_are_enumerated() -> None:
+    assert enumerated(["a"]) == "a"
+    assert enumerated(["a", "b"]) == "a and b"
+    assert enumerated(["a", "b", "c"]) == "a, b and c"
+
+
+def test_a_split_is_published_only_with_the_published_counts(tmp_path: Path) -> None:
+    write_voc(tmp_path, {"train": TRAIN, "val": TEST})
+    found = prepare("voc2012", tmp_path)
+    assert (found.split, found.as_published) == ("differs", False)
+    whole = replace(found, expected={"train": 4, "val": 1, "test": 2})
+    assert (whole.split, whole.as_published) == ("published", True)
+    other = replace(whole, rule="ours")
+    assert (other.split, other.as_published) == ("ours", False)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.labels.prepare.layouts import write_voc
+from tests.labels.prepare.layouts import (
+    write_coco,
+    write_cub,
+    write_nuswide,
+    write_published,
+    write_voc,
+)
 
 from tagfill.cli.main import main
 from tagfill.labels.io import load_labels
@@ -39,7 +45,9 @@ def test_writes_a_table_with_splits(
     assert result["images"] == {"train": 16, "val": 4, "test": 4}
     assert not result["as_published"]
     assert result["images_missing"] == 24
-    assert any("not the published numbers" in note for note in result["notes"])
+    assert result["split"] == "differs"
+    found = "train 16 instead of 4,574, val 4 instead of 1,143, test 4 instead of 5,823"
+    assert f"these are not the published numbers of images: {found}" in result["notes"]
     written = load_labels(result["out"])
     official = prepare("voc2012", tmp_path).dataset
     assert written.table == official.table
@@ -82,6 +90,48 @@ def test_shows_sizes_and_the_next_command(
     shown = capsys.readouterr()
     assert f"next: tagfill train {out} --images {devkit / 'JPEGImages'}" in shown.out
     assert "24 image files are not in" in shown.err
+
+
+def test_a_made_up_coco_is_not_called_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for part in ("train2014", "val2014"):
+        write_coco(tmp_path, part, {1: [3]}, {3: "cat"})
+    out = tmp_path / "coco.csv"
+    assert main(["prepare", "coco2014", str(tmp_path), "--out", str(out)]) == 0
+    shown = capsys.readouterr()
+    title = " ".join(shown.out.partition("┏")[0].split())
+    assert title == "COCO 2014, 1 class; split: not the published one"
+    assert "train 1 instead of 65,665, val 0 instead of 16,416" in shown.err
+    assert f"next: tagfill train {out} --images FOLDER" in shown.out
+
+
+@pytest.mark.parametrize("name", ["voc2012", "cub", "nuswide", "published"])
+def test_a_missing_image_folder_is_left_to_fill_in(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, rows = tmp_path / "data", [[1, 0], [0, 1]]
+    if name == "voc2012":
+        write_voc(home, {"train": TRAIN, "val": TEST})
+        (home / "JPEGImages").rmdir()
+    elif name == "cub":
+        write_cub(home, images=3, attributes=2, training={1, 2})
+    else:
+        {"nuswide": write_nuswide, "published": write_published}[name](home, rows, rows)
+    official = "nuswide" if name == "published" else name
+    out = tmp_path / "out.csv"
+    assert main(["prepare", official, str(home), "--out", str(out)]) == 0
+    shown = capsys.readouterr()
+    assert "the image folder was not found" in shown.err
+    assert f"next: tagfill train {out} --images FOLDER" in shown.out
+    assert "split: published" not in " ".join(shown.out.split())
+
+
+def test_one_missing_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    devkit = write_voc(tmp_path / "VOC2012", {"train": {"a": (1, 1)}, "val": {"b": (1, -1)}})
+    (devkit / "JPEGImages" / "a.jpg").touch()
+    assert main(["prepare", "voc2012", str(tmp_path), "--out", str(tmp_path / "voc.csv")]) == 0
+    assert "1 image file is not in" in capsys.readouterr().err
 
 
 @pytest.mark.voc
