@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from tests.bench.small_recipe import recipe
 
 import tagfill.bench.cells as cells_module
@@ -49,6 +52,23 @@ def test_finished_cells_are_shared_by_recipes(
     again = run_cell(other, NOWHERE, tmp_path)
     assert again.figures == first.figures
     assert again.folder == first.folder
+
+
+def test_a_cell_that_another_process_is_running_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = smoke()[0]
+    theirs = run_cell(cell, NOWHERE, tmp_path / "theirs")
+    monkeypatch.setattr(cells_module, "train", refuse)
+    mine = tmp_path / "mine"
+    with ThreadPoolExecutor() as pool:
+        (mine / "locks").mkdir(parents=True)
+        with FileLock(mine / "locks" / theirs.folder.name):
+            waiting = pool.submit(run_cell, cell, NOWHERE, mine)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=2)
+            shutil.copytree(theirs.folder, mine / "cells" / theirs.folder.name)
+        assert waiting.result(timeout=60).figures == theirs.figures
 
 
 def test_other_settings_are_other_cells(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
 
 from tagfill import methods
 from tagfill.bench.data import make_variant, open_source
@@ -65,22 +66,32 @@ def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
 def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
     """The figures of a cell: kept ones, or those of a run that is begun or gone on with.
 
-    A failure is recorded and tried again at the next call.
+    A failure is recorded and tried again at the next call. A cell that another process is
+    running is waited for.
 
     Args:
         cell: which.
         data: folder of the data.
-        out: where cells are kept; recipes share them.
+        out: where cells are kept; recipes and processes share them.
         sinks: where progress goes.
 
     Raises:
         Interrupted: the user stopped; the run can be gone on with.
     """
     task = _task(cell, data, out)
+    with _lock(task.folder):
+        kept = _kept(cell, task.folder)
+        return kept if kept is not None and kept.error is None else _run(cell, task, sinks)
+
+
+def _lock(folder: Path) -> FileLock:
+    locks = folder.parent.parent / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    return FileLock(locks / folder.name)
+
+
+def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outcome:
     folder = task.folder
-    kept = _kept(cell, folder)
-    if kept is not None and kept.error is None:
-        return kept
     try:
         figures = task.run(sinks)
     except (Interrupted, KeyboardInterrupt):
