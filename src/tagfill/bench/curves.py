@@ -16,6 +16,8 @@ Record = Mapping[str, Any]
 Point = tuple[float, float, float]
 """Place on the axis, mean, standard deviation."""
 _MARKERS = "osD^vP*"
+LEAST_SPAN = 2.0
+"""Points of mAP that an axis shows at least, so that small differences look small."""
 
 
 def picture_name(recipe: Recipe, size: str, curve: str) -> str:
@@ -64,6 +66,7 @@ def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
         main = recipe.metrics[0]
         what = "validation mAP" if curve.epochs else f"{main_part(main)} {main}"
         axis.set(xlabel=curve.axis, ylabel=f"{what}, percent")
+        _widen(axis)
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Drawing(figure, ("row", curve.axis, "mean", "standard deviation"), rows)
 
@@ -104,6 +107,12 @@ def _values(row: str, column: str | None, records: Sequence[Record], key: str) -
 def _record_key(metric: str) -> str:
     part = main_part(metric)
     return metric if part == "train" else f"{part}_{metric}"
+
+
+def _widen(axis: Any) -> None:
+    low, high = axis.get_ylim()
+    missing = max(0.0, LEAST_SPAN - (high - low))
+    axis.set_ylim(low - missing / 2, high + missing / 2)
 
 
 def _log_axis(axis: Any, ticks: Sequence[float]) -> None:
