@@ -111,7 +111,7 @@ def test_the_recipe_of_the_manual_works() -> None:
     found = re.search(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     made = parse(found[1], Path("manual.toml"))
-    cells = plan(made, made.sizes["voc"])
+    cells = plan(made, made.sizes["smoke"])
     assert len(cells) == 12
     for cell in cells:
         cell.check()
