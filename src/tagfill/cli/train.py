@@ -326,7 +326,8 @@ def _show(run: Run, page: Path | None) -> None:
     from tagfill.cli.output import console, table
 
     rows = []
-    for part in ("val", "test"):
+    of_positives = run.metrics["criterion"] == "observed_mAP"
+    for part in ("test",) if of_positives else ("val", "test"):
         figures = run.metrics.get(part)
         if figures is not None and figures["mAP"] is not None:
             rates = figures.get("at_fitted_thresholds") or figures.get("at_threshold") or {}
@@ -334,9 +335,9 @@ def _show(run: Run, page: Path | None) -> None:
             rows.append([part, figures["mAP"], *(each and 100 * each for each in f1)])
     if rows:
         console.print(table(f"{run.metrics['method']}", ["part", "mAP", "OF1", "CF1"], rows))
-    elif run.metrics["best_score"] is not None:
-        judged = f"{run.metrics['criterion']} {run.metrics['best_score']:.2f}"
-        console.print(f"validation: {judged}; without known negatives there is no mAP")
+    if of_positives:
+        score = f"observed_mAP {run.metrics['best_score']:.2f}"
+        console.print(f"validation: {score}; there are too few known negatives for mAP")
     console.print(f"run folder: {run.path}", markup=False, soft_wrap=True)
     if page is not None:
         console.print(f"report: {page}", markup=False, soft_wrap=True)
