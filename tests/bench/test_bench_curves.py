@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.bench.small_recipe import TEXT, recipe
 
-from tagfill.bench.curves import draw_curves
+from tagfill.analyse.drawing import new_figure, styled
+from tagfill.bench.curves import _widen, draw_curves
 from tagfill.bench.table import Report
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
@@ -98,6 +99,17 @@ def test_epochs_are_means_over_seeds_of_what_validation_said(tmp_path: Path) -> 
     assert [line["epoch"] for line in lines] == ["2", "3"]
     assert float(lines[0]["mean"]) == pytest.approx(sum(second) / 2, abs=1e-3)
     assert "validation mAP, percent" in (out / "own-smoke-epochs.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [((74.5, 74.9), (73.7, 75.7)), ((60.0, 70.0), (60.0, 70.0))]
+)
+def test_flat_curves_look_flat(before: tuple[float, float], after: tuple[float, float]) -> None:
+    with styled():
+        axis = new_figure()[1][0][0]
+        axis.set_ylim(*before)
+        _widen(axis)
+    assert axis.get_ylim() == pytest.approx(after)
 
 
 def test_one_point_is_no_curve(tmp_path: Path) -> None:

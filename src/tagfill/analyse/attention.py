@@ -5,6 +5,7 @@ Every row is an image, the heat map of a tag that was observed, and those of tag
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,7 @@ def draw(subject: Subject) -> Drawing:
     found = recover(run.folder.path, folds=FOLDS, images=SEARCHED)
     row_of = run.data.train.table.row_of
     tags = _recovered(found)
-    rows = sorted(tags, key=lambda row: (-len(tags[row]), -min(chance for _, chance in tags[row])))
-    rows = rows[: subject.images]
+    rows = _surest(tags)[: subject.images]
     if not rows:
         raise CannotDrawError(f"no image has a tag recovered at {PRECISION:.0%}")
     paths = run.data.train.paths
@@ -70,6 +70,11 @@ def _recovered(found: Recovery) -> dict[int, list[tuple[int, float]]]:
         if told[row] and len(tags.setdefault(row, [])) < RECOVERED:
             tags[row].append((int(cells.columns[each]), float(cells.probability[each])))
     return tags
+
+
+def _surest(tags: Mapping[int, Sequence[tuple[int, float]]]) -> list[int]:
+    """Images with most tags first, among equals the one whose least sure tag is surest."""
+    return sorted(tags, key=lambda row: (-len(tags[row]), -min(chance for _, chance in tags[row])))
 
 
 def _state(found: Recovery, row: int, column: int) -> str:
