@@ -23,6 +23,13 @@ from tagfill.losses.entropy import (
 from tagfill.losses.estimation import learn_from
 from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
 from tagfill.losses.large_loss import large_loss_correction, large_loss_rejection
+from tagfill.losses.likelihood import (
+    each_written,
+    posterior,
+    some_written,
+    spread_penalty,
+    written_tags_nll,
+)
 from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
 from tagfill.losses.pu import (
     adaptive_temperature,
@@ -46,6 +53,7 @@ __all__ = [
     "count_penalty",
     "count_weight",
     "durand_weight",
+    "each_written",
     "entropy_maximization",
     "entropy_minimization",
     "entropy_with_pseudo_labels",
@@ -66,12 +74,16 @@ __all__ = [
     "pairwise_ranking",
     "partial_asymmetric",
     "partial_cross_entropy",
+    "posterior",
     "pseudo_label_consistency",
     "sample_unknown",
     "sampled_negative",
     "self_paced_correction",
+    "some_written",
+    "spread_penalty",
     "supervised_contrast",
     "unbiased_risk",
     "variational_risk",
     "weak_negative",
+    "written_tags_nll",
 ]

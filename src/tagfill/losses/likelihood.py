@@ -1,0 +1,176 @@
+"""The likelihood of written tags: how incomplete labels came to be, as a probability.
+
+The head says p_j = sigmoid(g_j) of each tag, the tags of an image are independent given the image,
+and somebody wrote some of those that are there. Let t be the chance that a tag that is there stays
+unwritten. Then an image has
+
+    P(labels | x) = prod_{yes} p * prod_{no} (1 - p) * E_t[ prod_{unknown} (1 - p + p t) ]
+
+and the ways in which people write tags differ only in the distribution of t:
+
+- any n of the tags that are there, all choices equally likely: with R others that has probability
+  1 / C(n + R, n) = n * integral_0^1 t^R (1 - t)^(n - 1) dt, so t has the weight n (1 - t)^(n - 1);
+- each with the same chance c: t = 1 - c;
+- entries are known at random, whatever they hold: t = 1, unknown entries say nothing;
+- whoever wrote tags wrote all of them: t = 0, unknown is absent.
+
+A tag that a review added after the writing counts p t, which is a factor t^(reviewed yes) more. The
+weights are Gauss-Jacobi rules, exact for up to 16 unknown entries and close for any number.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from scipy.special import betaln, roots_jacobi
+from torch import Tensor
+
+NODES = 8
+"""Points of the quadrature over t."""
+
+
+class Writer(NamedTuple):
+    """How the tags of each image were written: a discrete distribution of t.
+
+    Args:
+        unwritten: [N, Q] values of t, the chance that a tag that is there stays unwritten.
+        log_weight: [N, Q] logarithms of their weights.
+    """
+
+    unwritten: Tensor
+    log_weight: Tensor
+
+    def rows(self, index: Tensor | slice) -> Writer:
+        """The writer of some of the images."""
+        return Writer(self.unwritten[index], self.log_weight[index])
+
+
+def some_written(observed: Tensor, written: Tensor | None = None) -> Writer:
+    """Any n of the tags that are there were written, all choices equally likely.
+
+    Images without a written tag say nothing about their unknown entries.
+
+    Args:
+        observed: [N, K] labels 1, 0, -1.
+        written: [N] how many of the ones were written, the others were confirmed by a review;
+            by default all of them. Which ones does not matter.
+    """
+    positives = (observed == 1).sum(1).cpu().numpy()
+    counts = positives if written is None else np.minimum(written.cpu().numpy(), positives)
+    pairs, place = np.unique(np.stack([counts, positives - counts]), axis=1, return_inverse=True)
+    rules = np.stack([_rule(int(n), int(extra)) for n, extra in pairs.T]).reshape(-1, 2, NODES)
+    rows = torch.from_numpy(rules[place.reshape(-1)]).to(observed.device)
+    return Writer(rows[:, 0], rows[:, 1])
+
+
+def each_written(observed: Tensor, share: float) -> Writer:
+    """Every tag that is there was written with the same chance ``share``, by itself.
+
+    0 means that entries are known at random, 1 that unknown tags are absent.
+    """
+    t = torch.full((len(observed), 1), 1.0 - share, dtype=torch.float64, device=observed.device)
+    return Writer(t, torch.zeros_like(t))
+
+
+def written_tags_nll(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
+    """-log P(labels | x) of each image, constants of the writer's own chances left out.
+
+    Args:
+        logits: [N, K] raw scores.
+        observed: [N, K] labels 1, 0, -1.
+        writer: of these N images.
+
+    Returns:
+        [N] terms. The gradient is in closed form: memory is N K, however many nodes there are.
+    """
+    value: Tensor = _Likelihood.apply(logits, observed, *writer)  # type: ignore[no-untyped-call]
+    return value
+
+
+def value_and_gradient(logits: Tensor, observed: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
+    """[N] terms of ``written_tags_nll`` and [N, K] their derivatives by the logits."""
+    positive, unknown = observed == 1, observed < 0
+    weight, total = _given_labels(logits, unknown, writer)
+    cost = F.softplus(torch.where(positive, -logits, logits)).masked_fill(unknown, 0)
+    p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
+    pull = torch.zeros_like(p)
+    for t, share in zip(writer.unwritten.to(p).T, weight.T, strict=True):
+        pull += (share * (1 - t))[:, None] / _unseen(p, absent, t)
+    gradient = torch.where(unknown, pull * p * absent, p - positive.to(p))
+    return cost.sum(1) - total, gradient
+
+
+def posterior(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
+    """P(y = 1 | x, labels) of every entry, known ones as they are known.
+
+    For a given t an unknown tag is there with probability p t / (1 - p + p t); t has its
+    distribution given the image's labels.
+
+    Returns:
+        [N, K] probabilities.
+    """
+    weight, _ = _given_labels(logits, observed < 0, writer)
+    p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
+    present = torch.zeros_like(p)
+    for t, share in zip(writer.unwritten.to(p).T, weight.T, strict=True):
+        present += (share * t)[:, None] * p / _unseen(p, absent, t)
+    return torch.where(observed < 0, present, observed.to(p))
+
+
+def spread_penalty(logits: Tensor) -> Tensor:
+    """softplus(g) + softplus(-g) of every entry: label smoothing without labels.
+
+    Its minimum is at g = 0; added to a likelihood it keeps scores from running away.
+    """
+    return F.softplus(logits) + F.softplus(-logits)
+
+
+def _given_labels(logits: Tensor, unknown: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
+    """[N, Q] distribution of t given the labels, and [N] log E_t[prod of unknown entries]."""
+    p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
+    sums = [
+        torch.log(_unseen(p, absent, t)).masked_fill(~unknown, 0).sum(1)
+        for t in writer.unwritten.to(p).T
+    ]
+    joint = torch.stack(sums, 1) + writer.log_weight.to(p)
+    total = torch.logsumexp(joint, 1)
+    return torch.exp(joint - total[:, None]), total
+
+
+def _unseen(p: Tensor, absent: Tensor, t: Tensor) -> Tensor:
+    """[N, K] 1 - p + p t, the chance that an entry is unknown; [N] t."""
+    return torch.addcmul(absent, p, t[:, None]).clamp_min(torch.finfo(p.dtype).tiny)
+
+
+class _Likelihood(torch.autograd.Function):
+    """``value_and_gradient`` as a differentiable function."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, observed: Tensor, unwritten: Tensor, log_weight: Tensor
+    ) -> Tensor:
+        """[N] terms."""
+        value, gradient = value_and_gradient(logits, observed, Writer(unwritten, log_weight))
+        ctx.save_for_backward(gradient)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Through the logits only."""
+        (gradient,) = ctx.saved_tensors
+        return grads[0][:, None] * gradient, None, None, None
+
+
+@lru_cache(maxsize=4096)
+def _rule(written: int, confirmed: int) -> npt.NDArray[np.float64]:
+    """[2, Q] nodes t and log weights of n (1 - t)^(n - 1) t^confirmed dt on 0..1."""
+    if written == 0:
+        return np.stack([np.ones(NODES), np.full(NODES, -np.log(NODES))])
+    nodes, weights = roots_jacobi(NODES, written - 1, confirmed)
+    scale = np.log(written) + betaln(written, confirmed + 1) - np.log(weights.sum())
+    return np.stack([(1 + nodes) / 2, np.log(weights) + scale])
