@@ -34,7 +34,7 @@ from tagfill.train.assemble import Assembly
 from tagfill.train.batched import Setting
 from tagfill.train.begin import Positives
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
-from tagfill.train.data import Part, TrainingData, prepare
+from tagfill.train.data import Split, TrainingData, prepare
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.gather import World
@@ -50,11 +50,11 @@ GRID = [(rate, size) for size in (8, 16) for rate in (1e-2, 1e-3, 1e-4, 1e-5)]
 class Items(Dataset[dict[str, Any]]):
     """One image's features and labels at a time, as research code serves them."""
 
-    def __init__(self, part: Part) -> None:
-        assert part.features is not None
-        self.features = part.features
-        self.observed = np.where(part.table.values == 1, 1.0, 0.0).astype(np.float32)
-        self.truth = np.asarray(part.judged_by, dtype=np.float32)
+    def __init__(self, split: Split) -> None:
+        assert split.features is not None
+        self.features = split.features
+        self.observed = np.where(split.table.values == 1, 1.0, 0.0).astype(np.float32)
+        self.truth = np.asarray(split.judged_by, dtype=np.float32)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -75,8 +75,8 @@ class PlainLoop:
         assert data.train.features is not None
         classes, channels = len(data.classes), data.train.features.shape[1]
         self.loaders = {
-            name: DataLoader(Items(part), batch_size=BATCH, shuffle=name == "train")
-            for name, part in data.parts.items()
+            name: DataLoader(Items(split), batch_size=BATCH, shuffle=name == "train")
+            for name, split in data.splits.items()
         }
         self.model = nn.Linear(channels, classes)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
@@ -126,7 +126,7 @@ class Ours:
         self.device = make_accelerator().device
         assembly = self.assembly()
         self.train_data = assembly.stage_data(self.stage, Needs())
-        self.test_inputs = assembly.inputs(data.parts["test"], self.stage)
+        self.test_inputs = assembly.inputs(data.splits["test"], self.stage)
 
     def assembly(self, seed: int = 0) -> Assembly:
         """Network and inputs of a run."""
@@ -144,7 +144,7 @@ class Ours:
     def epoch(self, epochs: int) -> None:
         """Train and validate for some epochs, and score the test images as often."""
         self.train([Setting(replace(self.stage, epochs=epochs))])
-        head, truth = self.assembly().network.head, self.data.parts["test"].judged_by
+        head, truth = self.assembly().network.head, self.data.splits["test"].judged_by
         for _ in range(epochs):
             logits = scores(head, self.test_inputs, World(), self.device)
             mean_average_precision(logits.numpy(), truth)
@@ -188,7 +188,7 @@ def main() -> None:
         grid_times.append(seconds(lambda: ours.train(grid)) / epochs)
         each_times.append(seconds(lambda: [ours.train([point]) for point in grid]) / epochs)
     result = {
-        "images": {name: len(part) for name, part in data.parts.items()},
+        "images": {name: len(split) for name, split in data.splits.items()},
         "threads": options.threads,
         "clock": options.clock,
         "plain_epoch_seconds": median(plain_times),

@@ -28,7 +28,7 @@ from tagfill.priors.estimate import with_complete
 from tagfill.priors.estimators import (
     best_bin,
     elkan_noto,
-    labelled_share,
+    labeled_share,
     observed_rate,
     presence,
 )
@@ -102,7 +102,7 @@ def estimates(observed: Array, features: Array, regime: str) -> Iterator[tuple[s
     yield "observed positives only", observed_rate(observed)
     yield "Elkan and Noto, per class", elkan_noto(observed, logits)
     yield "best bin, per class", best_bin(observed, logits)
-    share = labelled_share(observed, logits)
+    share = labeled_share(observed, logits)
     yield "surest cells by score", np.minimum(observed_rate(observed) / share, 1)
     if regime == "one positive":
         yield "mean presence", presence(expit(logits)).mean(0)

@@ -2,7 +2,7 @@
 
 Both heads get the same frozen offline backbone, the same full labels and plain binary
 cross-entropy; the linear head the best of three learning rates, chosen on the test scenes, in its
-favour. Small objects are counted apart: a positive cell is small if the boxes of its class in the
+favor. Small objects are counted apart: a positive cell is small if the boxes of its class in the
 image together cover less than 1 % of it; positives that are not small are left out of that AP.
 
     python benchmarks/q2l_maps.py [--voc FOLDER --voc-out FILE]
@@ -71,18 +71,18 @@ def train(
     """A head trained on cached maps with all labels, one-cycle learning rate."""
     torch.manual_seed(seed)
     head = build_head(config, maps.shape[1], labels.shape[1])
-    optimiser = torch.optim.AdamW(head.parameters(), lr=rate, weight_decay=1e-2)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=rate, weight_decay=1e-2)
     steps = epochs * (len(maps) // BATCH)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     for epoch in range(epochs):
         say(f"epoch {epoch}")
         order = torch.randperm(len(maps))
         for rows in order[: len(maps) // BATCH * BATCH].split(BATCH):
             logits = head(maps[rows].float()).logits
             loss = F.binary_cross_entropy_with_logits(logits, labels[rows])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
     return head.eval()
 
@@ -90,7 +90,7 @@ def train(
 @torch.no_grad()
 def scores(head: Head, maps: Tensor) -> np.ndarray:
     """[N, K] logits."""
-    return torch.cat([head(part.float()).logits for part in maps.split(BATCH)]).numpy()
+    return torch.cat([head(split.float()).logits for split in maps.split(BATCH)]).numpy()
 
 
 def small_only(truth: np.ndarray, boxes: object, rows: range) -> np.ndarray:

@@ -29,7 +29,7 @@ import tagfill
 from tagfill.evaluate import average_precision, mean_average_precision
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import make, observe_dataset
-from tagfill.recover.choose import Wish, choose, expected_gain
+from tagfill.recover.choose import Amount, choose, expected_gain
 from tagfill.recover.judge import cuts, train_map
 from tagfill.recover.recovery import Recovery, recover
 from tagfill.scenes import write_scenes
@@ -162,7 +162,7 @@ def review(labels: Path) -> None:
     body = [["none", "0", "0", *figures(found.table.values)]]
     for budget in BUDGETS:
         for name, order in ORDERS.items():
-            cells = choose(found.probability, found.unknown, Wish(budget=budget), order(found))
+            cells = choose(found.probability, found.unknown, Amount(budget=budget), order(found))
             answers = found.truth[cells.rows, cells.columns]
             observed = found.table.values.copy()
             observed[cells.rows, cells.columns] = answers

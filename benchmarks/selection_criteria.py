@@ -1,7 +1,7 @@
 """How well each criterion picks models when validation labels are incomplete.
 
 Linear heads on the published VOC 2012 features (five losses x three learning rates x 15 epochs,
-single-positive training labels) are scored on validation labels of which part is hidden, five
+single-positive training labels) are scored on validation labels of which split is hidden, five
 draws each. For every criterion: rank correlation with the test mAP within a run and over all
 models, and the test mAP lost by choosing the epoch of a run, or the model, with it.
 
@@ -68,24 +68,24 @@ def epochs(
     """Train a linear head; yields it after every epoch."""
     torch.manual_seed(0)
     head = torch.nn.Linear(features.shape[1], observed.shape[1])
-    optimiser = torch.optim.Adam(head.parameters(), lr=rate)
+    optimizer = torch.optim.Adam(head.parameters(), lr=rate)
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(features)).split(BATCH):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss(head(features[rows]), observed[rows]).backward()
-            optimiser.step()
+            optimizer.step()
         yield head
 
 
 def candidates(folder: Path) -> tuple[list[Array], Array, Array]:
     """Validation scores of all models, their test mAP [runs, epochs], and validation truth."""
     features, tested = (
-        torch.tensor(np.load(folder / f"{part}{FEATURES}")).float() for part in ("train", "val")
+        torch.tensor(np.load(folder / f"{split}{FEATURES}")).float() for split in ("train", "val")
     )
     truth = np.load(folder / "formatted_train_labels.npy").astype(np.int8)
     test_truth = np.load(folder / "formatted_val_labels.npy").astype(np.int8)
     observed = torch.tensor(np.load(folder / "formatted_train_labels_obs.npy")).float()
-    train, val = (np.load(folder / f"split_{part}_index.npy") for part in ("train", "val"))
+    train, val = (np.load(folder / f"split_{split}_index.npy") for split in ("train", "val"))
     scores, test = [], []
     for loss in LOSSES:
         for rate in (3e-3, 1e-3, 1e-4):

@@ -24,7 +24,7 @@ from tagfill.evaluate import (
     at_threshold,
     classwise_calibration_error,
     count,
-    estimate_labelling,
+    estimate_labeling,
     expected_calibration_error,
     fit_calibration,
     fit_thresholds,
@@ -32,11 +32,11 @@ from tagfill.evaluate import (
     sigmoid,
 )
 from tagfill.evaluate.calibrate import KINDS
-from tagfill.evaluate.labelling import Labelling
+from tagfill.evaluate.labeling import Labeling
 from tagfill.evaluate.thresholds import MIN_SUPPORT, SHRINK
 from tagfill.models.bundle import load
 from tagfill.train.config import DataConfig
-from tagfill.train.data import Part, prepare
+from tagfill.train.data import Split, prepare
 from tagfill.train.resolve import Request
 from tagfill.train.run import fit
 
@@ -51,14 +51,14 @@ def train(method: str, folder: Path, out: Path) -> tuple[Array, Array]:
     data = DataConfig(labels=str(folder))
     fit(Request(data, method=method, protocol="mlspl", overrides=settings), out)
     head = load(out).network.head
-    parts = prepare(DataConfig(labels=str(folder), val_split="published"))
+    splits = prepare(DataConfig(labels=str(folder), val_split="published"))
 
     @torch.no_grad()
-    def logits(part: Part | None) -> Array:
-        features = torch.from_numpy(part.features.astype(np.float32))
+    def logits(split: Split | None) -> Array:
+        features = torch.from_numpy(split.features.astype(np.float32))
         return head(features).logits.numpy().astype(np.float64)
 
-    return logits(parts.val), logits(parts.test)
+    return logits(splits.val), logits(splits.test)
 
 
 def hidden(truth: Array) -> dict[str, Array]:
@@ -87,12 +87,12 @@ def threshold_rows(
     for method, (logits, tested) in scores.items():
         plain = f1(sigmoid(tested), 0.5, test)
         for name, labels in hidden(val).items():
-            labelling = estimate_labelling(logits, labels)
-            calibration = fit_calibration(logits, labels, labelling=labelling)
+            labeling = estimate_labeling(logits, labels)
+            calibration = fit_calibration(logits, labels, labeling=labeling)
             seen = apply_calibration(logits, calibration)
             found = apply_calibration(tested, calibration)
-            fitted = fit_thresholds(seen, labels, labelling=labelling)
-            alone = fit_thresholds(seen, labels, labelling=labelling, shrink=0)
+            fitted = fit_thresholds(seen, labels, labeling=labeling)
+            alone = fit_thresholds(seen, labels, labeling=labeling, shrink=0)
             cells = [plain, f1(found, 0.5, test), f1(found, fitted.common, test)]
             cells += [f1(found, alone.values, test), f1(found, fitted.values, test)]
             yield f"| `{method}` | {name} | {' | '.join(cells)} |"
@@ -101,17 +101,17 @@ def threshold_rows(
 def correction_rows(
     scores: dict[str, tuple[Array, Array]], val: Array, test: Array
 ) -> Iterator[str]:
-    """Labelling rate, and calibration with and without the correction."""
+    """Labeling rate, and calibration with and without the correction."""
     for method, (logits, tested) in scores.items():
         for name, labels in hidden(val).items():
-            labelling = estimate_labelling(logits, labels)
+            labeling = estimate_labeling(logits, labels)
             true_rate = (labels == 1).sum() / (val == 1).sum()
             as_negatives = np.where(labels == 1, 1, 0)
             ignored = fit_calibration(
-                logits, as_negatives, labelling=Labelling("full", 1.0, 1.0, 1.0)
+                logits, as_negatives, labeling=Labeling("full", 1.0, 1.0, 1.0)
             )
-            corrected = fit_calibration(logits, labels, labelling=labelling)
-            cells = [f"{labelling.rate:.2f} ({true_rate:.2f})"]
+            corrected = fit_calibration(logits, labels, labeling=labeling)
+            cells = [f"{labeling.rate:.2f} ({true_rate:.2f})"]
             for calibration in (None, ignored, corrected):
                 found = apply_calibration(tested, calibration)
                 error = expected_calibration_error(found, test)
@@ -123,10 +123,10 @@ def kind_rows(scores: dict[str, tuple[Array, Array]], val: Array, test: Array) -
     """Calibration error of each kind of map."""
     for method, (logits, tested) in scores.items():
         for name, labels in hidden(val).items():
-            labelling = estimate_labelling(logits, labels)
+            labeling = estimate_labeling(logits, labels)
             cells = []
             for kind in KINDS:
-                calibration = fit_calibration(logits, labels, kind=kind, labelling=labelling)
+                calibration = fit_calibration(logits, labels, kind=kind, labeling=labeling)
                 found = apply_calibration(tested, calibration)
                 error = expected_calibration_error(found, test)
                 by_class = np.nanmean(classwise_calibration_error(found, test))
@@ -146,17 +146,17 @@ are fitted on the {val} validation images and judged on the {test} test images w
 A run fits three things to the validation scores and keeps them with the model (`model.json`, fields
 `calibration` and `thresholds`; a summary in `metrics.json` under `thresholds`):
 
-1. **How labels came to be known** (`tagfill.evaluate.estimate_labelling`): all cells; cells at
+1. **How labels came to be known** (`tagfill.evaluate.estimate_labeling`): all cells; cells at
    random; positives and negatives at different rates; positives only, each with the same chance c
-   (maximum likelihood of P(labelled | x) = c p(x)); or one positive drawn from the tags of each
+   (maximum likelihood of P(labeled | x) = c p(x)); or one positive drawn from the tags of each
    image. Rates are taken to be the same for all classes.
 2. **Calibration** (`fit_calibration`): p = sigmoid(slope x + bias) for each class, drawn toward the
    line of all classes. Unknown cells are left out where cells are known at random; elsewhere the
-   likelihood of "unlabelled" corrects for what is missing.
+   likelihood of "unlabeled" corrects for what is missing.
 3. **Thresholds** (`fit_thresholds`): the highest F1, or the target precision or recall, with n
-   labelled positives weighing n against {shrink:g} for the common threshold, and below {least}
+   labeled positives weighing n against {shrink:g} for the common threshold, and below {least}
    positives the common threshold alone. Without known negatives, precision and F1 are expected
-   values under 1., and recall is that of labelled positives.
+   values under 1., and recall is that of labeled positives.
 
 ## F1 (micro / macro, %)
 
@@ -170,10 +170,10 @@ shrinkage, and one a class drawn toward the common one (what a run stores).
 ## Missing positives: calibration error with and without the correction
 
 Expected calibration error in % of test probabilities; in brackets the expected number of tags of an
-image (true: {k:.2f}). "Uncorrected" takes every unlabelled validation cell for negative. The
-labelling rate is the estimated share of positives that were labelled; in brackets the true one.
+image (true: {k:.2f}). "Uncorrected" takes every unlabeled validation cell for negative. The
+labeling rate is the estimated share of positives that were labeled; in brackets the true one.
 
-| method | known in validation | labelling rate | raw | uncorrected | corrected |
+| method | known in validation | labeling rate | raw | uncorrected | corrected |
 |---|---|---|---|---|---|
 {correction}
 
@@ -188,13 +188,13 @@ Expected calibration error / mean of the classes' errors, in %.
 ## Reading
 
 - 0.5 is a poor threshold for methods that do not aim at probabilities: assume-negative training
-  scores too low, entropy maximisation keeps everything near 0.5. Calibration repairs most of it.
+  scores too low, entropy maximization keeps everything near 0.5. Calibration repairs most of it.
 - After calibration a common threshold is about as good as one a class. Fitted to each class alone,
   thresholds follow noise and lose up to two points. Shrunk ones gain up to 1.3 points of macro F1
   over the common one for `an` and `em`, and lose up to half a point for `role`.
-- Positives that were never labelled push probabilities down by the labelling rate. The correction
+- Positives that were never labeled push probabilities down by the labeling rate. The correction
   brings them back without a single known negative. With one positive an image the chance to be
-  labelled depends on how many tags the image has; the model of that (one tag drawn, tags
+  labeled depends on how many tags the image has; the model of that (one tag drawn, tags
   independent given the image) estimates the rate a little low.
 - The strengths of shrinkage were set by fitting on one half of the validation images and judging on
   the other (eight splits): 10 gave calibration its lowest Brier score; 40 is a compromise, micro F1

@@ -86,7 +86,7 @@ def test_size_hint_decodes_large_photos_smaller_but_never_too_small():
 
 
 def test_first_frame_of_an_animation():
-    frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
+    frames = [Image.new("RGB", (4, 4), color) for color in ("red", "blue")]
     content = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
     assert pixel(open_image(content)) == (255, 0, 0)
 

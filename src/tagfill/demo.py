@@ -106,14 +106,14 @@ class Found:
 
 def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
     """Find the hidden tags of the recommended run, as surely as `tagfill recover` would."""
-    from tagfill.recover.choose import DEFAULT_PRECISION, Wish
+    from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.files import write_suggestions
     from tagfill.recover.judge import cuts
     from tagfill.recover.recovery import recover
 
     found = recover(data.run("auto"))
     file = data.folder / "recovered_tags.csv"
-    write_suggestions(found.suggest(Wish()), found.table, found.evidence.kind, file)
+    write_suggestions(found.suggest(Amount()), found.table, found.evidence.kind, file)
     assert found.truth is not None
     levels = cuts(found.probability, found.unknown, found.truth)
     cut = next(each for each in levels if each.expected_precision == DEFAULT_PRECISION)

@@ -31,7 +31,7 @@ warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 def open_image(source: str | Path | bytes, size: int | None = None) -> Image.Image:
     """Decode an image to upright RGB.
 
-    EXIF orientation is applied, transparency is laid over white, 16-bit grey is scaled to 8 bits,
+    EXIF orientation is applied, transparency is laid over white, 16-bit gray is scaled to 8 bits,
     and of an animation the first frame is taken.
 
     Args:

@@ -48,10 +48,10 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         method_settings: its hyper-parameters.
         method_preset: a preset of the method, under the settings.
         epochs: passes over the rows.
-        learning_rate: of the optimiser.
+        learning_rate: of the optimizer.
         batch_size: rows per step.
         optimizer: adam, adamw or sgd.
-        weight_decay: of the optimiser.
+        weight_decay: of the optimizer.
         validation_fraction: share of the rows held out to choose the best epoch on; 0 keeps the
             last epoch.
         patience: stop after this many epochs in a row without improvement on the held-out rows.

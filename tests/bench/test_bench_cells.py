@@ -115,7 +115,7 @@ def test_bugs_in_one_cell_do_not_stop_the_others(
 class _Stop:
     """Asks to stop after the first epoch, as Ctrl-C would."""
 
-    def event(self, kind: str, facts: object) -> None:
+    def event(self, kind: str, metadata: object) -> None:
         if kind == "epoch":
             raise Interrupted
 

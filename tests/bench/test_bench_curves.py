@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.bench.small_recipe import TEXT, recipe
 
-from tagfill.analyse.drawing import new_figure, styled
+from tagfill.analyze.drawing import new_figure, styled
 from tagfill.bench.curves import _widen, draw_curves
 from tagfill.bench.table import Report
 from tagfill.cli.main import main

@@ -30,12 +30,12 @@ def test_training_labels_are_hidden_and_no_others(source: Source, out: Path) -> 
     data = seen(opened, Labels(), out)
     assert data.regime == "single_positive"
     assert data.train.truth is not None
-    np.testing.assert_array_equal(data.train.truth, opened.dataset.part("train").values)
+    np.testing.assert_array_equal(data.train.truth, opened.dataset.split("train").values)
     for name in ("val", "test"):
-        part = data.parts[name]
-        assert (part.table.values >= 0).all()
-        np.testing.assert_array_equal(part.judged_by, opened.dataset.part(name).values)
-        assert part.table.images == opened.dataset.part(name).images
+        split = data.splits[name]
+        assert (split.table.values >= 0).all()
+        np.testing.assert_array_equal(split.judged_by, opened.dataset.split(name).values)
+        assert split.table.images == opened.dataset.split(name).images
 
 
 def test_features_stay_with_their_images(out: Path) -> None:
@@ -43,10 +43,10 @@ def test_features_stay_with_their_images(out: Path) -> None:
     assert opened.features is not None
     for share in (1.0, 0.5):
         data = seen(opened, Labels(images=share), out)
-        for part in data.parts.values():
-            rows = [opened.dataset.table.row_of[image] for image in part.table.images]
-            assert part.features is not None
-            np.testing.assert_array_equal(part.features, opened.features[rows])
+        for split in data.splits.values():
+            rows = [opened.dataset.table.row_of[image] for image in split.table.images]
+            assert split.features is not None
+            np.testing.assert_array_equal(split.features, opened.features[rows])
 
 
 def test_smaller_shares_are_parts_of_larger_ones(out: Path) -> None:

@@ -88,13 +88,13 @@ def test_the_papers_are_covered() -> None:
     names = recipe_names()
     for paper, number in PAPERS.items():
         assert sum(name.startswith(paper) for name in names) >= number
-    assert {"neighbours", "choosing"} <= set(names)
+    assert {"neighbors", "choosing"} <= set(names)
 
 
-def test_neighbours_has_every_method() -> None:
+def test_neighbors_has_every_method() -> None:
     from tagfill import methods
 
-    used = {row.method for row in load_recipe("neighbours").rows.values()}
+    used = {row.method for row in load_recipe("neighbors").rows.values()}
     aliases = {name for name in methods.names() if methods.find(name).INFO.alias_of}
     assert set(methods.names()) - aliases == used
 

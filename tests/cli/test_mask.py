@@ -68,21 +68,21 @@ def test_masks_all_images_where_there_are_no_splits(labels, tmp_path, capsys):
     )
 
 
-def test_masks_train_and_leaves_test_fully_labelled(split_labels, tmp_path, capsys):
+def test_masks_train_and_leaves_test_fully_labeled(split_labels, tmp_path, capsys):
     out = tmp_path / "masked.csv"
     result = answer(capsys, "mask", split_labels, out, "--regime", "single_positive")
     masked = load_labels(out)
     assert np.array_equal(masked.table.values[:3], single_positive(TRUTH[:3], 1200))
     assert np.array_equal(masked.table.values[3], TRUTH[3])
     assert masked.splits["train"].tolist() == [0, 1, 2]
-    assert (result["split"], result["left_fully_labelled"]) == ("train", ["test"])
+    assert (result["split"], result["left_fully_labeled"]) == ("train", ["test"])
     assert result["images"] == 3
 
 
 def test_other_splits_by_name(split_labels, tmp_path, capsys):
     arguments = ["mask", split_labels, tmp_path / "masked.csv", "--regime", "single_positive"]
     result = answer(capsys, *arguments, "--split", "all")
-    assert (result["images"], result["left_fully_labelled"]) == (4, [])
+    assert (result["images"], result["left_fully_labeled"]) == (4, [])
     result = answer(capsys, *arguments, "--split", "test", "--force")
     assert result["after"] == {"positives": 1, "negatives": 0, "unknowns": 2}
     assert "no split 'val'" in complaint(capsys, *arguments, "--split", "val", "--force")
@@ -170,7 +170,7 @@ def test_for_people(split_labels, tmp_path, capsys):
     )
     shown = capsys.readouterr().out
     assert "fixed_per_class, count 100, seed 1200" in shown
-    assert "masked: train, 3 images; left fully labelled: test" in shown
+    assert "masked: train, 3 images; left fully labeled: test" in shown
     assert "positives" in shown
 
 
@@ -191,7 +191,7 @@ def test_voc_single_positives_are_the_published_ones(tmp_path, capsys):
     assert result["before"]["positives"] == 8_331 + 8_351
     masked = load_labels(out)
     for split in ("train", "val"):
-        part = masked.part(split)
+        table = masked.split(split)
         published = np.load(VOC / "mlspl" / f"formatted_{split}_labels_obs.npy")
-        assert np.array_equal(part.values == 1, published == 1)
-        assert not (part.values == 0).any()
+        assert np.array_equal(table.values == 1, published == 1)
+        assert not (table.values == 0).any()

@@ -16,12 +16,12 @@ PAPERS = {
     "LAC": "plc lac",
     "PU-MLC": "upu nnpu vpu pu_mlc curriculum",
     "Query2Label": "asl_q2l",
-    "neighbours": "ll_r ll_ct ll_cp hill splc p_asl gr boostlu",
+    "neighbors": "ll_r ll_ct ll_cp hill splc p_asl gr boostlu",
 }
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_method_of_the_papers_and_their_neighbours_is_there(paper):
+def test_every_method_of_the_papers_and_their_neighbors_is_there(paper):
     assert set(PAPERS[paper].split()) <= set(methods.names())
 
 
@@ -42,8 +42,8 @@ def test_json_lists_every_method(capsys):
 def test_one_method_for_people(capsys):
     assert main(["methods", "role"]) == 0
     shown = capsys.readouterr().out
-    for part in ("L'(F | Y)", "Cole et al. 2021", "Eq. 10-11", "--method.k auto", "published"):
-        assert part in shown
+    for split in ("L'(F | Y)", "Cole et al. 2021", "Eq. 10-11", "--method.k auto", "published"):
+        assert split in shown
     assert "[z=1]" in shown, "brackets are not taken for markup"
 
 

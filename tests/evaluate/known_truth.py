@@ -18,7 +18,7 @@ def drawn(images: int = 3000, classes: int = 6, seed: int = 0):
 
 
 def hidden(truth, positive: float, negative: float, seed: int = 1):
-    """Positives and negatives labelled with the given chances."""
+    """Positives and negatives labeled with the given chances."""
     chance = np.where(truth == 1, positive, negative)
     return np.where(np.random.default_rng(seed).random(truth.shape) < chance, truth, -1)
 

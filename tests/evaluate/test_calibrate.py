@@ -15,9 +15,9 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.calibrate import KINDS, apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import expected_calibration_error
-from tagfill.evaluate.labelling import Labelling
+from tagfill.evaluate.labeling import Labeling
 
-FULL = Labelling("full", 1.0, 1.0, 1.0)
+FULL = Labeling("full", 1.0, 1.0, 1.0)
 
 
 class Scorer(ClassifierMixin, BaseEstimator):
@@ -113,7 +113,7 @@ def test_missing_positives_push_uncorrected_probabilities_down_by_their_rate():
     logits, truth = drawn(6000, 5)
     labels = hidden(truth, 0.5, 0.0)
     as_negatives = np.where(labels == 1, 1, 0)
-    plain = apply_calibration(logits, fit_calibration(logits, as_negatives, labelling=FULL))
+    plain = apply_calibration(logits, fit_calibration(logits, as_negatives, labeling=FULL))
     corrected = apply_calibration(logits, fit_calibration(logits, labels))
     assert plain.sum() / truth.sum() == pytest.approx(0.5, abs=0.02)
     assert corrected.sum() / truth.sum() == pytest.approx(1.0, abs=0.05)
@@ -123,12 +123,12 @@ def test_a_rare_class_stays_near_the_line_of_all():
     logits, truth = drawn(2000, 4)
     labels = truth.copy()
     labels[6:, 0] = -1
-    known_at_random = Labelling("random", 0.75, 0.75, 0.75)
+    known_at_random = Labeling("random", 0.75, 0.75, 0.75)
     pooled = fit_calibration(logits[:, 1:], truth[:, 1:], shrink=1e9)
-    fitted = fit_calibration(logits, labels, labelling=known_at_random)
+    fitted = fit_calibration(logits, labels, labeling=known_at_random)
     assert fitted["slope"][0] == pytest.approx(pooled["slope"][0], rel=0.15)
     assert abs(fitted["bias"][0] - pooled["bias"][0]) < 0.5
-    stepwise = fit_calibration(logits, labels, kind="isotonic", labelling=known_at_random)
+    stepwise = fit_calibration(logits, labels, kind="isotonic", labeling=known_at_random)
     assert len(stepwise["knots"][0]) > len(stepwise["knots"][1]) > 2
 
 

@@ -33,7 +33,7 @@ def test_json_has_every_metric(files, capsys):
     assert {name: result[name] for name in expected} == expected
     assert result["classes_without_positives"] == ["cow"]
     assert result["unknowns"] == 1
-    assert "all parts together (train 1, test 2): --split NAME" in result["notes"][-1]
+    assert "all splits together (train 1, test 2): --split NAME" in result["notes"][-1]
 
 
 def test_split_and_options(files, capsys):

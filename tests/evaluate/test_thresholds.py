@@ -10,11 +10,11 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.counts import at_threshold, count, precision_recall
 from tagfill.evaluate.decisions import fit_decisions
-from tagfill.evaluate.labelling import Labelling
+from tagfill.evaluate.labeling import Labeling
 from tagfill.evaluate.thresholds import fit_thresholds
 
-FULL = Labelling("full", 1.0, 1.0, 1.0)
-ALONE = {"labelling": FULL, "shrink": 0.0, "min_support": 1}
+FULL = Labeling("full", 1.0, 1.0, 1.0)
+ALONE = {"labeling": FULL, "shrink": 0.0, "min_support": 1}
 
 
 def brute_force(probabilities, labels, score):
@@ -84,8 +84,8 @@ def test_rare_classes_are_drawn_toward_the_common_threshold():
     labels[:, 0] = 0
     labels[:3, 0] = 1
     probabilities = sigmoid(logits)
-    own = fit_thresholds(probabilities, labels, labelling=FULL, shrink=0.0, min_support=1)
-    drawn_in = fit_thresholds(probabilities, labels, labelling=FULL, shrink=20.0, min_support=5)
+    own = fit_thresholds(probabilities, labels, labeling=FULL, shrink=0.0, min_support=1)
+    drawn_in = fit_thresholds(probabilities, labels, labeling=FULL, shrink=20.0, min_support=5)
     assert drawn_in.values[0] == drawn_in.common
     for column in range(1, 4):
         n = drawn_in.support[column]
@@ -96,11 +96,11 @@ def test_rare_classes_are_drawn_toward_the_common_threshold():
 
 
 def test_expected_f1_without_negatives_in_closed_form():
-    """Two labelled positives at rate 1/2 stand for four; F1 = 2 TP / (predicted + positives)."""
+    """Two labeled positives at rate 1/2 stand for four; F1 = 2 TP / (predicted + positives)."""
     probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.2], [0.1]])
     labels = np.array([[1], [-1], [1], [-1], [-1], [-1]])
-    labelling = Labelling("positives", 0.5, 0.0, 0.5)
-    fitted = fit_thresholds(probabilities, labels, labelling=labelling, shrink=0, min_support=1)
+    labeling = Labeling("positives", 0.5, 0.0, 0.5)
+    fitted = fit_thresholds(probabilities, labels, labeling=labeling, shrink=0, min_support=1)
     decided = at_threshold(probabilities, fitted.values)
     assert decided.sum() == 3  # the third cut expects 4 true of 3 predicted and 4 there are
     precise = fit_thresholds(
@@ -108,7 +108,7 @@ def test_expected_f1_without_negatives_in_closed_form():
         labels,
         goal="precision",
         target=0.9,
-        labelling=labelling,
+        labeling=labeling,
         shrink=0,
         min_support=1,
     )
@@ -125,7 +125,7 @@ def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
     best = full.figures(logits, truth)["at_fitted_thresholds"]
     assert reached["overall_f1"] > best["overall_f1"] - 0.015
     assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.04)
-    assert fitted.as_dict()["labelling_rate"] < 0.9
+    assert fitted.as_dict()["labeling_rate"] < 0.9
 
 
 def test_decisions_raise_f1_and_lower_calibration_error():

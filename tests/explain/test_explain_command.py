@@ -66,20 +66,20 @@ def test_class_activation_follows_what_moves_in_the_image() -> None:
     )
 
 
-def test_colour_appears_where_the_heat_is() -> None:
-    grey = Image.new("RGB", (80, 80), (128, 128, 128))
+def test_color_appears_where_the_heat_is() -> None:
+    gray = Image.new("RGB", (80, 80), (128, 128, 128))
     heat = np.zeros((4, 4), dtype=np.float32)
     heat[0, 3] = 1.0
-    drawn = np.asarray(overlay(grey, heat), dtype=int)
+    drawn = np.asarray(overlay(gray, heat), dtype=int)
     assert drawn.shape == (80, 80, 3)
     assert np.abs(drawn[70, 10] - 128).max() <= 2
     assert np.abs(drawn[8, 72] - 128).max() > 60
 
 
 def test_a_flat_map_leaves_the_picture_alone() -> None:
-    grey = Image.new("RGB", (20, 20), (90, 90, 90))
+    gray = Image.new("RGB", (20, 20), (90, 90, 90))
     flat = np.full((3, 3), 0.1, dtype=np.float32)
-    assert np.array_equal(np.asarray(overlay(grey, flat)), np.asarray(grey))
+    assert np.array_equal(np.asarray(overlay(gray, flat)), np.asarray(gray))
 
 
 def test_a_sheet_has_room_for_every_tag_and_name() -> None:

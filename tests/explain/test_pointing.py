@@ -1,4 +1,4 @@
-"""The pointing game: boxes, chance, centre and figures."""
+"""The pointing game: boxes, chance, center and figures."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ def test_figures_are_means_over_cases_and_over_classes() -> None:
     assert result.mean.accuracy == pytest.approx(0.625)
     assert result.overall.accuracy == pytest.approx(0.4)
     assert result.classes["dog"].chance == pytest.approx(0.25)
-    assert result.classes["cat"].centre == pytest.approx(1.0)
+    assert result.classes["cat"].center == pytest.approx(1.0)

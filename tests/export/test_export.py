@@ -64,10 +64,10 @@ def test_the_file_says_what_it_is(run):
     assert [each.name for each in model.graph.output] == ["probabilities", "logits"]
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param
     (entry,) = [each for each in model.metadata_props if each.key == "tagfill"]
-    facts = json.loads(entry.value)
-    assert facts["classes"] == list(CLASSES)
-    assert facts["thresholds"] == [0.5, 0.4, 0.6]
-    assert (facts["input"]["size"], facts["input"]["range"]) == (64, [0, 1])
+    metadata = json.loads(entry.value)
+    assert metadata["classes"] == list(CLASSES)
+    assert metadata["thresholds"] == [0.5, 0.4, 0.6]
+    assert (metadata["input"]["size"], metadata["input"]["range"]) == (64, [0, 1])
 
 
 def test_predict_runs_the_file_as_it_runs_the_run(run, photos, capsys):
@@ -133,7 +133,7 @@ def test_int8_is_smaller_and_its_cost_is_measured(run, photos, tmp_path, capsys,
     assert report["mAP"]["torch"] == pytest.approx(report["mAP"]["onnxruntime"])
     assert report["difference"]["logits"] > 0
     assert out.stat().st_size < 0.6 * (run / "model.onnx").stat().st_size
-    assert open_engine(out).facts == open_engine(run / "model.onnx").facts
+    assert open_engine(out).metadata == open_engine(run / "model.onnx").metadata
 
 
 @pytest.mark.slow

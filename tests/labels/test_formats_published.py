@@ -194,7 +194,7 @@ def test_voc_2012_counts_as_published() -> None:
         pytest.skip("needs ../shared/data/voc2012/VOCdevkit/VOC2012")
     dataset = load_labels(SHARED / "VOCdevkit" / "VOC2012")
     assert len(dataset.table.classes) == 20
-    train, val = dataset.part("train"), dataset.part("val")
+    train, val = dataset.split("train"), dataset.split("val")
     assert (len(train), train.positives, train.unknowns) == (5717, 8331, 0)
     assert (len(val), val.positives) == (5823, 8351)
     published = np.load(SHARED / "mlspl" / "formatted_train_labels.npy")
@@ -212,9 +212,9 @@ def test_mlspl_voc_as_published() -> None:
         "val": 1143,
         "test": 5823,
     }
-    train = dataset.part("train")
+    train = dataset.split("train")
     assert (train.positives, train.negatives) == (4574, 0)
-    assert dataset.part("val").unknowns == dataset.part("test").unknowns == 0
+    assert dataset.split("val").unknowns == dataset.split("test").unknowns == 0
     assert dataset.table.classes[-1] == "tvmonitor"
     assert dataset.load_features().shape == (11540, 1280)
     rows, _ = published_split(5717)

@@ -34,7 +34,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
     classes = draw(st.lists(class_names, min_size=1, max_size=5, unique=True))
     cells = st.lists(st.sampled_from([1, 0, -1]), min_size=len(classes), max_size=len(classes))
     rows = draw(st.lists(cells, min_size=len(images), max_size=len(images)))
-    parts = draw(
+    splits = draw(
         st.lists(
             st.sampled_from(["", "train", "val", "test"]),
             min_size=len(images),
@@ -42,7 +42,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
         )
     )
     splits = {
-        name: np.flatnonzero(np.array(parts) == name) for name in dict.fromkeys(parts) if name
+        name: np.flatnonzero(np.array(splits) == name) for name in dict.fromkeys(splits) if name
     }
     table = LabelTable(tuple(images), tuple(classes), np.array(rows, dtype=np.int8))
     return Dataset(table, Path("memory"), "memory", splits=splits)

@@ -224,7 +224,7 @@ def test_image_folder_with_splits(tmp_path: Path) -> None:
     root = pictures(tmp_path, "train/cat/a.jpg", "valid/dog/b.jpg", "train/dog/c.jpg")
     dataset = load_labels(root)
     assert dataset.table.classes == ("cat", "dog")
-    assert {name: dataset.part(name).images for name in dataset.splits} == {
+    assert {name: dataset.split(name).images for name in dataset.splits} == {
         "train": ("train/cat/a.jpg", "train/dog/c.jpg"),
         "val": ("valid/dog/b.jpg",),
     }

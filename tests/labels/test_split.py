@@ -1,4 +1,4 @@
-"""Dividing images into parts."""
+"""Dividing images into splits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ values = hnp.arrays(
     elements=st.sampled_from([1, 0, -1]),
 )
 fractions = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(
-    lambda parts: {f"part{number}": part / sum(parts) for number, part in enumerate(parts)}
+    lambda splits: {f"split{number}": split / sum(splits) for number, split in enumerate(splits)}
 )
 
 
@@ -66,18 +66,18 @@ def test_equals_the_published_voc_split():
 @pytest.mark.parametrize("split", [random_split, stratified_split])
 @given(values, fractions, st.integers(0, 2**32 - 1))
 def test_every_row_is_in_exactly_one_part(split, labels, shares, seed):
-    parts = split(table(labels), shares, seed)
-    assert list(parts) == list(shares)
-    assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(len(labels)))
-    assert all(np.array_equal(rows, np.sort(rows)) for rows in parts.values())
+    splits = split(table(labels), shares, seed)
+    assert list(splits) == list(shares)
+    assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(labels)))
+    assert all(np.array_equal(rows, np.sort(rows)) for rows in splits.values())
     again = split(table(labels), shares, seed)
-    assert all(np.array_equal(parts[name], again[name]) for name in shares)
+    assert all(np.array_equal(splits[name], again[name]) for name in shares)
 
 
 @given(values, fractions, st.integers(0, 2**32 - 1))
 def test_random_parts_have_their_size_to_within_one_image(labels, shares, seed):
-    parts = random_split(table(labels), shares, seed)
-    for name, rows in parts.items():
+    splits = random_split(table(labels), shares, seed)
+    for name, rows in splits.items():
         assert abs(len(rows) - shares[name] * len(labels)) <= 1
 
 
@@ -93,22 +93,22 @@ def test_stratified_parts_have_their_share_of_rare_classes():
     rates = np.geomspace(0.01, 0.4, 30)
     labels = (generator.random((2_000, 30)) < rates).astype(np.int8)
     shares = {"train": 0.7, "val": 0.1, "test": 0.2}
-    parts = stratified_split(table(labels), shares, seed=0)
+    splits = stratified_split(table(labels), shares, seed=0)
     for name, share in shares.items():
         expected = share * labels.sum(axis=0)
         assert (
-            np.abs(labels[parts[name]].sum(axis=0) - expected) <= 0.03 * labels.sum(axis=0) + 1
+            np.abs(labels[splits[name]].sum(axis=0) - expected) <= 0.03 * labels.sum(axis=0) + 1
         ).all()
-        assert len(parts[name]) == pytest.approx(share * 2_000, abs=20)
+        assert len(splits[name]) == pytest.approx(share * 2_000, abs=20)
 
 
 def test_stratified_parts_share_images_without_positives():
-    """Images confirmed to have nothing, and images nobody labelled, are shared out separately."""
+    """Images confirmed to have nothing, and images nobody labeled, are shared out separately."""
     labels = np.zeros((300, 2), dtype=np.int8)
     labels[:100] = [1, 0]
     labels[100:200] = -1
-    parts = stratified_split(table(labels), {"a": 0.5, "b": 0.5}, seed=0)
-    for rows in parts.values():
+    splits = stratified_split(table(labels), {"a": 0.5, "b": 0.5}, seed=0)
+    for rows in splits.values():
         assert np.histogram(rows, [0, 100, 200, 300])[0].tolist() == [50, 50, 50]
 
 

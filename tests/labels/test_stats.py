@@ -43,8 +43,8 @@ def test_counts():
         ([[1, 1], [-1, 1]], "positive_only"),
         ([[1, -1], [-1, 1]], "single_positive"),
         ([[1, -1], [-1, -1]], "single_positive"),
-        ([[-1, -1]], "unlabelled"),
-        (np.empty((0, 2)), "unlabelled"),
+        ([[-1, -1]], "unlabeled"),
+        (np.empty((0, 2)), "unlabeled"),
     ],
 )
 def test_regime(values, regime):

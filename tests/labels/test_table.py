@@ -88,7 +88,7 @@ def test_merge_refuses_contradictions():
 )
 def test_merging_two_halves_gives_the_whole(values, mine):
     table = LabelTable(tuple("abcd"), tuple("xyz"), values)
-    halves = [table.with_values(np.where(part, values, -1)) for part in (mine, ~mine)]
+    halves = [table.with_values(np.where(split, values, -1)) for split in (mine, ~mine)]
     assert halves[0].merge(halves[1]) == table
 
 
@@ -116,6 +116,6 @@ def test_names_that_run_together_hash_apart():
 
 def test_part_of_a_dataset():
     dataset = Dataset(TABLE, Path("labels.csv"), "csv_wide", splits={"train": np.array([2, 0])})
-    assert dataset.part("train").images == ("ü.jpg", "a.jpg")
+    assert dataset.split("train").images == ("ü.jpg", "a.jpg")
     with pytest.raises(TagfillError, match=r"labels\.csv: there is no split 'val' .*train"):
-        dataset.part("val")
+        dataset.split("val")

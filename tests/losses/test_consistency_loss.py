@@ -57,7 +57,7 @@ def test_by_hand():
     assert chosen.tolist() == [[True, False, True, False]]
 
 
-def test_the_labelling_view_gets_no_gradient():
+def test_the_labeling_view_gets_no_gradient():
     weak = WEAK.clone().requires_grad_()
     strong = random_logits(OBSERVED.shape).requires_grad_()
     pseudo_label_consistency(strong, weak, OBSERVED, threshold=0.6)[0].sum().backward()

@@ -1,4 +1,4 @@
-"""Entropy maximisation and minimisation, with and without pseudo-labels."""
+"""Entropy maximization and minimization, with and without pseudo-labels."""
 
 from __future__ import annotations
 

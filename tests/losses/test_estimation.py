@@ -14,7 +14,7 @@ from tests.losses.tester import (
 )
 
 from tagfill.losses.estimation import learn_from
-from tagfill.losses.regularise import count_penalty, expected_positives
+from tagfill.losses.regularize import count_penalty, expected_positives
 
 K = OBSERVED.shape[1]
 

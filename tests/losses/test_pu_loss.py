@@ -1,4 +1,4 @@
-"""Risks from positive and unlabelled cells against slow loops."""
+"""Risks from positive and unlabeled cells against slow loops."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ def by_class(column_risk):
 
 def slow_upu(cells, c, included=True):
     positive = [s.sigmoid() for s, z in cells if z == 1]
-    unlabelled = [s.sigmoid() for s, z in cells if included or z != 1]
+    unlabeled = [s.sigmoid() for s, z in cells if included or z != 1]
     return (
         PRIOR[c] * mean([-p.log() for p in positive])
         - PRIOR[c] * mean([-(1 - p).log() for p in positive])
-        + mean([-(1 - p).log() for p in unlabelled])
+        + mean([-(1 - p).log() for p in unlabeled])
     )
 
 
 def slow_vpu(cells, c, tau=1.0, gamma=0.0, included=True, tempered=False, eps=0.0):
     positive = [(s / tau).sigmoid() for s, z in cells if z == 1]
-    unlabelled = [s for s, z in cells if included or z != 1]
+    unlabeled = [s for s, z in cells if included or z != 1]
     first = torch.zeros((), dtype=torch.float64)
-    if unlabelled:
-        factor = mean([(s / tau if tempered else s).sigmoid() for s in unlabelled]).detach()
-        first = factor**gamma * (mean([(s / tau).sigmoid() for s in unlabelled]) + eps).log()
+    if unlabeled:
+        factor = mean([(s / tau if tempered else s).sigmoid() for s in unlabeled]).detach()
+        first = factor**gamma * (mean([(s / tau).sigmoid() for s in unlabeled]) + eps).log()
     return first - mean([p.log() for p in positive])
 
 
 @pytest.mark.parametrize("included", [True, False])
 def test_unbiased_risk(included):
     check_loss(
-        partial(unbiased_risk, prior=PRIOR, positives_in_unlabelled=included),
+        partial(unbiased_risk, prior=PRIOR, positives_in_unlabeled=included),
         by_class(partial(slow_upu, included=included)),
     )
 
@@ -122,7 +122,7 @@ def test_non_negative_risk_steps_back():
 @pytest.mark.parametrize("included", [True, False])
 def test_variational_risk_is_equation_7(included):
     check_loss(
-        partial(variational_risk, positives_in_unlabelled=included),
+        partial(variational_risk, positives_in_unlabeled=included),
         by_class(partial(slow_vpu, included=included)),
     )
 
@@ -148,16 +148,16 @@ def test_variational_risk_by_hand():
     assert risk.item() == pytest.approx(0.5 * math.log(0.5) - math.log(0.8))
 
 
-def test_class_without_positives_keeps_its_unlabelled_term():
+def test_class_without_positives_keeps_its_unlabeled_term():
     logits = torch.tensor([[0.0, 1.0]])
     risk = variational_risk(logits, torch.tensor([[-1, 1]]))
     assert risk[0].item() == pytest.approx(math.log(0.5))
     assert risk[1].item() == pytest.approx(0.0, abs=1e-6)
 
 
-def test_class_without_unlabelled_cells_keeps_its_positive_term():
+def test_class_without_unlabeled_cells_keeps_its_positive_term():
     logits = torch.zeros(2, 1, requires_grad=True)
-    risk = variational_risk(logits, torch.ones(2, 1), positives_in_unlabelled=False, gamma=0.5)
+    risk = variational_risk(logits, torch.ones(2, 1), positives_in_unlabeled=False, gamma=0.5)
     assert risk.item() == pytest.approx(math.log(2))
     assert torch.isfinite(torch.autograd.grad(risk.sum(), logits)[0]).all()
 

@@ -1,4 +1,4 @@
-"""Hill loss, self-paced correction, generalised robust loss."""
+"""Hill loss, self-paced correction, generalized robust loss."""
 
 from __future__ import annotations
 

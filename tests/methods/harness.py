@@ -100,7 +100,7 @@ class ToyNetwork(nn.Module):
 
 
 class Rehearsal:
-    """A method, a toy network and an optimiser, driven as the real loop drives them."""
+    """A method, a toy network and an optimizer, driven as the real loop drives them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Curriculum labelling: which cells get a label, when, and what they weigh."""
+"""Curriculum labeling: which cells get a label, when, and what they weigh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.methods.harness import Rehearsal, known_proportion, make_truth, singl
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.methods.base import Setup, Step
-from tagfill.methods.curriculum import pseudo_labelled
+from tagfill.methods.curriculum import pseudo_labeled
 from tagfill.models.output import Output
 
 OBSERVED = torch.tensor([[1, -1, -1, -1], [-1, 0, -1, -1]], dtype=torch.int8)
@@ -20,7 +20,7 @@ RULE = {"theta": 2.0, "share": 0.5}
 
 
 def label(strategy):
-    return pseudo_labelled(OBSERVED, LOGITS, strategy=strategy, **RULE).tolist()
+    return pseudo_labeled(OBSERVED, LOGITS, strategy=strategy, **RULE).tolist()
 
 
 def started(**settings):

@@ -91,7 +91,7 @@ def test_published_asymmetric_loss_as_its_code_computes_it():
     torch.testing.assert_close(started("asl", "published").loss(step())["asl"], value)
 
 
-def test_entropy_minimisation_with_assumed_negatives():
+def test_entropy_minimization_with_assumed_negatives():
     expected = entropy_minimization(LOGITS, LABELS, weight=0.2, assume_negative=True).mean()
     torch.testing.assert_close(started("entmin", base="an").loss(step())["entmin"], expected)
 
@@ -116,7 +116,7 @@ def test_published_self_paced_correction():
 
 
 @pytest.mark.parametrize("epoch", [1, 4, 8])
-def test_generalised_robust_loss_follows_its_schedule(epoch):
+def test_generalized_robust_loss_follows_its_schedule(epoch):
     before, after = (epoch - 1) / 8, epoch / 8
     expected = generalized_robust(
         LOGITS,
@@ -190,7 +190,7 @@ def test_senseless_settings_are_refused(name, settings):
     assert refusal.value.remedy
 
 
-def test_published_alphas_of_entropy_maximisation():
+def test_published_alphas_of_entropy_maximization():
     presets = methods.find("em").PRESETS
     assert [presets[name].alpha for name in ("voc", "coco", "nus", "cub")] == [0.2, 0.1, 0.1, 0.01]
 

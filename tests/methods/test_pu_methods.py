@@ -56,7 +56,7 @@ def test_upu_and_nnpu_sum_over_classes_with_the_prior_of_the_loop():
     assert torch.equal(total("upu")["upu"], unbiased_risk(LOGITS, OBSERVED, PRIOR).sum())
     assert torch.equal(total("nnpu")["nnpu"], non_negative_risk(LOGITS, OBSERVED, PRIOR).sum())
     published = non_negative_risk(
-        LOGITS, OBSERVED, PRIOR, surrogate="sigmoid", positives_in_unlabelled=False
+        LOGITS, OBSERVED, PRIOR, surrogate="sigmoid", positives_in_unlabeled=False
     )
     assert torch.equal(total("nnpu", "published")["nnpu"], published.sum())
 
@@ -87,7 +87,7 @@ def test_missing_prior_is_explained():
 
 def test_vpu_is_its_risk_and_the_mixture():
     terms = total("vpu")
-    risk = variational_risk(LOGITS, OBSERVED, positives_in_unlabelled=False)
+    risk = variational_risk(LOGITS, OBSERVED, positives_in_unlabeled=False)
     assert torch.equal(terms["vpu"], risk.sum())
     torch.testing.assert_close(terms["mixup"], 0.03 * mixture())
 
@@ -116,7 +116,7 @@ def test_pu_mlc_presets_are_the_published_commands():
 
 
 def test_every_addition_of_pu_mlc_can_be_switched_off():
-    bare = total("pu_mlc", gamma=0.0, temperature=1.0, mixup=0.0, positives_in_unlabelled=False)
+    bare = total("pu_mlc", gamma=0.0, temperature=1.0, mixup=0.0, positives_in_unlabeled=False)
     assert set(bare) == {"pu_mlc"}
     assert torch.equal(bare["pu_mlc"], total("vpu")["vpu"])
     assert not methods.make("pu_mlc", {"mixup": 0.0}).needs.mixup
@@ -126,7 +126,7 @@ def test_every_addition_of_pu_mlc_can_be_switched_off():
 
 
 @pytest.mark.parametrize("name", ["upu", "nnpu", "vpu", "pu_mlc"])
-def test_known_negatives_are_unlabelled_unless_asked_for(name):
+def test_known_negatives_are_unlabeled_unless_asked_for(name):
     blind = Step(
         Output(LOGITS),
         torch.where(OBSERVED == 0, -1, OBSERVED),

@@ -97,12 +97,12 @@ def test_needs_come_from_info_unless_the_method_knows_better(file):
     assert not methods.make("epr", {"k": 2}).needs.expected_positives
 
 
-@pytest.mark.parametrize("part", ["INFO", "Config", "build"])
-def test_incomplete_file_is_refused(tmp_path, part):
-    parts = {"INFO": "INFO = 1\n", "Config": "Config = 1\n", "build": "build = 1\n"}
+@pytest.mark.parametrize("split", ["INFO", "Config", "build"])
+def test_incomplete_file_is_refused(tmp_path, split):
+    splits = {"INFO": "INFO = 1\n", "Config": "Config = 1\n", "build": "build = 1\n"}
     path = tmp_path / "incomplete.py"
-    path.write_text("".join(line for name, line in parts.items() if name != part))
-    with pytest.raises(TagfillError, match=f"must define {part}"):
+    path.write_text("".join(line for name, line in splits.items() if name != split))
+    with pytest.raises(TagfillError, match=f"must define {split}"):
         methods.find(str(path))
 
 

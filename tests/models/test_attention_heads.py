@@ -21,12 +21,12 @@ def attention_by_hand(
     q, k, v = query @ wq.T + bq, key @ wk.T + bk, value @ wv.T + bv
     out, weights = torch.zeros(len(query), d), torch.zeros(len(query), len(key))
     for head in range(heads):
-        part = slice(head * d // heads, (head + 1) * d // heads)
+        split = slice(head * d // heads, (head + 1) * d // heads)
         for row in range(len(query)):
-            scores = torch.stack([q[row, part] @ each[part] for each in k]) / (d / heads) ** 0.5
+            scores = torch.stack([q[row, split] @ each[split] for each in k]) / (d / heads) ** 0.5
             share = torch.softmax(scores, dim=0)
             weights[row] += share / heads
-            out[row, part] = sum(s * each[part] for s, each in zip(share, v, strict=True))
+            out[row, split] = sum(s * each[split] for s, each in zip(share, v, strict=True))
     return layer.out_proj(out), weights
 
 
@@ -39,7 +39,7 @@ def feed_by_hand(feed: nn.Sequential, x: Tensor) -> Tensor:
     return feed[3](torch.clamp(feed[0](x), min=0))
 
 
-def randomise(module: nn.Module) -> None:
+def randomize(module: nn.Module) -> None:
     torch.manual_seed(1)
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=0.3)
@@ -60,7 +60,7 @@ def decode_by_hand(
 
 def check_decoder_layer(self_attention: bool) -> None:
     layer = DecoderLayer(8, 2, 12, 0.1, self_attention=self_attention).eval()
-    randomise(layer)
+    randomize(layer)
     state, memory = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
     queries, position = torch.randn(3, 8), torch.randn(5, 8)
     with torch.no_grad():
@@ -86,7 +86,7 @@ def test_decoder_layer_with_self_attention() -> None:
 
 def test_encoder_layer() -> None:
     layer = EncoderLayer(8, 4, 10, 0.0).eval()
-    randomise(layer)
+    randomize(layer)
     tokens, position = torch.randn(1, 4, 8), torch.randn(4, 8)
     placed = tokens[0] + position
     with torch.no_grad():

@@ -222,11 +222,11 @@ def cvt_w24() -> Shapes:
         for number in range(depth):
             block = f"stage{stage}.blocks.{number}"
             yield from affine(f"{block}.norm1", dim)
-            for part in "qkv":
-                yield f"{block}.attn.conv_proj_{part}.conv.weight", (dim, 1, 3, 3)
-                yield from norm(f"{block}.attn.conv_proj_{part}.bn", dim)
-                yield f"{block}.attn.conv_proj_{part}.bn.num_batches_tracked", ()
-                yield from linear(f"{block}.attn.proj_{part}", dim, dim)
+            for split in "qkv":
+                yield f"{block}.attn.conv_proj_{split}.conv.weight", (dim, 1, 3, 3)
+                yield from norm(f"{block}.attn.conv_proj_{split}.bn", dim)
+                yield f"{block}.attn.conv_proj_{split}.bn.num_batches_tracked", ()
+                yield from linear(f"{block}.attn.proj_{split}", dim, dim)
             yield from linear(f"{block}.attn.proj", dim, dim)
             yield from affine(f"{block}.norm2", dim)
             yield from linear(f"{block}.mlp.fc1", 4 * dim, dim)

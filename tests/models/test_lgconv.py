@@ -27,11 +27,11 @@ def branch_by_hand(branch: GlobalBranch, x: torch.Tensor) -> torch.Tensor:
     values = torch.stack([conv(branch.value, image[:, p[0], p[1]]) for p in places])
     changed = image.clone()
     for head in range(branch.heads):
-        part = slice(head * width_of_head, (head + 1) * width_of_head)
-        pooled = (attention[:, head, None] * values[:, part]).sum(0)
+        split = slice(head * width_of_head, (head + 1) * width_of_head)
+        pooled = (attention[:, head, None] * values[:, split]).sum(0)
         for p in places:
             spread = torch.sigmoid(conv(branch.spread, context[p])[head])
-            changed[part, p[0], p[1]] += pooled * spread
+            changed[split, p[0], p[1]] += pooled * spread
     return branch.norm(branch.project(changed[None]))
 
 

@@ -29,9 +29,9 @@ def test_one_backbone_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     for fact in ("448 x 448", "2048 x 14 x 14", "42.5 M", "timm/resnet101.tv_in1k", "bsd-3"):
         assert fact in out
     assert main(["backbones", "test_vit", "--size", "64", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["size"], facts["stride"], facts["channels"]) == (64, 16, 64)
-    assert facts["licence"] == "apache-2.0"
+    metadata = json.loads(capsys.readouterr().out)
+    assert (metadata["size"], metadata["stride"], metadata["channels"]) == (64, 16, 64)
+    assert metadata["license"] == "apache-2.0"
 
 
 def test_mistakes_end_with_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

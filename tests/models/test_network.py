@@ -76,7 +76,7 @@ def test_parameter_groups_cover_what_learns_once() -> None:
     assert {group["weight_decay"] for group in published} == {0.1}
 
 
-def test_evaluation_transform_squashes_and_normalises() -> None:
+def test_evaluation_transform_squashes_and_normalizes() -> None:
     network = small()
     transform = eval_transform(network.backbone.spec, 32)
     half = np.zeros((50, 90, 3), np.uint8)
@@ -88,8 +88,8 @@ def test_evaluation_transform_squashes_and_normalises() -> None:
         assert pixels[channel, :, 0].mean() == pytest.approx(-mean[channel] / std[channel])
         expected = (1 - mean[channel]) / std[channel]
         assert pixels[channel, :, -1].mean() == pytest.approx(expected)
-    grey = transform(Image.new("L", (5, 5), 128))
-    assert grey.shape == (3, 32, 32)
+    gray = transform(Image.new("L", (5, 5), 128))
+    assert gray.shape == (3, 32, 32)
 
 
 @pytest.mark.voc

@@ -25,14 +25,14 @@ def test_query2label_backbones_have_the_published_sizes(name: str) -> None:
     if name.startswith("cvt"):
         pytest.importorskip("transformers")
     millions, channels, size, cells = QUERY2LABEL[name]
-    facts = describe(name)
-    assert (facts["channels"], facts["size"]) == (channels, size)
-    assert facts["size"] // facts["stride"] == cells
+    metadata = describe(name)
+    assert (metadata["channels"], metadata["size"]) == (channels, size)
+    assert metadata["size"] // metadata["stride"] == cells
     preset = PRESETS[name]
     classifier = 0.0
     if not preset.model.startswith(HF):
         classifier = channels * 1000 / 1e6
-    assert facts["parameters"] / 1e6 + classifier == pytest.approx(millions, rel=0.01)
+    assert metadata["parameters"] / 1e6 + classifier == pytest.approx(millions, rel=0.01)
     assert preset.parameters == pytest.approx(millions, rel=0.01)
 
 
@@ -47,7 +47,7 @@ def test_other_presets_name_weights_that_exist(name: str) -> None:
     assert count == pytest.approx(preset.parameters, rel=0.01)
     source = find_source(name, pretrained=False)
     assert source.weights == f"timm/{preset.model}"
-    assert source.licence != "unknown"
+    assert source.license != "unknown"
     assert source.draft.size == preset.size
 
 

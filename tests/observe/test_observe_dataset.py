@@ -1,4 +1,4 @@
-"""Masking parts of a data set."""
+"""Masking splits of a data set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dataset(**more) -> Dataset:
     return Dataset(TRUTH, Path("labels.csv"), "csv_wide", **more)
 
 
-def test_masks_train_and_leaves_the_rest_fully_labelled():
+def test_masks_train_and_leaves_the_rest_fully_labeled():
     masked = observe_dataset(
         dataset(splits={"train": TRAIN, "test": TEST}), make("single_positive"), seed=3
     )

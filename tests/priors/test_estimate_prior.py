@@ -188,4 +188,4 @@ def test_after_a_review_complete_images_decide():
     observed[rows, rows % 6] = truth[rows, rows % 6]
     found = estimate_prior(observed, features=truth.astype(np.float64), complete=truth[:100])
     assert found.expected_positives == pytest.approx(truth[:100].sum(axis=1).mean())
-    assert "100 images labelled in full" in found.how
+    assert "100 images labeled in full" in found.how

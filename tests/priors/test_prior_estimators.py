@@ -14,7 +14,7 @@ from tagfill.priors.estimators import (
     best_bin,
     count_known,
     elkan_noto,
-    labelled_share,
+    labeled_share,
     presence,
     scaled,
     single_positive_prior,
@@ -84,16 +84,16 @@ def test_scaled_keeps_shares_within_one():
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_labelled_share_from_scores_that_show_the_truth(share):
+def test_labeled_share_from_scores_that_show_the_truth(share):
     draw = np.random.default_rng(1)
     truth = (draw.random((3000, 6)) < [0.5, 0.3, 0.2, 0.1, 0.05, 0.02]).astype(np.int8)
     observed = positive_proportion(truth, 2, proportion=share)
     scores = 6 * truth + draw.normal(size=truth.shape)
-    assert labelled_share(observed, scores) == pytest.approx(share, rel=0.08)
+    assert labeled_share(observed, scores) == pytest.approx(share, rel=0.08)
 
 
-def test_labelled_share_without_positives_is_one():
-    assert labelled_share(np.full((3, 2), -1, dtype=np.int8), np.zeros((3, 2))) == 1
+def test_labeled_share_without_positives_is_one():
+    assert labeled_share(np.full((3, 2), -1, dtype=np.int8), np.zeros((3, 2))) == 1
 
 
 def test_per_class_estimators_on_easy_data():

@@ -6,37 +6,37 @@ import numpy as np
 import pytest
 
 from tagfill.errors import TagfillError
-from tagfill.recover.choose import Wish, choose, expected_gain
+from tagfill.recover.choose import Amount, choose, expected_gain
 from tagfill.recover.judge import cuts
 
 PROBABILITY = np.array([[0.9, 0.4, 1.0], [0.8, 0.7, 0.1], [0.2, 0.6, 0.3]])
 UNKNOWN = np.array([[True, True, False], [True, True, True], [True, True, True]])
 
 
-def cells(wish: Wish) -> set[tuple[int, int]]:
-    found = choose(PROBABILITY, UNKNOWN, wish)
+def cells(amount: Amount) -> set[tuple[int, int]]:
+    found = choose(PROBABILITY, UNKNOWN, amount)
     return set(zip(found.rows.tolist(), found.columns.tolist(), strict=True))
 
 
 def test_precision_takes_as_many_as_their_mean_allows() -> None:
-    assert cells(Wish(precision=0.8)) == {(0, 0), (1, 0), (1, 1)}
-    found = choose(PROBABILITY, UNKNOWN, Wish(precision=0.8))
+    assert cells(Amount(precision=0.8)) == {(0, 0), (1, 0), (1, 1)}
+    found = choose(PROBABILITY, UNKNOWN, Amount(precision=0.8))
     assert found.expected_precision == pytest.approx(0.8)
-    assert len(choose(PROBABILITY, UNKNOWN, Wish(precision=0.95))) == 0
+    assert len(choose(PROBABILITY, UNKNOWN, Amount(precision=0.95))) == 0
 
 
 def test_nine_in_ten_is_the_default() -> None:
-    assert cells(Wish()) == cells(Wish(precision=0.9)) == {(0, 0)}
+    assert cells(Amount()) == cells(Amount(precision=0.9)) == {(0, 0)}
 
 
 def test_top_takes_the_likeliest_of_every_image_and_no_known_cell() -> None:
-    assert cells(Wish(top=1)) == {(0, 0), (1, 0), (2, 1)}
-    assert (0, 2) not in cells(Wish(top=3))
+    assert cells(Amount(top=1)) == {(0, 0), (1, 0), (2, 1)}
+    assert (0, 2) not in cells(Amount(top=3))
 
 
 def test_budget_takes_what_answers_bring_most_for() -> None:
     gain = expected_gain(PROBABILITY, UNKNOWN)
-    chosen = choose(PROBABILITY, UNKNOWN, Wish(budget=3))
+    chosen = choose(PROBABILITY, UNKNOWN, Amount(budget=3))
     assert len(chosen) == 3
     assert chosen.gain.min() >= np.sort(gain[UNKNOWN])[-3]
     assert (np.diff(chosen.gain) <= 0).all()
@@ -51,16 +51,16 @@ def test_gain_is_highest_for_doubt_and_for_rare_classes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("amount", "message"),
     [
         ({"precision": 0.9, "top": 2}, "choose one"),
         ({"precision": 90.0}, "not between 0 and 1"),
         ({"budget": 0}, "1 or more"),
     ],
 )
-def test_impossible_wishes_are_refused(wish: dict[str, float], message: str) -> None:
+def test_impossible_wishes_are_refused(amount: dict[str, float], message: str) -> None:
     with pytest.raises(TagfillError, match=message):
-        Wish(**wish)
+        Amount(**amount)
 
 
 def test_cuts_tell_expected_and_real_figures() -> None:

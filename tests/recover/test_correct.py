@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tagfill.evaluate import Labelling
-from tagfill.recover.correct import Unseen, align, calibrate_to, labelling_of, presence
+from tagfill.evaluate import Labeling
+from tagfill.recover.correct import Unseen, align, calibrate_to, labeling_of, presence
 
 
 def drawn(share: float, images: int = 4000, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -20,8 +20,8 @@ def drawn(share: float, images: int = 4000, seed: int = 0) -> tuple[np.ndarray, 
     return scores, chance, there, written
 
 
-def positives_only(share: float) -> Labelling:
-    return Labelling("positives", share, 0.0, share)
+def positives_only(share: float) -> Labeling:
+    return Labeling("positives", share, 0.0, share)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
@@ -46,7 +46,7 @@ def test_known_cells_need_no_correction() -> None:
     scores, chance, there, _ = drawn(1.0)
     known = np.random.default_rng(2).random(scores.shape) < 0.3
     train = Unseen(scores, np.where(known, there, -1).astype(np.int8))
-    found = presence(train, labelling_of(train, scores))
+    found = presence(train, labeling_of(train, scores))
     assert np.abs(found.there - chance).mean() < 0.03
     assert np.allclose(found.there, found.unwritten)
 
@@ -78,7 +78,7 @@ def test_answers_to_suggestions_do_not_pass_for_cells_known_at_random() -> None:
     train = Unseen(scores, np.where(asked, there, written).astype(np.int8))
     assert not train.speaks_for_negatives
     assert (train.labels == 0).any()
-    found = presence(train, labelling_of(train, scores))
+    found = presence(train, labeling_of(train, scores))
     unknown = train.labels == -1
     known_rate = (train.labels == 1).sum() / (train.labels != -1).sum()
     assert found.unwritten[unknown].mean() < known_rate / 2

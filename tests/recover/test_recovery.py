@@ -17,7 +17,7 @@ from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
 from tagfill.recover import evidence
-from tagfill.recover.choose import Wish
+from tagfill.recover.choose import Amount
 from tagfill.recover.judge import cuts
 from tagfill.recover.recovery import Recovery, recover
 
@@ -47,12 +47,12 @@ def test_recovered_tags_are_right_about_as_often_as_expected(found: Recovery) ->
     assert found.expected_missing == pytest.approx(missing, rel=0.2)
     for cut in cuts(found.probability, found.unknown, found.truth):
         assert cut.precision == pytest.approx(cut.expected_precision, abs=0.12)
-    at_80 = found.suggest(Wish(precision=0.8))
+    at_80 = found.suggest(Amount(precision=0.8))
     assert len(at_80) > 0.4 * missing
 
 
 def test_only_unknown_cells_are_suggested(found: Recovery) -> None:
-    cells = found.suggest(Wish(top=3))
+    cells = found.suggest(Amount(top=3))
     assert (found.table.values[cells.rows, cells.columns] == -1).all()
     assert len(cells) == 3 * len(found.table)
 
@@ -62,7 +62,7 @@ def test_completed_labels_keep_what_is_known(found: Recovery) -> None:
     assert np.array_equal(filled.values[known], found.table.values[known])
     assert found.truth is not None
     added = found.unknown & (filled.values == 1)
-    assert added.sum() == len(found.suggest(Wish(precision=0.9)))
+    assert added.sum() == len(found.suggest(Amount(precision=0.9)))
     absent = found.unknown & (filled.values == 0)
     assert (found.truth[absent] == 1).mean() < 0.15
 
@@ -95,15 +95,15 @@ def test_a_model_that_knows_labels_by_heart_is_not_believed(tmp_path: Path) -> N
     """Features without any meaning, enough of them to learn every label."""
     folder = write_given_features(tmp_path / "data", train=120)
     rng = np.random.default_rng(3)
-    for part, count in (("train", 120), ("val", 80)):
+    for split, count in (("train", 120), ("val", 80)):
         noise = rng.normal(size=(count, 20 * FEATURES)).astype(np.float16)
-        np.save(folder / f"{part}_features_toy.npy", noise)
+        np.save(folder / f"{split}_features_toy.npy", noise)
     options = {**LOOP, "epochs": 30, "select": "last"}
     result = recover(tagfill.fit(folder, method="an", out=tmp_path / "run", **options).path)
     positive = result.table.values == 1
     written, other = (result.evidence.known[each].mean() for each in (positive, ~positive))
     assert written == pytest.approx(other, abs=0.1)
-    assert result.suggest(Wish(precision=0.9)).rows.size < 10
+    assert result.suggest(Amount(precision=0.9)).rows.size < 10
 
 
 def test_estimates_are_used_where_a_method_forms_them(data: Path, tmp_path: Path) -> None:

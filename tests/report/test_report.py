@@ -127,7 +127,7 @@ def on_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figures_are_those_of_the_run(source: Source) -> None:
     shown = headline(source)
     assert shown is not None
-    assert shown.part == "test"
+    assert shown.split == "test"
     values = {figure.key: figure.value for figure in shown.figures}
     noted = source.metrics["test"]
     assert values["mAP"] == pytest.approx(noted["mAP"])
@@ -346,7 +346,7 @@ def test_a_failing_report_does_not_fail_training(
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError("a reason")
 
-    monkeypatch.setattr("tagfill.report.page.run_facts", fail)
+    monkeypatch.setattr("tagfill.report.page.run_metadata", fail)
     out = tmp_path / "run"
     options = [str(features), "--method", "an", "--epochs", "2", "--threads", "1", "--json"]
     assert main(["train", *options, "--out", str(out)]) == 0

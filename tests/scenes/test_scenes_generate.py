@@ -7,7 +7,7 @@ import pytest
 
 from tagfill import scenes
 from tagfill.errors import TagfillError
-from tagfill.scenes.catalogue import THINGS
+from tagfill.scenes.catalog import THINGS
 from tagfill.scenes.environments import ENVIRONMENTS
 from tagfill.scenes.scene import Scene
 
@@ -59,8 +59,8 @@ def test_difficulty_shrinks_things_and_adds_noise():
         return float(np.mean([box.area for scene in drawn for box in scene.boxes]))
 
     def roughness(drawn: list[Scene]) -> float:
-        grey = (np.asarray(scene.image.convert("L"), dtype=float) for scene in drawn)
-        return float(np.mean([np.median(np.abs(np.diff(picture))) for picture in grey]))
+        gray = (np.asarray(scene.image.convert("L"), dtype=float) for scene in drawn)
+        return float(np.mean([np.median(np.abs(np.diff(picture))) for picture in gray]))
 
     assert mean_area(hard) < 0.6 * mean_area(easy)
     assert roughness(hard) > 2 * roughness(easy)

@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from tagfill.scenes.catalogue import CLUTTER, THINGS
-from tagfill.scenes.colour import Light
+from tagfill.scenes.catalog import CLUTTER, THINGS
+from tagfill.scenes.color import Light
 from tagfill.scenes.compose import MIN_AREA, MIN_VISIBLE, Canvas, paint
 from tagfill.scenes.environments import ENVIRONMENTS, Setting
 from tagfill.scenes.plan import Hardness, Placement, Plan, draw_plan
@@ -87,7 +87,7 @@ def test_boxes_are_tight_around_owned_pixels_in_drawn_scenes():
         for stamp in canvas.stamps:
             rows, columns = np.nonzero(owners == stamp.code)
             big = len(rows) >= max(MIN_VISIBLE * stamp.own_area, MIN_AREA * SIZE * SIZE)
-            if stamp.placement.thing.labelled and big:
+            if stamp.placement.thing.labeled and big:
                 key = (stamp.placement.thing.name, columns.min(), rows.min(), len(rows))
                 by_area[key] = (np.ptp(columns) + 1, np.ptp(rows) + 1)
         found = {

@@ -184,10 +184,10 @@ def test_a_setting_that_fails_does_not_spoil_the_others():
 
 
 def test_loss_that_depends_on_the_batch_is_never_computed_for_all_heads_at_once(monkeypatch):
-    def centred(logits, observed):
+    def centered(logits, observed):
         return (logits - logits.mean()) ** 2 + observed.float().mean() * logits
 
-    monkeypatch.setattr(methods, "make", lambda *_: _with_needs(CellMethod("odd", centred)))
+    monkeypatch.setattr(methods, "make", lambda *_: _with_needs(CellMethod("odd", centered)))
     stage = StageConfig(MethodConfig("em"), epochs=2)
     settings = [Setting(replace(stage, learning_rate=rate)) for rate in (0.1, 0.01)]
     data = make_data()

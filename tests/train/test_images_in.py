@@ -22,7 +22,7 @@ from tagfill.train.assemble import Assembly
 from tagfill.train.inputs import ImageInputs
 from tagfill.train.limits import Interrupted
 from tagfill.train.stage import Stage
-from tagfill.train.views import Normalisation, strong_view, weak_view
+from tagfill.train.views import Normalization, strong_view, weak_view
 
 TINY = {
     "backbone": "test_resnet",
@@ -98,7 +98,7 @@ def test_without_known_negatives_the_end_of_training_names_what_was_judged(
 
 
 def test_an_error_of_a_worker_is_the_users_message_alone(data: Path) -> None:
-    view = weak_view(Normalisation(64, (0.5,) * 3, (0.5,) * 3))
+    view = weak_view(Normalization(64, (0.5,) * 3, (0.5,) * 3))
     broken = data.parent / "images" / "broken.jpg"
     inputs = ImageInputs([broken], size=64, plain_view=view, weak_view=view, workers=1)
     with pytest.raises(TagfillError, match=r"broken\.jpg") as caught:
@@ -235,7 +235,7 @@ def test_a_wrong_image_folder_is_one_clear_error(
 
 
 def test_views_depend_on_seed_epoch_and_image_alone(data: Path) -> None:
-    normal = Normalisation(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+    normal = Normalization(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
     paths = sorted(data.parent.glob("images/*.png"))[:4]
     inputs = ImageInputs(
         paths,

@@ -129,7 +129,7 @@ def test_a_run_of_two_processes_ends_like_a_run_of_one(tmp_path: Path) -> None:
         ends.append(json.loads(done.stdout))
         assert (tmp_path / out / "report.html").is_file()
     assert ends[0]["best_epoch"] == ends[1]["best_epoch"]
-    for part in ("val", "test"):
-        assert ends[0][part]["mAP"] == pytest.approx(ends[1][part]["mAP"], abs=0.01)
+    for split in ("val", "test"):
+        assert ends[0][split]["mAP"] == pytest.approx(ends[1][split]["mAP"], abs=0.01)
     events = (tmp_path / "two" / "events.jsonl").read_text().splitlines()
     assert sum(json.loads(line)["event"] == "epoch" for line in events) == 4

@@ -79,8 +79,8 @@ def test_the_method_follows_the_labels(
         rows, columns = np.nonzero((truth == 0) & (observed == -1))
         observed[rows[:answers], columns[:answers]] = 0
     table = replace(prepared.train.table, values=observed)
-    labelled = replace(prepared, train=replace(prepared.train, table=table))
-    config, notes = configure(Request(DataConfig(str(data))), labelled)
+    labeled = replace(prepared, train=replace(prepared.train, table=table))
+    config, notes = configure(Request(DataConfig(str(data))), labeled)
     assert config.stages[-1].method.name == method
     assert any(f"method: {method}, for labels that look" in note for note in notes)
 

@@ -122,8 +122,8 @@ def test_a_failed_write_leaves_the_previous_checkpoint_intact(
     monkeypatch.setattr("tagfill.train.checkpoint.save_file", full_disk)
     with pytest.raises(TagfillError, match="No space left"):
         save_checkpoint(path, {"network": {"w": torch.zeros(2)}}, {"epoch": 2})
-    tensors, facts = load_checkpoint(path)
-    assert facts == {"epoch": 1}
+    tensors, metadata = load_checkpoint(path)
+    assert metadata == {"epoch": 1}
     assert torch.equal(tensors["network"]["w"], torch.ones(2))
     assert [file.name for file in tmp_path.iterdir()] == ["last.safetensors"]
 

@@ -38,7 +38,7 @@ TINY: dict[str, Any] = {
     "seed": 1,
 }
 EM = {**TINY, "method": "em", "ema": 0.9, "clip": 0.05, "learning_rate": 0.01}
-PENALISED = {
+PENALIZED = {
     **TINY,
     "method": "l2r",
     "epochs": 1,
@@ -106,7 +106,7 @@ def worker(rank: int, folder: Path, port: int) -> None:
     patch.setattr(inputs, "_IMAGES", 1)  # process 0 has two batches to evaluate, process 1 has one
     tagfill.fit(labels, out=folder / "ddp", **EM)
     tagfill.fit(labels, out=folder / "sharded", shard=True, **EM)
-    tagfill.fit(labels, out=folder / "sharded-l2r", shard=True, **PENALISED)
+    tagfill.fit(labels, out=folder / "sharded-l2r", shard=True, **PENALIZED)
     sizes = interrupted(labels, folder / "stopped", patch)
     (folder / f"held-{rank}.json").write_text(json.dumps(sizes))
     if rank == 0:
@@ -123,7 +123,7 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shard")
     labels = write_images(folder / "data")
     tagfill.fit(labels, out=folder / "alone", shard=True, **EM)
-    tagfill.fit(labels, out=folder / "alone-l2r", **PENALISED)
+    tagfill.fit(labels, out=folder / "alone-l2r", **PENALIZED)
     sizes = interrupted(labels, folder / "alone-then-sharded", pytest.MonkeyPatch())
     (folder / "held-alone.json").write_text(json.dumps(sizes))
     with socket.socket() as probe:

@@ -107,7 +107,7 @@ def test_a_run_logs_every_epoch(tmp_path: Path) -> None:
     assert len(epochs) == 4
     cells = {name: sum(counts) for name, counts in epochs[0]["histograms"].items()}
     assert sum(cells.values()) == 128 * 5
-    labelled = [epoch["pseudo_labels"]["negatives"]["count"] for epoch in epochs]
-    assert labelled[0] == 0
-    assert labelled[1] < labelled[2]
-    assert labelled[2] == labelled[3]
+    labeled = [epoch["pseudo_labels"]["negatives"]["count"] for epoch in epochs]
+    assert labeled[0] == 0
+    assert labeled[1] < labeled[2]
+    assert labeled[2] == labeled[3]

@@ -29,9 +29,9 @@ class StopAfter:
     def __init__(self, limits: Limits, batches: int | None) -> None:
         self.limits, self.left, self.epochs = limits, math.inf if batches is None else batches, []
 
-    def event(self, kind: str, facts: Any) -> None:
+    def event(self, kind: str, metadata: Any) -> None:
         if kind == "epoch":
-            self.epochs.append(facts)
+            self.epochs.append(metadata)
 
     def progress(self, done: int, total: int, label: str) -> None:
         self.left -= 1
@@ -84,7 +84,7 @@ def toy_stage(name: str = "an", *, stop_after: int | None = None, **settings: An
         data,
         accelerator=make_accelerator(),
         events=Events(sink),
-        keep=lambda tensors, facts: kept.append((_copied(tensors), facts)),
+        keep=lambda tensors, metadata: kept.append((_copied(tensors), metadata)),
         seed=3,
         limits=limits,
     )

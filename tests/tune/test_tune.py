@@ -41,20 +41,20 @@ def make_folder(path: Path, flip_test: bool = False) -> Path:
     path.mkdir()
     draw = np.random.default_rng(0)
     directions = draw.normal(size=(FEATURES, CLASSES))
-    for part, count in (("train", 80), ("val", 40)):
+    for split, count in (("train", 80), ("val", 40)):
         features = draw.normal(size=(count, FEATURES)).astype(np.float32)
         logits = features @ directions
         labels = (logits > 1).astype(float)
         labels[np.arange(count), logits.argmax(1)] = 1
         observed = np.zeros_like(labels)
         observed[np.arange(count), logits.argmax(1)] = 1
-        if part == "val" and flip_test:
+        if split == "val" and flip_test:
             labels = 1 - labels
-        np.save(path / f"formatted_{part}_labels.npy", labels)
-        np.save(path / f"formatted_{part}_labels_obs.npy", observed)
-        names = np.array([f"{part}{row}.jpg" for row in range(count)])
-        np.save(path / f"formatted_{part}_images.npy", names)
-        np.save(path / f"{part}_features_toy.npy", features)
+        np.save(path / f"formatted_{split}_labels.npy", labels)
+        np.save(path / f"formatted_{split}_labels_obs.npy", observed)
+        names = np.array([f"{split}{row}.jpg" for row in range(count)])
+        np.save(path / f"formatted_{split}_images.npy", names)
+        np.save(path / f"{split}_features_toy.npy", features)
     return path
 
 

@@ -37,7 +37,7 @@ from tagfill.train.score import score_images
 
 RESULT, SCORES, FAILURE = "cell.json", "scores.npz", "failure.json"
 Figures = Mapping[str, Mapping[str, float]]
-"""Metric to part ("val", "test" or "train") to value."""
+"""Metric to split ("val", "test" or "train") to value."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,10 @@ class Evaluation:
         """Score and judge; the scores are kept."""
         bundle = load_bundle(self.model)
         dataset = load_labels(self.data.labels, format=self.data.format)
-        table = dataset.part("test").with_classes(bundle.classes)
+        table = dataset.split("test").with_classes(bundle.classes)
         images = None if self.data.images is None else Path(self.data.images)
         scored = score_images(bundle, dataset, table, images=[images])
-        logits, labels = scored.logits, np.asarray(scored.part.table.values)
+        logits, labels = scored.logits, np.asarray(scored.split.table.values)
         self.folder.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(self.folder / SCORES, test=logits, test_labels=labels)
         figures = summary(logits, labels, bundle.classes, logits=True).as_dict()
@@ -184,15 +184,15 @@ def _held_out_figures(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]
     found: dict[str, dict[str, float]] = {
         name: {} for name in ("mAP", "interpolated_mAP", "OF1", "CF1")
     }
-    for part in ("val", "test"):
-        figures = metrics.get(part) or {}
+    for split in ("val", "test"):
+        figures = metrics.get(split) or {}
         if figures.get("mAP") is not None:
-            found["mAP"][part] = figures["mAP"]
-            found["interpolated_mAP"][part] = figures["mAP_by_definition"]["interpolated"]
+            found["mAP"][split] = figures["mAP"]
+            found["interpolated_mAP"][split] = figures["mAP_by_definition"]["interpolated"]
         fitted = figures.get("at_fitted_thresholds") or {}
         for name, key in (("OF1", "overall_f1"), ("CF1", "class_f1_of_means")):
             if fitted.get(key) is not None:
-                found[name][part] = 100 * fitted[key]
+                found[name][split] = 100 * fitted[key]
     return found
 
 
@@ -206,16 +206,16 @@ def _keep_scores(
     stage = config.stages[-1]
     module = assembly.trained_module(stage, methods.find(stage.method.name).INFO.needs)
 
-    def score(part: str) -> npt.NDArray[np.float32]:
-        inputs = assembly.inputs(data.parts[part], stage)
+    def score(split: str) -> npt.NDArray[np.float32]:
+        inputs = assembly.inputs(data.splits[split], stage)
         found: npt.NDArray[np.float32] = scores(
             module.to(accelerator.device), inputs, World.current(), accelerator.device
         ).numpy()
         return found
 
-    held_out = [part for part in ("val", "test") if part in data.parts]
-    kept: dict[str, npt.NDArray[Any]] = {part: score(part) for part in held_out}
-    kept |= {f"{part}_labels": data.parts[part].judged_by for part in held_out}
+    held_out = [split for split in ("val", "test") if split in data.splits]
+    kept: dict[str, npt.NDArray[Any]] = {split: score(split) for split in held_out}
+    kept |= {f"{split}_labels": data.splits[split].judged_by for split in held_out}
     np.savez_compressed(folder.path / SCORES, allow_pickle=False, **kept)
     truth, found = data.train.truth, {}
     if truth is not None and stage.inputs == "features":
@@ -233,8 +233,8 @@ def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:
     state = load_checkpoint(checkpoint)[0].get("method", {})
     if "pseudo" not in state:
         return None
-    labelled = state["pseudo"].cpu().numpy() >= 0
-    return 100 * float((truth[labelled] == NEGATIVE).mean()) if labelled.any() else None
+    labeled = state["pseudo"].cpu().numpy() >= 0
+    return 100 * float((truth[labeled] == NEGATIVE).mean()) if labeled.any() else None
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

@@ -130,8 +130,8 @@ def _training_labels(
     if size.columns is not None and name not in size.columns:
         return None
     dataset = open_source(size.data[column.data], data, out).dataset
-    parts = ("train", "val") if with_val else ("train",)
-    return np.concatenate([dataset.part(part).values for part in parts])
+    splits = ("train", "val") if with_val else ("train",)
+    return np.concatenate([dataset.split(split).values for split in splits])
 
 
 def _positives(labels: Labels) -> npt.NDArray[np.int64]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagfill.analyse.drawing import GREY, Drawing, colour, new_figure, styled
+from tagfill.analyze.drawing import GRAY, Drawing, color, new_figure, styled
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.spec import Curve
-from tagfill.bench.table import Report, main_part
+from tagfill.bench.table import Report, main_split
 
 Record = Mapping[str, Any]
 Point = tuple[float, float, float]
@@ -58,13 +58,13 @@ def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
                 rows += [(title, *point) for point in lines[row]]
                 title = f"{title}, {recipe.columns[curve.level].title}" if curve.level else title
             if levels[row]:
-                style = {"color": GREY, "linestyle": ":"} if lines[row] else {"linestyle": "--"}
+                style = {"color": GRAY, "linestyle": ":"} if lines[row] else {"linestyle": "--"}
                 level = statistics.fmean(levels[row])
-                axis.axhline(level, label=title, **{"color": colour(number), **style})
+                axis.axhline(level, label=title, **{"color": color(number), **style})
         if curve.log:
             _log_axis(axis, [] if curve.times else list(curve.points.values()))
         main = recipe.metrics[0]
-        what = "validation mAP" if curve.epochs else f"{main_part(main)} {main}"
+        what = "validation mAP" if curve.epochs else f"{main_split(main)} {main}"
         axis.set(xlabel=curve.axis, ylabel=f"{what}, percent")
         _widen(axis)
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -74,7 +74,7 @@ def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
 def _line(axis: Any, points: Sequence[Point], number: int, title: str) -> None:
     x, mean, spread = zip(*points, strict=True)
     marker = _MARKERS[number % len(_MARKERS)]
-    look = {"color": colour(number), "marker": marker, "markersize": 4.5}
+    look = {"color": color(number), "marker": marker, "markersize": 4.5}
     axis.errorbar(x, mean, yerr=spread, capsize=2.5, elinewidth=1, label=title, **look)
 
 
@@ -105,8 +105,8 @@ def _values(row: str, column: str | None, records: Sequence[Record], key: str) -
 
 
 def _record_key(metric: str) -> str:
-    part = main_part(metric)
-    return metric if part == "train" else f"{part}_{metric}"
+    split = main_split(metric)
+    return metric if split == "train" else f"{split}_{metric}"
 
 
 def _widen(axis: Any) -> None:

@@ -30,7 +30,7 @@ Features = npt.NDArray[np.floating]
 _PUBLISHED_CODE = np.array([-1, 1, 0], dtype=np.int8)
 """The published code of our 0, 1 and -1, the last by counting from the end."""
 _PATCHES = 8
-"""Scenes as features are their colours on a grid of so many cells each way."""
+"""Scenes as features are their colors on a grid of so many cells each way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     dataset = replace(read, table=read.truth or read.table, truth=None, splits=_splits(read))
     if source.inputs == "features":
         given = bool(dataset.features)
-        matrix = dataset.load_features(source.features) if given else _colours(dataset)
+        matrix = dataset.load_features(source.features) if given else _colors(dataset)
         return Opened(dataset, hashlib.blake2b(matrix.tobytes()).hexdigest(), matrix)
     root = dataset.image_root if source.images is None else data / source.images
     hashes = content_hashes(image_paths(dataset.table, dataset, root))
@@ -95,7 +95,7 @@ def _drawn(source: Source, out: Path) -> Dataset:
     return load_labels(folder / "labels.csv")
 
 
-def _colours(dataset: Dataset) -> Features:
+def _colors(dataset: Dataset) -> Features:
     pictures = [Image.open(path) for path in image_paths(dataset.table, dataset, None)]
     small = [picture.resize((_PATCHES, _PATCHES), Image.Resampling.BOX) for picture in pictures]
     return np.stack([np.asarray(each, dtype=np.float32).ravel() / 255 for each in small])
@@ -207,12 +207,12 @@ def _write_arrays(folder: Path, masked: Dataset, features: Features) -> None:
     assert masked.truth is not None
     splits = masked.splits
     pool = np.sort(np.concatenate([splits["train"], splits["val"]]))
-    for part, rows in (("train", pool), ("val", splits["test"])):
+    for split, rows in (("train", pool), ("val", splits["test"])):
         observed, truth = masked.table.take(rows), masked.truth.take(rows)
-        np.save(folder / f"formatted_{part}_labels.npy", truth.values)
-        np.save(folder / f"formatted_{part}_labels_obs.npy", _PUBLISHED_CODE[observed.values])
-        np.save(folder / f"formatted_{part}_images.npy", np.array(truth.images))
-        np.save(folder / f"{part}_features_bench.npy", features[rows])
-    for part in ("train", "val"):
-        np.save(folder / f"split_{part}_index.npy", np.searchsorted(pool, splits[part]))
+        np.save(folder / f"formatted_{split}_labels.npy", truth.values)
+        np.save(folder / f"formatted_{split}_labels_obs.npy", _PUBLISHED_CODE[observed.values])
+        np.save(folder / f"formatted_{split}_images.npy", np.array(truth.images))
+        np.save(folder / f"{split}_features_bench.npy", features[rows])
+    for split in ("train", "val"):
+        np.save(folder / f"split_{split}_index.npy", np.searchsorted(pool, splits[split]))
     (folder / "classes.txt").write_text("\n".join(masked.table.classes) + "\n", encoding="utf-8")

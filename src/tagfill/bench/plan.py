@@ -188,17 +188,17 @@ def cell_key(config: RunConfig, data_identity: str) -> str:
 
     The recipe's name is no part of it, nor are paths, presets' names, and aliases of methods.
     """
-    facts = {
+    metadata = {
         "data": data_identity,
         "model": dataclasses.asdict(config.model),
-        "stages": [_stage_facts(stage) for stage in config.stages],
+        "stages": [_stage_metadata(stage) for stage in config.stages],
         **{name: getattr(config, name) for name in ("seed", "select", "precision")},
     }
-    text = json.dumps(facts, sort_keys=True, default=str)
+    text = json.dumps(metadata, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
 
 
-def _stage_facts(stage: StageConfig) -> dict[str, Any]:
+def _stage_metadata(stage: StageConfig) -> dict[str, Any]:
     method = stage.method
     resolved = methods.configure(method.name, method.settings, method.preset)
     name = methods.find(method.name).INFO.alias_of or method.name

@@ -86,7 +86,7 @@ def _result(outcome: Outcome) -> str:
     if outcome.error is not None:
         return f"failed: {outcome.error}"
     values = outcome.figures.get("mAP", {})
-    return "  ".join(f"{part} mAP {spread([value])}" for part, value in values.items())
+    return "  ".join(f"{split} mAP {spread([value])}" for split, value in values.items())
 
 
 def selected(names: Collection[str] | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The parts of a recipe: rows, columns, label variants, data sources and sizes."""
+"""The splits of a recipe: rows, columns, label variants, data sources and sizes."""
 
 from __future__ import annotations
 

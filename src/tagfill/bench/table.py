@@ -66,16 +66,16 @@ class Entry:
         """The first failure."""
         return next((each.error for each in self.outcomes if each.error is not None), None)
 
-    def values(self, metric: str, part: str) -> list[float]:
+    def values(self, metric: str, split: str) -> list[float]:
         """The figures of all seeds."""
-        found = [each.figures.get(metric, {}).get(part) for each in self.finished]
+        found = [each.figures.get(metric, {}).get(split) for each in self.finished]
         return [value for value in found if value is not None]
 
-    def text(self, metric: str, part: str) -> str:
+    def text(self, metric: str, split: str) -> str:
         """Mean and spread, or why there is none."""
         if self.error is not None:
             return f"failed: {self.error[:_SHOWN]}"
-        return spread(self.values(metric, part)) or NOT_RUN
+        return spread(self.values(metric, split)) or NOT_RUN
 
 
 class Table:
@@ -116,9 +116,9 @@ class Table:
         ours, theirs = (self._entry(name, column).finished for name in (row, baseline))
         return difference(ours, theirs, self.out) if ours and theirs else None
 
-    def average(self, row: str, metric: str, part: str) -> list[float]:
+    def average(self, row: str, metric: str, split: str) -> list[float]:
         """Mean over all columns of every seed that all of them have."""
-        columns = [self._entry(row, name).values(metric, part) for name in self.recipe.columns]
+        columns = [self._entry(row, name).values(metric, split) for name in self.recipe.columns]
         return [statistics.fmean(each) for each in zip(*columns, strict=False)]
 
     def _entry(self, row: str, column: str) -> Entry:
@@ -132,11 +132,11 @@ class Table:
         detailed = len(run) <= _DETAILED
         if len(self.recipe.columns) > 1 or not run:
             for metric in self.recipe.metrics:
-                yield self._overview(metric, main_part(metric), with_paper=True)
+                yield self._overview(metric, main_split(metric), with_paper=True)
         if detailed:
             for column in run:
                 yield self._details(column)
-        elif main_part(self.recipe.metrics[0]) == "test":
+        elif main_split(self.recipe.metrics[0]) == "test":
             yield self._overview(self.recipe.metrics[0], "val", with_paper=False)
             if self.recipe.baseline is not None:
                 yield self._differences()
@@ -144,41 +144,41 @@ class Table:
     def _has_column(self, column: str) -> bool:
         return any(place[1] == column for place in self.entries)
 
-    def _overview(self, metric: str, part: str, *, with_paper: bool) -> Sheet:
+    def _overview(self, metric: str, split: str, *, with_paper: bool) -> Sheet:
         titles = [column.title for column in self.recipe.columns.values()]
         rows = [
-            (row.title, *self._overview_cells(name, row, metric, part, with_paper))
+            (row.title, *self._overview_cells(name, row, metric, split, with_paper))
             for name, row in self.recipe.rows.items()
         ]
         paper = "; the paper's number in parentheses" if with_paper else ""
         averaged = ["average"] if self.recipe.average else []
-        title = f"{_part_name(part)}: {METRICS[metric]}{paper}"
+        title = f"{_split_name(split)}: {METRICS[metric]}{paper}"
         return Sheet(title, ("", *titles, *averaged), tuple(rows))
 
     def _overview_cells(
-        self, name: str, row: Row, metric: str, part: str, with_paper: bool
+        self, name: str, row: Row, metric: str, split: str, with_paper: bool
     ) -> Iterator[str]:
         main = metric == self.recipe.metrics[0]
         paper = row.paper if main else row.paper_more.get(metric, {})
         for column in self.recipe.columns:
-            text = self._place_text(name, row, column, metric, part)
+            text = self._place_text(name, row, column, metric, split)
             yield _with_paper(text, paper.get(column) if with_paper else None)
         if self.recipe.average:
-            mean = spread(self.average(name, metric, part))
+            mean = spread(self.average(name, metric, split))
             text = "quoted" if row.is_quoted else mean or NOT_RUN
             yield _with_paper(text, paper.get(AVERAGE) if with_paper else None)
 
-    def _place_text(self, name: str, row: Row, column: str, metric: str, part: str) -> str:
+    def _place_text(self, name: str, row: Row, column: str, metric: str, split: str) -> str:
         if row.is_quoted:
             return "quoted"
         if not row.belongs_to(column):
             return "-"
-        return self._entry(name, column).text(metric, part)
+        return self._entry(name, column).text(metric, split)
 
     def _details(self, column: str) -> Sheet:
-        metric, parts = self.recipe.metrics[0], _parts(self.recipe.metrics[0])
+        metric, splits = self.recipe.metrics[0], _splits(self.recipe.metrics[0])
         compared = self.recipe.baseline is not None and metric == "mAP"
-        headers = ["", "seeds", *(_part_name(part).lower() for part in parts)]
+        headers = ["", "seeds", *(_split_name(split).lower() for split in splits)]
         if compared:
             headers.append(f"minus {self.recipe.rows[self.recipe.baseline or ''].title} [95 %]")
         more = self.recipe.metrics[1:]
@@ -190,11 +190,11 @@ class Table:
             entry = self._entry(name, column)
             if not entry.outcomes and column not in row.paper:
                 continue
-            texts = [entry.text(metric, part) for part in parts]
+            texts = [entry.text(metric, split) for split in splits]
             cells = [row.title, str(len(entry.finished) or ""), *texts]
             if compared:
                 cells.append(_interval(self.difference(name, column)))
-            cells += [entry.text(each, main_part(each)) for each in more]
+            cells += [entry.text(each, main_split(each)) for each in more]
             cells += [_number(row.code.get(column))] * published
             cells += [_number(row.paper.get(column))] * quoted
             rows.append(tuple(cells))
@@ -226,9 +226,9 @@ class Table:
         for each in outcomes:
             status = "done" if each.error is None else f"failed: {each.error}"
             figures = {
-                f"{part}_{metric}" if part != "train" else metric: value
-                for metric, parts in each.figures.items()
-                for part, value in parts.items()
+                f"{split}_{metric}" if split != "train" else metric: value
+                for metric, splits in each.figures.items()
+                for split, value in splits.items()
             }
             run = {"seed": each.cell.seed, "status": status, "cell": each.folder.name}
             yield {**place, **run, **quoted, **figures}
@@ -252,17 +252,17 @@ def spread(values: Sequence[float]) -> str:
     return f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}"
 
 
-def main_part(metric: str) -> str:
+def main_split(metric: str) -> str:
     """Where a metric is measured."""
     return "train" if metric in ("train_mAP", "pseudo_precision") else "test"
 
 
-def _parts(metric: str) -> tuple[str, ...]:
-    return ("train",) if main_part(metric) == "train" else ("val", "test")
+def _splits(metric: str) -> tuple[str, ...]:
+    return ("train",) if main_split(metric) == "train" else ("val", "test")
 
 
-def _part_name(part: str) -> str:
-    return {"val": "Validation", "test": "Test", "train": "Training images"}[part]
+def _split_name(split: str) -> str:
+    return {"val": "Validation", "test": "Test", "train": "Training images"}[split]
 
 
 def _with_paper(text: str, paper: float | None) -> str:

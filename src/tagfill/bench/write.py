@@ -25,8 +25,8 @@ def markdown(
     """The page of a recipe, with pictures of the curves named."""
     own = recipe.size(size)
     versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
-    facts = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {versions}, Python {_python()}."
-    parts = [f"# {recipe.title}", f"{recipe.shows}\n\nPaper: {recipe.paper}.", facts]
+    metadata = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {versions}, Python {_python()}."
+    parts = [f"# {recipe.title}", f"{recipe.shows}\n\nPaper: {recipe.paper}.", metadata]
     if recipe.kind == "runs":
         parts.append(_reading(recipe))
     if own.differs:
@@ -77,7 +77,7 @@ def _reading(recipe: Recipe) -> str:
         "draws of the observed labels" if recipe.vary == "mask" else "training seeds on one mask"
     )
     text = (
-        f"Mean ± standard deviation over {seeds}; epochs are chosen on the fully labelled"
+        f"Mean ± standard deviation over {seeds}; epochs are chosen on the fully labeled"
         " validation images, test images are looked at once."
     )
     if recipe.baseline is not None:

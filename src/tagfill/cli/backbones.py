@@ -72,23 +72,23 @@ def _list(*, as_json: bool) -> None:
 def _describe(name: str, size: int | None, *, as_json: bool) -> None:
     from tagfill.models.factory import describe
 
-    facts = describe(name, size)
+    metadata = describe(name, size)
     if as_json:
-        print_json(facts)
+        print_json(metadata)
         return
-    cells = facts["size"] // facts["stride"]
+    cells = metadata["size"] // metadata["stride"]
     lines: list[tuple[str, Any]] = [
-        ("architecture", f"{facts['architecture']} ({facts['library']})"),
-        ("input", f"{facts['size']} x {facts['size']}"),
-        ("feature map", f"{facts['channels']} x {cells} x {cells}, stride {facts['stride']}"),
-        ("parameters", f"{facts['parameters'] / 1e6:.1f} M without classifier"),
-        ("mean", ", ".join(f"{value:.3f}" for value in facts["mean"])),
-        ("std", ", ".join(f"{value:.3f}" for value in facts["std"])),
-        ("weights", facts["weights"]),
-        ("licence", facts["licence"]),
-        ("offline", "yes" if facts["weights_here"] else "no: from the hub, or --weights FILE"),
+        ("architecture", f"{metadata['architecture']} ({metadata['library']})"),
+        ("input", f"{metadata['size']} x {metadata['size']}"),
+        ("feature map", f"{metadata['channels']} x {cells} x {cells}, stride {metadata['stride']}"),
+        ("parameters", f"{metadata['parameters'] / 1e6:.1f} M without classifier"),
+        ("mean", ", ".join(f"{value:.3f}" for value in metadata["mean"])),
+        ("std", ", ".join(f"{value:.3f}" for value in metadata["std"])),
+        ("weights", metadata["weights"]),
+        ("license", metadata["license"]),
+        ("offline", "yes" if metadata["weights_here"] else "no: from the hub, or --weights FILE"),
     ]
-    if facts["used_by"]:
-        lines.append(("known from", facts["used_by"]))
+    if metadata["used_by"]:
+        lines.append(("known from", metadata["used_by"]))
     for key, value in lines:
         console.print(f"{key:>12}  {value}", soft_wrap=True)

@@ -123,14 +123,14 @@ def _list(as_json: bool) -> int:
     from tagfill.cli.output import console, print_json, table
 
     recipes = [load_recipe(name) for name in recipe_names()]
-    facts = [
+    metadata = [
         {"name": each.name, "title": each.title, "paper": each.paper, "expected": each.expected}
         for each in recipes
     ]
     if as_json:
-        print_json({"recipes": facts})
+        print_json({"recipes": metadata})
     else:
-        rows = [(each["name"], each["title"], each["expected"]) for each in facts]
+        rows = [(each["name"], each["title"], each["expected"]) for each in metadata]
         made = table("Recipes", ["recipe", "what", "expected"], rows)
         for column in made.columns:
             column.justify = "left"

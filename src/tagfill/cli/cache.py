@@ -24,8 +24,8 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
         print_json(
             {
                 "root": store_cache.cache_root(),
-                "stores": [_facts(store) for store in kept],
-                "deleted": [_facts(store) for store in deleted],
+                "stores": [_metadata(store) for store in kept],
+                "deleted": [_metadata(store) for store in deleted],
             }
         )
         return
@@ -46,7 +46,7 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
     console.print(table(f"features in {store_cache.cache_root()}", columns, rows))
 
 
-def _facts(store: object) -> dict[str, object]:
+def _metadata(store: object) -> dict[str, object]:
     from tagfill.train.cache import StoreInfo
 
     assert isinstance(store, StoreInfo)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tagfill.cli.labels import AS_USUAL, Reading, counts, facts, report, save
+from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save
 
 
 def convert(
@@ -48,7 +48,7 @@ def convert(
                 **counts(dataset.table),
                 "not_held": lost,
                 "notes": dataset.notes,
-                "problems": facts(dataset.problems),
+                "problems": metadata(dataset.problems),
             }
         )
         return

@@ -41,7 +41,7 @@ def demo(
 
     log.print(f"drawing {count} picture-book scenes into {out / 'scenes'}")
     data, masked = story.draw_and_mask(out, count, workers)
-    train = Statistics.of(masked.part("train"))
+    train = Statistics.of(masked.split("train"))
     log.print(
         f"{train.images} training images keep one tag each ({data.masked}):"
         f" {train.positives} of {_positives(masked)} tags are left, the rest is unknown"

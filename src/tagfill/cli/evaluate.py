@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagfill.cli.labels import AS_USUAL, Reading, facts, report
+from tagfill.cli.labels import AS_USUAL, Reading, metadata, report
 from tagfill.errors import TagfillError
 from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, summary
 
@@ -39,7 +39,7 @@ def evaluate(
         model: A run or model folder, or a score file: .csv or .parquet with a column "image" and
             one column a class, or .npy with the rows and columns of DATA.
         data: The label file or folder to compare with.
-        split: The part of DATA to use, where it has parts.
+        split: The split of DATA to use, where it has splits.
         observed: Compare with the observed labels even where DATA also has the full ones.
         logits: The scores are logits, not probabilities.
         threshold: A tag is given when its probability is at least this. When not given: a run's
@@ -81,7 +81,7 @@ def evaluate(
         "labels": kind,
         **metrics.as_dict(),
         "notes": [*dataset.notes, *given.notes, *_of_all_parts(dataset, split)],
-        "problems": facts(dataset.problems),
+        "problems": metadata(dataset.problems),
     }
     if json:
         print_json(result)
@@ -91,11 +91,11 @@ def evaluate(
 
 
 def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
-    """A word of warning where nobody said which part is meant."""
+    """A word of warning where nobody said which split is meant."""
     if split is not None or set(dataset.splits) <= {"test"}:
         return []
     sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
-    return [f"all parts together ({sizes}): --split NAME judges one of them alone"]
+    return [f"all splits together ({sizes}): --split NAME judges one of them alone"]
 
 
 def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:
@@ -103,7 +103,7 @@ def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelT
     full = None if observed else dataset.truth
     table, kind = (dataset.table, "observed") if full is None else (full, "full")
     if split is not None:
-        table = table.select(dataset.part(split).images)
+        table = table.select(dataset.split(split).images)
     if not len(table):
         raise TagfillError("there is no image to evaluate", file=dataset.source)
     return table, kind
@@ -124,13 +124,13 @@ def _run_scores(
     folders = [images] if images is not None else [None, image_folder(model)]
     scored = score_images(bundle, dataset, labels, images=folders)
     notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
-    seen = trained_on(model, scored.part)
+    seen = trained_on(model, scored.split)
     if seen:
-        notes.append(f"{seen:,} of {len(scored.part):,} images were trained on: figures flatter")
+        notes.append(f"{seen:,} of {len(scored.split):,} images were trained on: figures flatter")
     probabilities = apply_calibration(scored.logits, bundle.calibration)
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
     given = ScoreFile(probabilities, (*scored.notes, *notes))
-    return scored.part.table.with_classes(bundle.classes), given, fitted
+    return scored.split.table.with_classes(bundle.classes), given, fitted
 
 
 def _refuse_logits(given: ScoreFile, model: Path) -> None:

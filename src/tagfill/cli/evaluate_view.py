@@ -7,7 +7,7 @@ from typing import Any
 
 from tagfill.cli.output import console, table
 
-Facts = Mapping[str, Any]
+Metadata = Mapping[str, Any]
 
 _DECISIONS = {
     "at_threshold": "threshold",
@@ -35,7 +35,7 @@ _CLASS_COLUMNS = {
 }
 
 
-def show(result: Facts) -> None:
+def show(result: Metadata) -> None:
     """Print a report; shares are shown in percent."""
     _say(*_headline(result))
     decisions = [
@@ -56,7 +56,7 @@ def show(result: Facts) -> None:
     console.print(table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes))
 
 
-def _headline(result: Facts) -> Iterator[str]:
+def _headline(result: Metadata) -> Iterator[str]:
     cells = {state: result[state] for state in ("positives", "negatives", "unknowns")}
     yield (
         f"{result['images']:,} images x {result['classes']:,} classes, {result['labels']} labels: "
@@ -82,7 +82,7 @@ def _headline(result: Facts) -> Iterator[str]:
         yield f"classes without positives, {rule}: {names}"
 
 
-def _rest(result: Facts) -> Iterator[str]:
+def _rest(result: Metadata) -> Iterator[str]:
     ranking, calibration = result["ranking"], result["calibration"]
     yield (
         f"Hamming loss {_number(result['hamming_loss'], digits=4)},"

@@ -204,10 +204,10 @@ def _show_pointing(result: dict[str, Any]) -> None:
         console.print(f"note: {note}", markup=False)
     named = sorted(result["classes"].items(), key=lambda each: -each[1]["accuracy"])
     named += [("mean of classes", result["mean"]), ("all cases", result["overall"])]
-    keys = ("accuracy", "chance", "centre")
+    keys = ("accuracy", "chance", "center")
     rows = [[name, *(100 * each[key] for key in keys), each["cases"]] for name, each in named]
     title = f"pointing game, {result['maps']}, {result['images']:,} images (%)"
-    console.print(table(title, ["class", "hits", "chance", "centre", "cases"], rows))
+    console.print(table(title, ["class", "hits", "chance", "center", "cases"], rows))
 
 
 def _show_pictures(result: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tagfill.export.run import Exported, Labelled
+    from tagfill.export.run import Exported, Labeled
 
 
 def export(
@@ -23,7 +23,7 @@ def export(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """A model as one file: normalisation, network, calibration and sigmoid inside.
+    """A model as one file: normalization, network, calibration and sigmoid inside.
 
     The file is compared with torch before it is put in its place, and refused if it differs.
 
@@ -42,7 +42,7 @@ def export(
     data
         Labels of pictures: measures the mAP of the model before and after.
     split
-        The part of DATA to use, where it has parts.
+        The split of DATA to use, where it has splits.
     tolerance
         Largest difference of a probability that is let pass.
     force
@@ -68,7 +68,7 @@ def export(
         to=to,
         int8=int8,
         images=images,
-        labelled=None if data is None else _labelled(data, images, split),
+        labeled=None if data is None else _labeled(data, images, split),
         tolerance=tolerance,
     )
     if json:
@@ -79,17 +79,17 @@ def export(
         log.print("note: what 8 bits cost in mAP was not measured; --data LABELS measures it")
 
 
-def _labelled(data: Path, images: Path | None, split: str | None) -> Labelled:
-    from tagfill.export.run import Labelled
+def _labeled(data: Path, images: Path | None, split: str | None) -> Labeled:
+    from tagfill.export.run import Labeled
     from tagfill.labels.formats import ReadOptions
     from tagfill.labels.io import load_labels
 
     dataset = load_labels(data, options=ReadOptions(image_root=images))
     table = dataset.table if dataset.truth is None else dataset.truth
     if split is not None:
-        table = table.select(dataset.part(split).images)
+        table = table.select(dataset.split(split).images)
     folder = data if data.is_dir() else data.parent
-    return Labelled(table, images or dataset.image_root or folder)
+    return Labeled(table, images or dataset.image_root or folder)
 
 
 def _show(report: Exported) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagfill.cli.labels import AS_USUAL, Reading, facts
+from tagfill.cli.labels import AS_USUAL, Reading, metadata
 from tagfill.errors import LabelError, Problem, Problems, TagfillError
 from tagfill.images import ImageCheck, check_images
 from tagfill.labels import Dataset
@@ -47,7 +47,7 @@ def inspect(
         problems.found.extend(_problems_of(error))
     if problems.errors:
         if json:
-            print_json({"source": data, "usable": False, "problems": facts(problems)})
+            print_json({"source": data, "usable": False, "problems": metadata(problems)})
         else:
             show_errors(data, problems.errors)
         return 2
@@ -70,7 +70,7 @@ def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dic
         "classes": len(total.classes),
         "class_names": total.classes,
         **_summary(total),
-        "splits": {name: _summary(Statistics.of(dataset.part(name))) for name in dataset.splits},
+        "splits": {name: _summary(Statistics.of(dataset.split(name))) for name in dataset.splits},
         "truth": None if dataset.truth is None else _summary(Statistics.of(dataset.truth)),
         "per_class": _per_class(total),
         "labels_per_image": total.labels_per_image,
@@ -84,7 +84,7 @@ def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dic
         "image_root": images or dataset.image_root,
         "image_files": None if check is None else _files(check),
         "content_hash": dataset.table.content_hash,
-        "problems": facts([*dataset.problems, *(check.problems if check else ())]),
+        "problems": metadata([*dataset.problems, *(check.problems if check else ())]),
         "notes": [*dataset.notes, *_hints(dataset, total, images)],
     }
 

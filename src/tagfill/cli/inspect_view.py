@@ -19,10 +19,10 @@ MOST_PROBLEMS = 20
 BAR = 20
 USUAL_SPLITS = ("train", "val", "test")
 
-Facts = Mapping[str, Any]
+Metadata = Mapping[str, Any]
 
 
-def show(result: Facts) -> None:
+def show(result: Metadata) -> None:
     """Print a report."""
     _say(*_summary(result))
     if result["splits"]:
@@ -43,7 +43,7 @@ def show_errors(source: Path, errors: Sequence[Problem]) -> None:
     log.print("\n".join(lines), markup=False, soft_wrap=True)
 
 
-def _summary(result: Facts) -> Iterator[str]:
+def _summary(result: Metadata) -> Iterator[str]:
     cells = result["images"] * result["classes"]
     yield f"{result['source']} ({result['format']})"
     yield (
@@ -62,7 +62,7 @@ def _summary(result: Facts) -> Iterator[str]:
         yield f"full labels behind them: {result['truth']['positives']:,} positives"
 
 
-def _splits(splits: Mapping[str, Facts]) -> None:
+def _splits(splits: Mapping[str, Metadata]) -> None:
     keys = ["images", "positives", "negatives", "unknowns", "regime"]
     usual = [name for name in USUAL_SPLITS if name in splits]
     names = dict.fromkeys([*usual, *splits])
@@ -70,7 +70,7 @@ def _splits(splits: Mapping[str, Facts]) -> None:
     _grid(["split", *keys], rows)
 
 
-def _classes(result: Facts) -> None:
+def _classes(result: Metadata) -> None:
     ranked = sorted(result["per_class"], key=lambda each: -each["positives"])
     most = max(each["positives"] for each in ranked)
     keys = ["positives", "negatives", "unknowns"]
@@ -92,12 +92,12 @@ def _labels_per_image(histogram: Sequence[int]) -> str:
     return f"positives in an image: {', '.join(bins)} images"
 
 
-def _pairs(pairs: Sequence[Facts]) -> str:
+def _pairs(pairs: Sequence[Metadata]) -> str:
     shown = [f"{' + '.join(each['classes'])} {each['images']:,}" for each in pairs[:MOST_PAIRS]]
     return f"often together: {', '.join(shown) or 'none'}"
 
 
-def _image_files(files: Facts, root: object) -> str:
+def _image_files(files: Metadata, root: object) -> str:
     found = [
         f"{files['checked']:,} image files looked for in {root}",
         f"{len(files['missing']):,} missing",
@@ -111,7 +111,7 @@ def _image_files(files: Facts, root: object) -> str:
     return ", ".join(found)
 
 
-def _problems(problems: Sequence[Facts]) -> None:
+def _problems(problems: Sequence[Metadata]) -> None:
     lines = [f"{each['severity']}: {Problem(**each)}" for each in problems[:MOST_PROBLEMS]]
     if len(problems) > MOST_PROBLEMS:
         lines.append(f"... and {len(problems) - MOST_PROBLEMS:,} more; --json lists them all")

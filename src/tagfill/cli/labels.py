@@ -103,7 +103,7 @@ def counts(table: LabelTable) -> dict[str, int]:
     }
 
 
-def facts(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+def metadata(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Flaws as JSON objects."""
     return [asdict(problem) for problem in problems]
 

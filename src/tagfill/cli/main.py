@@ -23,7 +23,7 @@ COMMANDS = {
     "report": "A run, or several side by side, as one HTML file.",
     "recover": "The tags images have and nobody wrote: suggestions, completed labels, suspects.",
     "explain": "Where in an image a tag is seen: heat maps, and how often they hit.",
-    "analyse": "Figures that look into runs: hidden labels, losses, gains by class, attention.",
+    "analyze": "Figures that look into runs: hidden labels, losses, gains by class, attention.",
     "apply": "Answers to suggestions, back into the labels.",
     "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
@@ -33,6 +33,7 @@ COMMANDS = {
     "import-weights": "Turn released checkpoints into model folders.",
     "evaluate": "Every metric of a model's scores against labels; unknown cells are left out.",
 }
+ALIASES = {"analyze": "analyse"}
 
 app = App(
     name="tagfill",
@@ -42,7 +43,8 @@ app = App(
 )
 for _name, _help in COMMANDS.items():
     _module = _name.replace("-", "_")
-    app.command(f"tagfill.cli.{_module}:{_module}", name=_name, help=_help)
+    _alias = ALIASES.get(_name)
+    app.command(f"tagfill.cli.{_module}:{_module}", name=_name, help=_help, alias=_alias)
 
 
 def spelled_out(tokens: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from tagfill.cli.labels import AS_USUAL, Reading, counts, facts, report, save, target_format
+from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save, target_format
 from tagfill.labels import Dataset, Rows
 from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe_dataset
 
@@ -64,7 +64,7 @@ def mask(
         out: The file or folder to write.
         seed: Seed of the draw; 1200 is the one of the single-positive papers.
         split: The split to mask, or "all"; by default "train" where there are splits, else all
-            images. Other splits stay fully labelled, so that evaluation stays honest.
+            images. Other splits stay fully labeled, so that evaluation stays honest.
         to: Format to write; by default what the suffix of OUT says, else that of DATA, or
             csv_wide where that cannot be written.
         format: Format of DATA; detected when not given.
@@ -87,13 +87,13 @@ def mask(
         "settings": {**defaults(regime), **settings.given()},
         "seed": seed,
         "split": part,
-        "left_fully_labelled": _left(masked, part),
+        "left_fully_labeled": _left(masked, part),
         "images": len(_rows(masked, part)),
         "before": counts((masked.truth or masked.table).take(_rows(masked, part))),
         "after": counts(masked.table.take(_rows(masked, part))),
     }
     if json:
-        more = {"not_held": lost, "notes": masked.notes, "problems": facts(masked.problems)}
+        more = {"not_held": lost, "notes": masked.notes, "problems": metadata(masked.problems)}
         print_json({**result, **more})
         return
     report(masked, lost)
@@ -112,12 +112,12 @@ def _show(result: Mapping[str, Any]) -> None:
     from tagfill.cli.output import console, table
 
     settings = "".join(f", {name} {value}" for name, value in result["settings"].items())
-    left = ", ".join(result["left_fully_labelled"])
+    left = ", ".join(result["left_fully_labeled"])
     lines = [
         f"{result['out']} ({result['format']})",
         f"{result['regime']}{settings}, seed {result['seed']}",
         f"masked: {result['split']}, {result['images']:,} images"
-        + (f"; left fully labelled: {left}" if left else ""),
+        + (f"; left fully labeled: {left}" if left else ""),
     ]
     console.print("\n".join(lines), markup=False, soft_wrap=True)
     states = ("positives", "negatives", "unknowns")

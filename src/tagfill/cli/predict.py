@@ -76,13 +76,13 @@ def predict(
             raise TagfillError(f"unknown option {path}", remedy="see `tagfill predict --help`")
     target, kind = _target(out, "json" if json else format, force)
     engine = open_engine(run, device)
-    rule = TagRule.of(engine.facts, top=top, threshold=threshold)
-    suffix = FEATURES if engine.facts.reads == "features" else None
+    rule = TagRule.of(engine.metadata, top=top, threshold=threshold)
+    suffix = FEATURES if engine.metadata.reads == "features" else None
     files = find_files(paths, sys.stdin, suffix=suffix)
     unreadable: list[Unreadable] = []
     images, started = 0, time.monotonic()
     stream = predict_stream(engine, files, rule, batch_size=batch_size, workers=workers)
-    with open_writer(target, kind, engine.facts.classes, str(run)) as writer:
+    with open_writer(target, kind, engine.metadata.classes, str(run)) as writer:
         for each in stream:
             if isinstance(each, Unreadable):
                 unreadable.append(each)

@@ -113,12 +113,12 @@ def _write(
 
     format = _SUFFIX[target.suffix.lower()]
     bare = replace(dataset, boxes=None, truth=None)
-    facts: dict[str, Any] = {"out": target, "format": format, "truth": None, "regime": regime}
+    metadata: dict[str, Any] = {"out": target, "format": format, "truth": None, "regime": regime}
     if regime is None:
         if settings.given():
             raise TagfillError("settings of a regime need --regime")
         save(bare, target, format, force=force)
-        return {**facts, "labels": counts(dataset.table)}
+        return {**metadata, "labels": counts(dataset.table)}
     masked = observe_official(dataset, make(regime, settings.given()), seed)
     truth = target.with_name(f"{target.stem}-truth{target.suffix}")
     if target.exists() and not force:
@@ -126,7 +126,7 @@ def _write(
     save(bare, truth, format, force=force)
     save(replace(bare, table=masked.table), target, format, force=force)
     return {
-        **facts,
+        **metadata,
         "truth": truth,
         "settings": {**defaults(regime), **settings.given()},
         "seed": seed,
@@ -153,12 +153,12 @@ def _doubts(prepared: Prepared) -> list[str]:
     if prepared.split != DIFFERS:
         return []
     sizes, expected = prepared.sizes, prepared.expected
-    parts = [
-        f"{part} {sizes[part]:,} instead of {expected[part]:,}"
-        for part in expected
-        if sizes[part] != expected[part]
+    splits = [
+        f"{split} {sizes[split]:,} instead of {expected[split]:,}"
+        for split in expected
+        if sizes[split] != expected[split]
     ]
-    return [f"these are not the published numbers of images: {', '.join(parts)}"]
+    return [f"these are not the published numbers of images: {', '.join(splits)}"]
 
 
 def _show(result: Mapping[str, Any]) -> None:
@@ -172,11 +172,11 @@ def _show(result: Mapping[str, Any]) -> None:
         missing = counted(result["images_missing"], "image file is", "image files are")
         log.print(f"warning: {missing} not in {result['image_root']}", markup=False)
     wanted = result["published_images"] or {}
-    rows = [[part, count, wanted.get(part)] for part, count in result["images"].items()]
+    rows = [[split, count, wanted.get(split)] for split, count in result["images"].items()]
     classes = counted(result["classes"], "class", "classes")
     split = "not the published one" if result["split"] == DIFFERS else result["split"]
     title = f"{result['title']}, {classes}; split: {split}"
-    console.print(table(title, ["part", "images", "papers"], rows))
+    console.print(table(title, ["split", "images", "papers"], rows))
     if result["regime"]:
         before, after = result["labels_before"], result["labels"]
         drawn = f"{result['regime']}, seed {result['seed']}, training labels"

@@ -60,19 +60,19 @@ def recover(
     """
     from tagfill.cli.output import log, print_json
     from tagfill.errors import TagfillError
-    from tagfill.recover.choose import DEFAULT_PRECISION, Wish
+    from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.files import check_target, write_suggestions, write_suspects
     from tagfill.recover.recovery import recover as recover_run
     from tagfill.train.events import Terminal
 
-    wish = Wish(precision, top, budget)
+    amount = Amount(precision, top, budget)
     check_target(out, force=force)
     if suspects is not None:
         check_target(suspects, force=force, suffixes=TABULAR)
     if completed is not None and completed.exists() and not force:
         raise TagfillError("exists already", file=completed, remedy="add --force to replace it")
     found = recover_run(run, folds=folds, sinks=[] if quiet else [Terminal(log)])
-    cells = found.suggest(wish)
+    cells = found.suggest(amount)
     write_suggestions(cells, found.table, found.evidence.kind, out)
     result = _summary(found) | {
         "out": str(out),
@@ -157,5 +157,7 @@ def _show(result: dict[str, Any]) -> None:
     console.print(f"{result['out']}: {result['suggestions']:,} suggestions{expected}")
     for name in ("completed", "suspects"):
         if name in result:
-            facts = ", ".join(f"{n:,} {key}" for key, n in result[name].items() if type(n) is int)
-            console.print(f"{result[name]['out']}: {facts}", markup=False)
+            metadata = ", ".join(
+                f"{n:,} {key}" for key, n in result[name].items() if type(n) is int
+            )
+            console.print(f"{result[name]['out']}: {metadata}", markup=False)

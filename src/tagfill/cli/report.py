@@ -18,7 +18,7 @@ _TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 class Bar(Terminal):
     """Progress only: what a run decided stands on its page."""
 
-    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """Not shown."""
 
 

@@ -75,7 +75,7 @@ class LoopOptions:
     learning_rate: float | None = None
     "Peak learning rate."
     optimizer: Literal["adam", "adamw", "sgd", "adafactor"] | None = None
-    "Optimiser."
+    "Optimizer."
     weight_decay: float | None = None
     "Weight decay."
     head_multiplier: float | None = None
@@ -87,7 +87,7 @@ class LoopOptions:
     clip: float | None = None
     "Clip gradients to this norm."
     accumulate: int | None = None
-    "Batches per optimiser step."
+    "Batches per optimizer step."
     ema: float | None = None
     "Also keep an exponential moving average of the weights with this decay."
     patience: int | None = None
@@ -186,14 +186,14 @@ def train(
 
     if sum(each is not None for each in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")
-    wishes = given(network) | given(loop)
+    overrides = given(network) | given(loop)
     if time_limit is not None:
-        wishes["time_limit"] = seconds_of(time_limit)
+        overrides["time_limit"] = seconds_of(time_limit)
     request = None
     if data is not None:
         choices = {"mode": mode, "method": method, "protocol": protocol, "preset": preset}
-        request = make_request(data, given(data_options), wishes, choices, set_ or [])
-    elif wishes or set_ or data_options is not None:
+        request = make_request(data, given(data_options), overrides, choices, set_ or [])
+    elif overrides or set_ or data_options is not None:
         raise TagfillError(
             "a resumed or repeated run takes all settings from its config.toml",
             remedy="leave the other options out, or change them in a copy of that file",
@@ -249,7 +249,7 @@ def _run(
 def make_request(
     labels: str,
     data: Mapping[str, Any],
-    wishes: dict[str, Any],
+    overrides: dict[str, Any],
     choices: Mapping[str, Any],
     settings: list[str],
 ) -> Request:
@@ -258,7 +258,7 @@ def make_request(
     Args:
         labels: the label source.
         data: options of ``DataOptions`` that were given.
-        wishes: options of the network and the loop that were given.
+        overrides: options of the network and the loop that were given.
         choices: mode, method and the like, by their names in ``Request``.
         settings: what ``--set`` was given.
     """
@@ -271,14 +271,14 @@ def make_request(
         parts[part][name] = value
     method_preset = parts["method"].pop("preset", None)
     if "preset" in parts["head"]:
-        wishes["head_preset"] = parts["head"].pop("preset")
+        overrides["head_preset"] = parts["head"].pop("preset")
     if parts["head"]:
-        wishes["head_settings"] = parts["head"]
+        overrides["head_settings"] = parts["head"]
     return Request(
         data=DataConfig(labels=labels, **data),
         method_preset=method_preset,
         method_settings=parts["method"],
-        overrides=wishes,
+        overrides=overrides,
         **choices,
     )
 
@@ -327,14 +327,14 @@ def _show(run: Run, page: Path | None) -> None:
 
     rows = []
     of_positives = run.metrics["criterion"] == "observed_mAP"
-    for part in ("test",) if of_positives else ("val", "test"):
-        figures = run.metrics.get(part)
+    for split in ("test",) if of_positives else ("val", "test"):
+        figures = run.metrics.get(split)
         if figures is not None and figures["mAP"] is not None:
             rates = figures.get("at_fitted_thresholds") or figures.get("at_threshold") or {}
             f1 = [rates.get(name) for name in ("overall_f1", "class_f1_mean_of_f1")]
-            rows.append([part, figures["mAP"], *(each and 100 * each for each in f1)])
+            rows.append([split, figures["mAP"], *(each and 100 * each for each in f1)])
     if rows:
-        console.print(table(f"{run.metrics['method']}", ["part", "mAP", "OF1", "CF1"], rows))
+        console.print(table(f"{run.metrics['method']}", ["split", "mAP", "OF1", "CF1"], rows))
     if of_positives:
         score = f"observed_mAP {run.metrics['best_score']:.2f}"
         console.print(f"validation: {score}; there are too few known negatives for mAP")

@@ -77,8 +77,8 @@ def tune(
     from tagfill.tune.study import Search, best_of
 
     choices = {"mode": mode, "method": method, "protocol": protocol}
-    wishes = {**given(network), **given(loop)}
-    request = make_request(data, given(data_options), wishes, choices, set_ or [])
+    overrides = {**given(network), **given(loop)}
+    request = make_request(data, given(data_options), overrides, choices, set_ or [])
     objective = Objective(request, out, [] if quiet else [Terminal(log)])
     chosen = find_grid(grid) if grid else None
     config = objective.config
@@ -89,9 +89,9 @@ def tune(
     result = {
         "method": objective.method,
         "criterion": objective.criterion,
-        "best": _facts(best),
+        "best": _metadata(best),
         "command": command(request, best.point),
-        "trials": [_facts(trial) for trial in done],
+        "trials": [_metadata(trial) for trial in done],
         "table": str(write_table(done, out)),
         "picture": str(write_picture(done, objective.criterion, out)),
     }
@@ -136,7 +136,7 @@ def _option(name: str, value: Any) -> list[str]:
     return [f"--{flag}", str(value)]
 
 
-def _facts(trial: Trial) -> dict[str, Any]:
+def _metadata(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.number,
         "score": trial.score,

@@ -1,7 +1,7 @@
 """Make probabilities mean what they say: maps from logits to probabilities, fitted on labels.
 
 Missing positives push probabilities down; the fit knows how likely labels were to be written (see
-``labelling``) and corrects for it. A fitted map is a plain dictionary that JSON can hold.
+``labeling``) and corrects for it. A fitted map is a plain dictionary that JSON can hold.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked, sigmoid
-from tagfill.evaluate.labelling import SAMPLE, Labelling, estimate_labelling
+from tagfill.evaluate.labeling import SAMPLE, Labeling, estimate_labeling
 from tagfill.evaluate.sigmoid_fit import Cells, Line, fit_line, fit_near, one_thread
 from tagfill.labels.table import POSITIVE, UNKNOWN
 
@@ -33,7 +33,7 @@ def fit_calibration(
     labels: npt.ArrayLike,
     *,
     kind: CalibrationKind = "platt",
-    labelling: Labelling | None = None,
+    labeling: Labeling | None = None,
     shrink: float = SHRINK,
 ) -> dict[str, Any]:
     """Fit a map from logits to probabilities on images the model was not trained on.
@@ -42,17 +42,17 @@ def fit_calibration(
     - ``platt``: sigmoid(slope_k x + bias_k) (Platt 1999). A class's line is drawn toward the line
       fitted to all classes: slope_k = slope e^u, with a normal prior of variance 1 / shrink on u
       and on the shift of the logit, in place of Platt's smoothed targets.
-    - ``isotonic``: piecewise linear through the centres of the steps of an isotonic fit, hence
+    - ``isotonic``: piecewise linear through the centers of the steps of an isotonic fit, hence
       strictly increasing (Oron and Flournoy 2017); classes with few labels share one map.
 
-    Unknown cells count only where positives and negatives were labelled at different rates: there
+    Unknown cells count only where positives and negatives were labeled at different rates: there
     the likelihood of "unknown" says how many of them are positive.
 
     Args:
         logits: [N, K].
         labels: [N, K] of 1, 0, -1.
         kind: of map.
-        labelling: how labels came to be known; estimated by default.
+        labeling: how labels came to be known; estimated by default.
         shrink: strength of the prior of ``platt``; 0 fits each class alone.
 
     Returns:
@@ -61,7 +61,7 @@ def fit_calibration(
     scores, states = checked(logits, labels)
     if kind not in KINDS:
         raise TagfillError(f"unknown calibration {kind!r}", remedy=f"use {', '.join(KINDS)}")
-    how = labelling or estimate_labelling(scores, states)
+    how = labeling or estimate_labeling(scores, states)
     pooled = how.cells(scores, states)
     pooled = pooled.select(slice(None, None, max(1, -(-len(pooled.scores) // SAMPLE))))
     cells = (how.cells(scores, states, column) for column in range(states.shape[1]))
@@ -124,10 +124,10 @@ def _has_support(cells: Cells) -> bool:
 
 
 def _steps(cells: Cells, line: Line) -> tuple[Floats, Floats]:
-    """Knots and values of the centred isotonic fit.
+    """Knots and values of the centered isotonic fit.
 
     Where unknown cells count, their labels are replaced by the chance that they are positive, given
-    that nobody wrote it, and fit and replacement alternate (expectation maximisation).
+    that nobody wrote it, and fit and replacement alternate (expectation maximization).
     """
     order = np.argsort(cells.scores, kind="stable")
     scores, labels = cells.scores[order], cells.labels[order]
@@ -139,12 +139,12 @@ def _steps(cells: Cells, line: Line) -> tuple[Floats, Floats]:
         hidden = p * (1 - positive)
         chance = hidden / np.maximum(hidden + (1 - p) * (1 - cells.negative), 1e-12)
         targets = np.where(unknown, chance, targets)
-        knots, values = _centred(scores, targets)
+        knots, values = _centered(scores, targets)
         p = np.interp(scores, knots, values)
     return knots, values
 
 
-def _centred(scores: Floats, targets: Floats) -> tuple[Floats, Floats]:
+def _centered(scores: Floats, targets: Floats) -> tuple[Floats, Floats]:
     """Isotonic regression on sorted scores; one knot at the mean score of each level."""
     from sklearn.isotonic import isotonic_regression
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tagfill.evaluate.calibrate import CalibrationKind, apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import brier_score, expected_calibration_error
 from tagfill.evaluate.counts import PrecisionRecall, at_threshold, count, precision_recall
-from tagfill.evaluate.labelling import Labelling, estimate_labelling
+from tagfill.evaluate.labeling import Labeling, estimate_labeling
 from tagfill.evaluate.metrics import without_nan
 from tagfill.evaluate.thresholds import Goal, Thresholds, fit_thresholds
 
@@ -22,21 +22,21 @@ class Decisions:
     Args:
         calibration: what ``apply_calibration`` reads.
         thresholds: on calibrated probabilities.
-        labelling: how the labels they were fitted to came to be known.
-        expected: figures expected on the images they were fitted to, under ``labelling``; there
+        labeling: how the labels they were fitted to came to be known.
+        expected: figures expected on the images they were fitted to, under ``labeling``; there
             are such figures without any known negative.
     """
 
     calibration: dict[str, Any]
     thresholds: Thresholds
-    labelling: Labelling
+    labeling: Labeling
     expected: PrecisionRecall
 
     def as_dict(self) -> dict[str, Any]:
         """The fit in a few figures."""
         return {
             **self.thresholds.as_dict(),
-            **self.labelling.as_dict(),
+            **self.labeling.as_dict(),
             "calibration": self.calibration["kind"],
             "expected": without_nan(asdict(self.expected)),
         }
@@ -71,12 +71,10 @@ def fit_decisions(
         logits: [N, K] of images the model was not trained on.
         labels: [N, K] of 1, 0, -1, at least one positive.
     """
-    labelling = estimate_labelling(logits, labels)
-    calibration = fit_calibration(logits, labels, kind=kind, labelling=labelling)
+    labeling = estimate_labeling(logits, labels)
+    calibration = fit_calibration(logits, labels, kind=kind, labeling=labeling)
     probabilities = apply_calibration(logits, calibration)
-    thresholds = fit_thresholds(
-        probabilities, labels, goal=goal, target=target, labelling=labelling
-    )
+    thresholds = fit_thresholds(probabilities, labels, goal=goal, target=target, labeling=labeling)
     decided = at_threshold(probabilities, thresholds.values)
-    expected = precision_recall(labelling.counts(decided, labels))
-    return Decisions(calibration, thresholds, labelling, expected)
+    expected = precision_recall(labeling.counts(decided, labels))
+    return Decisions(calibration, thresholds, labeling, expected)

@@ -59,7 +59,7 @@ def observed_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike
     If each positive of class k was observed with chance c_k, this expects c_k times the precision
     at every recall, so each class's value is c_k times the true one and the order of models is
     kept. Where the chance depends on the image (one tag per image: crowded images are seen less) it
-    favours models that give few tags to an image, such as assume-negative ones.
+    favors models that give few tags to an image, such as assume-negative ones.
     """
     states = np.asarray(labels)
     return mean_average_precision(scores, np.where(states == UNKNOWN, NEGATIVE, states)).mAP

@@ -18,7 +18,7 @@ Chance = float | Floats
 
 _TINY = 1e-12
 _STEEPEST = 8.0
-"""Bound on |log| of the slope over standardised scores."""
+"""Bound on |log| of the slope over standardized scores."""
 _FARTHEST = 40.0
 """Bound on the bias."""
 
@@ -83,8 +83,8 @@ def fit_line(cells: Cells, *, start: Line | None = None, fixed_bias: bool = Fals
         start: where to begin; slope 1 and bias 0 by default.
         fixed_bias: keep the bias at 0 (temperature scaling).
     """
-    centre, spread = (0.0, 1.0) if fixed_bias else _standard(cells.scores)
-    scaled = cells._replace(scores=(cells.scores - centre) / spread)
+    center, spread = (0.0, 1.0) if fixed_bias else _standard(cells.scores)
+    scaled = cells._replace(scores=(cells.scores - center) / spread)
     first = start or Line(1.0, 0.0)
 
     def cost(parameters: Floats) -> tuple[float, list[float]]:
@@ -94,10 +94,10 @@ def fit_line(cells: Cells, *, start: Line | None = None, fixed_bias: bool = Fals
         gradient = [by_slope * line.slope / count, by_bias / count]
         return value / count, gradient[: len(parameters)]
 
-    begin = [np.log(first.slope * spread), first.bias + first.slope * centre]
+    begin = [np.log(first.slope * spread), first.bias + first.slope * center]
     found = _minimum(cost, begin[:1] if fixed_bias else begin)
     slope = float(np.exp(found[0])) / spread
-    return Line(slope, 0.0 if fixed_bias else float(found[1]) - slope * centre)
+    return Line(slope, 0.0 if fixed_bias else float(found[1]) - slope * center)
 
 
 def fit_near(cells: Cells, near: Line, strength: float) -> Line:
@@ -122,7 +122,7 @@ def fit_near(cells: Cells, near: Line, strength: float) -> Line:
 
 
 class Joint(NamedTuple):
-    """A line and the chances that positives and negatives are labelled.
+    """A line and the chances that positives and negatives are labeled.
 
     ``cost`` is the whole negative log likelihood, comparable between models of the same labels.
     """
@@ -140,8 +140,8 @@ def fit_line_and_chances(scores: Floats, labels: Labels) -> Joint:
         scores: [M].
         labels: [M] of 1, 0, -1.
     """
-    centre, spread = _standard(scores)
-    scores = (scores - centre) / spread
+    center, spread = _standard(scores)
+    scores = (scores - center) / spread
     unknown = labels == UNKNOWN
     known = [int((labels == state).sum()) for state in (POSITIVE, NEGATIVE)]
     free = 2 if known[1] else 1
@@ -162,10 +162,10 @@ def fit_line_and_chances(scores: Floats, labels: Labels) -> Joint:
 
     share = sum(known) / len(scores)
     odds = float(np.log(share) - np.log1p(-share))
-    found = _minimum(cost, [np.log(spread), centre, *[odds] * free])
+    found = _minimum(cost, [np.log(spread), center, *[odds] * free])
     slope = float(np.exp(found[0])) / spread
     positive, negative = _chances(found[2:])
-    line = Line(slope, float(found[1]) - slope * centre)
+    line = Line(slope, float(found[1]) - slope * center)
     return Joint(line, positive, negative, cost(found)[0] * len(scores))
 
 

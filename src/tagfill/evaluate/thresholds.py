@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked, sigmoid
-from tagfill.evaluate.labelling import SAMPLE, Labelling, estimate_labelling
+from tagfill.evaluate.labeling import SAMPLE, Labeling, estimate_labeling
 from tagfill.labels.table import POSITIVE
 
 Goal = Literal["f1", "precision", "recall"]
 
 MIN_SUPPORT = 5
-"""Labelled positives below which a class takes the common threshold."""
+"""Labeled positives below which a class takes the common threshold."""
 SHRINK = 40.0
-"""Labelled positives at which a class's own threshold and the common one weigh the same."""
+"""Labeled positives at which a class's own threshold and the common one weigh the same."""
 _CLOSEST = 1e-6
 """To 0 and 1 a threshold may come."""
 
@@ -30,7 +30,7 @@ class Thresholds:
     Args:
         values: [K] to be used: score >= threshold gives the tag.
         common: the best single threshold for all classes together.
-        support: [K] labelled positives each class was fitted to.
+        support: [K] labeled positives each class was fitted to.
         unreached: numbers of the classes whose target precision no threshold reaches; they take
             the one with the highest precision.
         goal: what was aimed at.
@@ -64,7 +64,7 @@ def fit_thresholds(
     *,
     goal: Goal = "f1",
     target: float | None = None,
-    labelling: Labelling | None = None,
+    labeling: Labeling | None = None,
     min_support: int = MIN_SUPPORT,
     shrink: float = SHRINK,
 ) -> Thresholds:
@@ -72,25 +72,25 @@ def fit_thresholds(
 
     ``f1`` takes the highest F1; ``precision`` the lowest threshold whose precision reaches the
     target, that is the most recall; ``recall`` the highest that reaches the target recall. A class
-    with n labelled positives gets, in logits, (n own + shrink common) / (n + shrink); with n below
+    with n labeled positives gets, in logits, (n own + shrink common) / (n + shrink); with n below
     ``min_support`` the common threshold alone. Thresholds lie halfway between the last score taken
     and the first not taken.
 
-    Positives that were labelled with chance c count as 1 / c. Where negatives are never written,
+    Positives that were labeled with chance c count as 1 / c. Where negatives are never written,
     the expected false positives are all predicted cells less the expected true ones, so precision
-    and F1 are expected values under ``labelling``; recall is that of labelled positives.
+    and F1 are expected values under ``labeling``; recall is that of labeled positives.
 
     Args:
         probabilities: [N, K] in 0..1, calibrated if they are to be.
         labels: [N, K] of 1, 0, -1.
         target: for ``precision`` and ``recall``.
-        labelling: how labels came to be known; estimated by default.
+        labeling: how labels came to be known; estimated by default.
     """
     scores, states = checked(probabilities, labels)
     _check(scores, goal, target)
     inner = np.clip(scores.astype(np.float64), _CLOSEST, 1 - _CLOSEST)
     logits = np.log(inner) - np.log1p(-inner)
-    how = labelling or estimate_labelling(logits, states)
+    how = labeling or estimate_labeling(logits, states)
     hit, miss = how.weights(states)
     step = max(1, -(-states.size // SAMPLE))
     flat = (each[::step].ravel() for each in (logits, hit, miss))

@@ -13,11 +13,11 @@ from PIL import Image, ImageDraw, ImageFont
 from tagfill.explain.heat import Heat, enlarge
 
 STOPS = ((13, 8, 60), (84, 15, 109), (187, 55, 84), (249, 142, 9), (252, 255, 164))
-"""Colours from cold to hot, of evenly rising lightness."""
+"""Colors from cold to hot, of evenly rising lightness."""
 STRONGEST = 0.75
-"""Opacity of the colour where a map is hottest."""
+"""Opacity of the color where a map is hottest."""
 TILE, GAP, CAPTION, MARGIN = 224, 14, 44, 22
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 INK, FAINT, BAR, PAPER = (30, 34, 42), (112, 118, 130), (214, 84, 60), (255, 255, 255)
 
@@ -32,15 +32,15 @@ class Seen:
 
 
 def overlay(image: Image.Image, heat: Heat) -> Image.Image:
-    """The image in muted colours, warmer and more opaque where the evidence is.
+    """The image in muted colors, warmer and more opaque where the evidence is.
 
     The map is stretched to its own range: it shows where a tag is seen, not how surely.
     """
     strength = _stretched(enlarge(heat, *image.size))[..., None]
-    grey = np.asarray(image.convert("L").convert("RGB"), dtype=np.float32)
-    muted = 0.55 * np.asarray(image, dtype=np.float32) + 0.45 * grey
+    gray = np.asarray(image.convert("L").convert("RGB"), dtype=np.float32)
+    muted = 0.55 * np.asarray(image, dtype=np.float32) + 0.45 * gray
     opacity = STRONGEST * strength**0.8
-    mixed = (1 - opacity) * muted + opacity * _colours(strength[..., 0])
+    mixed = (1 - opacity) * muted + opacity * _colors(strength[..., 0])
     return Image.fromarray(np.rint(mixed).astype(np.uint8))
 
 
@@ -91,7 +91,7 @@ def _fitted(picture: Image.Image) -> Image.Image:
 
 
 def _write(
-    draw: ImageDraw.ImageDraw, left: float, top: float, text: str, size: int, ink: Colour
+    draw: ImageDraw.ImageDraw, left: float, top: float, text: str, size: int, ink: Color
 ) -> None:
     for piece, font in _pieces(text, size):
         draw.text((left, top + size), piece, fill=ink, font=font, anchor="ls")
@@ -138,7 +138,7 @@ def _stretched(heat: Heat) -> Heat:
     return stretched
 
 
-def _colours(strength: Heat) -> Heat:
+def _colors(strength: Heat) -> Heat:
     """[H, W] in 0..1 to [H, W, 3]."""
     places = np.linspace(0, 1, len(STOPS))
     channels = [np.interp(strength, places, channel) for channel in zip(*STOPS, strict=True)]

@@ -21,7 +21,7 @@ from tagfill.train.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """The result, on how many images, and what the user should know of the choice of images."""
 
     result: PointingResult
@@ -36,8 +36,8 @@ def judge_pointing(
     *,
     split: str | None = None,
     limit: int | None = None,
-) -> Judgement:
-    """Play the pointing game on labelled boxes.
+) -> Judgment:
+    """Play the pointing game on labeled boxes.
 
     Args:
         run: the run folder; images it trained on are left out.
@@ -54,7 +54,7 @@ def judge_pointing(
         )
     rows = np.unique(dataset.boxes.image)
     if split is not None:
-        dataset.part(split)
+        dataset.split(split)
         rows = np.intersect1d(rows, dataset.splits[split])
     unseen, notes = _unseen(run, dataset, rows)
     paths = _spread(unseen, limit)
@@ -71,7 +71,7 @@ def judge_pointing(
     if not len(game.label):
         raise TagfillError("no class in common with the model", file=dataset.source)
     result = game.result(dataset.table.classes)
-    return Judgement(result, len(paths), tuple(notes))
+    return Judgment(result, len(paths), tuple(notes))
 
 
 def _spread(paths: dict[int, Path], limit: int | None) -> dict[int, Path]:
@@ -116,5 +116,5 @@ def _learnt_from(run: Path) -> set[Path] | None:
         data = prepare(config.data)
     except TagfillError:
         return None
-    parts = (data.train, data.val)
-    return {path.resolve() for part in parts if part and part.paths for path in part.paths}
+    splits = (data.train, data.val)
+    return {path.resolve() for split in splits if split and split.paths for path in split.paths}

@@ -2,7 +2,7 @@
 
 Zhang et al. 2016: for every image and class with a box, a hit if the maximum of the map is inside
 one of the boxes. Chance is what a random point would reach, the mean share of the image that the
-boxes cover; the centre of the image is the usual stronger baseline.
+boxes cover; the center of the image is the usual stronger baseline.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Pointing:
     Args:
         accuracy: how often the peak of the map hit.
         chance: how often a random point would.
-        centre: how often the centre of the image would.
+        center: how often the center of the image would.
         cases: pairs of image and class.
     """
 
     accuracy: float
     chance: float
-    centre: float
+    center: float
     cases: int
 
 
@@ -78,21 +78,21 @@ class Game:
     label: Rows
     hit: npt.NDArray[np.bool_]
     chance: Floats
-    centre: npt.NDArray[np.bool_]
+    center: npt.NDArray[np.bool_]
 
     def result(self, names: tuple[str, ...]) -> PointingResult:
         """Figures per class and over all."""
         found = {names[label]: self._of(self.label == label) for label in np.unique(self.label)}
-        figures = [(each.accuracy, each.chance, each.centre) for each in found.values()]
-        accuracy, chance, centre = np.mean(figures, axis=0).tolist()
-        mean = Pointing(accuracy, chance, centre, len(self.label))
+        figures = [(each.accuracy, each.chance, each.center) for each in found.values()]
+        accuracy, chance, center = np.mean(figures, axis=0).tolist()
+        mean = Pointing(accuracy, chance, center, len(self.label))
         return PointingResult(found, mean, self._of(np.ones(len(self.label), dtype=bool)))
 
     def _of(self, here: npt.NDArray[np.bool_]) -> Pointing:
         return Pointing(
             accuracy=float(self.hit[here].mean()),
             chance=float(self.chance[here].mean()),
-            centre=float(self.centre[here].mean()),
+            center=float(self.center[here].mean()),
             cases=int(here.sum()),
         )
 
@@ -107,10 +107,10 @@ def play(cases: Iterator[tuple[int, tuple[float, float], Floats]]) -> Game:
         (label, inside(point, boxes), covered(boxes), inside((0.5, 0.5), boxes))
         for label, point, boxes in cases
     ]
-    label, hit, chance, centre = zip(*rows, strict=True) if rows else ((), (), (), ())
+    label, hit, chance, center = zip(*rows, strict=True) if rows else ((), (), (), ())
     return Game(
         np.array(label, dtype=np.intp),
         np.array(hit, dtype=bool),
         np.array(chance, dtype=np.float64),
-        np.array(centre, dtype=bool),
+        np.array(center, dtype=bool),
     )

@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.images import find_image, list_images
 from tagfill.labels import LabelTable
-from tagfill.models.deploy import Facts
+from tagfill.models.deploy import Metadata
 from tagfill.models.engines import Engine
 from tagfill.models.tagging import UNFITTED, Numbers, pixels
 from tagfill.scenes import generate
@@ -22,26 +22,26 @@ COMPARED = 16
 _WARM_UP, _REPEATS = 2, 9
 
 
-def example_inputs(facts: Facts, images: Path | None = None) -> Numbers:
+def example_inputs(metadata: Metadata, images: Path | None = None) -> Numbers:
     """Inputs to compare on: pictures of a folder, else drawn scenes; random features."""
-    if facts.reads == "features":
+    if metadata.reads == "features":
         rng = np.random.default_rng(0)
-        shape = (COMPARED, facts.channels, *((7, 7) if facts.maps else ()))
+        shape = (COMPARED, metadata.channels, *((7, 7) if metadata.maps else ()))
         return rng.normal(size=shape).astype(np.float32)
     if images is None:
-        scenes = generate(COMPARED, max(facts.size, 64), 0)
-        return np.stack([pixels(scene.image, facts.size) for scene in scenes])
+        scenes = generate(COMPARED, max(metadata.size, 64), 0)
+        return np.stack([pixels(scene.image, metadata.size) for scene in scenes])
     files = list_images(images)
     if not files:
         raise TagfillError("there is no image in this folder", file=images)
     chosen = files[:: max(1, len(files) // COMPARED)][:COMPARED]
-    return np.stack([pixels(file, facts.size) for file in chosen])
+    return np.stack([pixels(file, metadata.size) for file in chosen])
 
 
 def compare(first: Engine, second: Engine, inputs: Numbers) -> dict[str, float]:
     """Largest differences of probabilities and logits, and the share of decisions that change."""
     ours, theirs = first.run(inputs), second.run(inputs)
-    limits = np.asarray(first.facts.thresholds or UNFITTED, dtype=np.float32)
+    limits = np.asarray(first.metadata.thresholds or UNFITTED, dtype=np.float32)
     changed = (ours[0] >= limits) != (theirs[0] >= limits)
     return {
         "probabilities": float(np.abs(ours[0] - theirs[0]).max()),
@@ -63,7 +63,7 @@ def latency(engines: Sequence[Engine], inputs: Numbers) -> list[float]:
 
 
 def mean_precision(engine: Engine, table: LabelTable, root: Path) -> float:
-    """mAP in percent on labelled images.
+    """mAP in percent on labeled images.
 
     Raises:
         TagfillError: an image is missing or broken.
@@ -73,5 +73,5 @@ def mean_precision(engine: Engine, table: LabelTable, root: Path) -> float:
         missing = table.images[paths.index(None)]
         raise TagfillError(f"{missing!r} is not there", file=root, remedy="give --images DIR")
     found = engine.predict([path for path in paths if path is not None])
-    labels = table.with_classes(engine.facts.classes).values
+    labels = table.with_classes(engine.metadata.classes).values
     return mean_average_precision(np.stack([each.probabilities for each in found]), labels).mAP

@@ -1,4 +1,4 @@
-"""Write a model as ONNX or as a torch.export archive, with all its facts inside."""
+"""Write a model as ONNX or as a torch.export archive, with all its metadata inside."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import torch
 from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
-from tagfill.models.deploy import METADATA, Deployable, Facts
+from tagfill.models.deploy import METADATA, Deployable, Metadata
 from tagfill.models.engines import ARCHIVE_FACTS
 
 OUTPUTS = ["probabilities", "logits"]
 
 
-def facts_of(bundle: Bundle) -> Facts:
+def metadata_of(bundle: Bundle) -> Metadata:
     """What an exported file carries."""
-    return Facts.of(bundle.network, bundle.classes, bundle.thresholds)
+    return Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
 
 
 def write_onnx(bundle: Bundle, path: Path) -> None:
     """ONNX: pixels in 0..1 (or features) in, probabilities and logits out, any batch size."""
     onnx = optional("onnx", "onnx")
     optional("onnxscript", "onnx")
-    entrance = "pixels" if facts_of(bundle).reads == "images" else "features"
+    entrance = "pixels" if metadata_of(bundle).reads == "images" else "features"
     with _quiet():
         program = torch.onnx.export(
             _traced(bundle),
@@ -39,19 +39,19 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
         )
     assert program is not None
     model = program.model_proto
-    del model.graph.value_info[:]  # shapes of constants that quantisation transposes
-    _annotate(model, facts_of(bundle))
+    del model.graph.value_info[:]  # shapes of constants that quantization transposes
+    _annotate(model, metadata_of(bundle))
     onnx.save_model(model, str(path))
 
 
 def write_archive(bundle: Bundle, path: Path) -> None:
     """A torch.export archive (``.pt2``): runs without the code of tagfill or timm."""
-    files = {ARCHIVE_FACTS: facts_of(bundle).to_json()}
+    files = {ARCHIVE_FACTS: metadata_of(bundle).to_json()}
     with _quiet():
         torch.export.save(_traced(bundle), path, extra_files=files)
 
 
-def quantise(source: Path, path: Path) -> None:
+def quantize(source: Path, path: Path) -> None:
     """Weights of matrix products and convolutions as 8-bit integers, activations on the fly.
 
     Depthwise convolutions and those that read pixels stay in float: they hold few weights and
@@ -75,7 +75,7 @@ def quantise(source: Path, path: Path) -> None:
 
 def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
     module = Deployable(bundle.network.cpu(), bundle.calibration).eval()
-    example = facts_of(bundle).example
+    example = metadata_of(bundle).example
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -90,9 +90,9 @@ def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
         ) from error
 
 
-def _annotate(model: object, facts: Facts) -> None:
+def _annotate(model: object, metadata: Metadata) -> None:
     entry = model.metadata_props.add()  # type: ignore[attr-defined]
-    entry.key, entry.value = METADATA, facts.to_json()
+    entry.key, entry.value = METADATA, metadata.to_json()
 
 
 def _delicate(model: object) -> list[str]:

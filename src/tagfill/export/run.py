@@ -12,7 +12,7 @@ import torch
 
 from tagfill.errors import TagfillError
 from tagfill.export.checks import compare, example_inputs, latency, mean_precision
-from tagfill.export.files import quantise, write_archive, write_onnx
+from tagfill.export.files import quantize, write_archive, write_onnx
 from tagfill.labels import LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, archive_engine, bundle_engine, onnx_engine
@@ -25,8 +25,8 @@ BATCHES = (1, 8)
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """Labelled images to measure mAP on."""
+class Labeled:
+    """Labeled images to measure mAP on."""
 
     table: LabelTable
     root: Path
@@ -43,7 +43,7 @@ class Exported:
         inputs: how many inputs were compared.
         difference: largest difference of probabilities and logits, share of changed decisions.
         milliseconds: median by engine and batch size.
-        mAP: by engine, in percent, where labelled images were given.
+        mAP: by engine, in percent, where labeled images were given.
     """
 
     path: Path
@@ -66,7 +66,7 @@ def export_model(
     to: Target = "onnx",
     int8: bool = False,
     images: Path | None = None,
-    labelled: Labelled | None = None,
+    labeled: Labeled | None = None,
     tolerance: float = TOLERANCE,
 ) -> Exported:
     """Write a model as one file that needs nothing of tagfill.
@@ -80,7 +80,7 @@ def export_model(
         to: onnx, or torch for a torch.export archive.
         int8: 8-bit weights; ONNX only.
         images: folder of pictures to compare on; drawn scenes by default.
-        labelled: to measure what the export costs in mAP.
+        labeled: to measure what the export costs in mAP.
 
     Raises:
         TagfillError: the model cannot be traced, or the file differs from it.
@@ -88,7 +88,7 @@ def export_model(
     if int8 and to != "onnx":
         raise TagfillError("8-bit weights are for ONNX", remedy="use --to onnx --int8")
     reference = bundle_engine(bundle, "cpu")
-    inputs = example_inputs(reference.facts, images)
+    inputs = example_inputs(reference.metadata, images)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         draft = Path(folder, f"float{SUFFIX[to]}")
@@ -107,7 +107,7 @@ def export_model(
         engines = {"torch": reference, engine.name: engine}
         if int8:
             small = Path(folder, "int8.onnx")
-            quantise(draft, small)
+            quantize(draft, small)
             engines["int8"], draft = _opened(small, to), small
             difference = compare(reference, engines["int8"], inputs)
         report = Exported(
@@ -117,7 +117,7 @@ def export_model(
             inputs=len(inputs),
             difference=difference,
             milliseconds=_latencies(engines, inputs),
-            mAP={} if labelled is None else _precisions(engines, labelled),
+            mAP={} if labeled is None else _precisions(engines, labeled),
         )
         os.replace(draft, out)
     return report
@@ -135,8 +135,8 @@ def _latencies(engines: dict[str, Engine], inputs: Any) -> dict[str, dict[int, f
     }
 
 
-def _precisions(engines: dict[str, Engine], labelled: Labelled) -> dict[str, float]:
+def _precisions(engines: dict[str, Engine], labeled: Labeled) -> dict[str, float]:
     return {
-        name: mean_precision(engine, labelled.table, labelled.root)
+        name: mean_precision(engine, labeled.table, labeled.root)
         for name, engine in engines.items()
     }

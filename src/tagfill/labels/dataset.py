@@ -59,7 +59,7 @@ class Dataset:
         table: the observed labels of all images.
         source: the file or folder they were read from.
         format: name of the format (a module of ``tagfill.labels.formats``).
-        splits: row numbers of each named part ("train", "val", "test"); empty where the source
+        splits: row numbers of each named split ("train", "val", "test"); empty where the source
             names none.
         truth: the full labels behind masked ones, where the source has both.
         boxes: object boxes, where the source has them.
@@ -83,7 +83,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
-    def part(self, split: str) -> LabelTable:
+    def split(self, split: str) -> LabelTable:
         """The observed labels of one named split."""
         if split not in self.splits:
             known = ", ".join(self.splits) or "none"
@@ -105,8 +105,8 @@ class Dataset:
             raise TagfillError(
                 f"there is no feature set {name!r} (feature sets here: {known})", file=self.source
             )
-        parts = [np.load(file, allow_pickle=False) for file in self.features[name]]
-        matrix: npt.NDArray[np.floating] = np.concatenate(parts)
+        splits = [np.load(file, allow_pickle=False) for file in self.features[name]]
+        matrix: npt.NDArray[np.floating] = np.concatenate(splits)
         if len(matrix) != len(self.table):
             raise TagfillError(
                 f"feature set {name!r} has {len(matrix)} rows for {len(self.table)} images",

@@ -84,8 +84,8 @@ def stratified_split(
 def _groups(table: LabelTable) -> npt.NDArray[np.bool_]:
     """[N, K + 2] positives, then confirmed with none, then without a known label."""
     positive = table.values == POSITIVE
-    unlabelled = (table.values == UNKNOWN).all(axis=1)
-    return np.column_stack([positive, ~positive.any(axis=1) & ~unlabelled, unlabelled])
+    unlabeled = (table.values == UNKNOWN).all(axis=1)
+    return np.column_stack([positive, ~positive.any(axis=1) & ~unlabeled, unlabeled])
 
 
 def _deal(
@@ -95,13 +95,13 @@ def _deal(
     generator: np.random.Generator,
 ) -> list[int]:
     """The part of each of ``count`` images of one class: most wanted first, ties at random."""
-    wishes = [list(each) for each in zip(wanted.tolist(), wanted_images.tolist(), strict=True)]
-    ties = generator.random((count, len(wishes))).tolist()
+    remaining = [list(each) for each in zip(wanted.tolist(), wanted_images.tolist(), strict=True)]
+    ties = generator.random((count, len(remaining))).tolist()
     parts = []
     for tie in ties:
-        part = max(range(len(wishes)), key=lambda each: (wishes[each], tie[each]))
-        wishes[part][0] -= 1
-        wishes[part][1] -= 1
+        part = max(range(len(remaining)), key=lambda each: (remaining[each], tie[each]))
+        remaining[part][0] -= 1
+        remaining[part][1] -= 1
         parts.append(part)
     return parts
 

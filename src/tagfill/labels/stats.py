@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 
-Regime = Literal["full", "partial", "positive_only", "single_positive", "unlabelled"]
+Regime = Literal["full", "partial", "positive_only", "single_positive", "unlabeled"]
 Counts = npt.NDArray[np.int64]
 
 _BLOCK = 8_192  # rows that fit the cache; float32 counts them exactly
@@ -70,7 +70,7 @@ class Statistics:
 
     @property
     def unknowns(self) -> int:
-        """How many cells nobody labelled."""
+        """How many cells nobody labeled."""
         return self.images * len(self.classes) - self.positives - self.negatives
 
     @cached_property
@@ -93,7 +93,7 @@ class Statistics:
         """What the labels look like; the first that holds.
 
         - ``full``: there are images and no cell is unknown.
-        - ``unlabelled``: no cell is known.
+        - ``unlabeled``: no cell is known.
         - ``single_positive``: no negatives, and one positive in every image with a known label.
         - ``positive_only``: no negatives.
         - ``partial``: negatives too, and some cells unknown.
@@ -101,7 +101,7 @@ class Statistics:
         if self.images and not self.unknowns:
             return "full"
         if not self.positives and not self.negatives:
-            return "unlabelled"
+            return "unlabeled"
         if self.negatives:
             return "partial"
         return "single_positive" if len(self.labels_per_image) == 2 else "positive_only"

@@ -79,7 +79,7 @@ class LabelTable:
 
     @property
     def unknowns(self) -> int:
-        """How many cells nobody labelled."""
+        """How many cells nobody labeled."""
         return int(np.count_nonzero(self.values == UNKNOWN))
 
     @cached_property

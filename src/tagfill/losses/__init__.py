@@ -40,7 +40,7 @@ from tagfill.losses.pu import (
     variational_risk,
 )
 from tagfill.losses.ranking import pairwise_ranking
-from tagfill.losses.regularise import count_penalty, expected_positives
+from tagfill.losses.regularize import count_penalty, expected_positives
 from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
 
 __all__ = [

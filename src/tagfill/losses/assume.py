@@ -1,4 +1,4 @@
-"""Cross-entropy with an assumption about the cells nobody labelled.
+"""Cross-entropy with an assumption about the cells nobody labeled.
 
 Equation numbers are those of Cole et al. 2021, "Multi-Label Learning from Single Positive Labels"
 (MLSPL). Its losses average over the classes; here they come unreduced.

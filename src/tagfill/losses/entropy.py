@@ -67,7 +67,7 @@ def entropy_with_pseudo_labels(
     assume_negative: bool = False,
     eps: float = 0.0,
 ) -> Tensor:
-    """Entropy maximisation, with soft pseudo-labels on some of the unknown cells.
+    """Entropy maximization, with soft pseudo-labels on some of the unknown cells.
 
     A cell with pseudo-label s costs beta (-s log p - (1 - s) log(1 - p)), whatever p becomes later.
 
@@ -78,7 +78,7 @@ def entropy_with_pseudo_labels(
         observed: [N, K] labels 1, 0, -1.
         pseudo: [N, K] soft labels 0..1, and -1 where a cell has none; observed cells ignore it.
         alpha: weight of the entropy of the remaining unknown cells.
-        beta: weight of pseudo-labelled cells.
+        beta: weight of pseudo-labeled cells.
         assume_negative: the remaining unknown cells cost -log(1 - p) in place of their entropy.
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
 
@@ -88,8 +88,8 @@ def entropy_with_pseudo_labels(
     positive, negative = guarded_terms(logits, eps)
     entropy = _entropy(logits, positive, negative)
     remaining = negative if assume_negative else -alpha * entropy
-    labelled = beta * (pseudo * positive + (1 - pseudo) * negative)
-    return by_label(observed, positive, negative, torch.where(pseudo >= 0, labelled, remaining))
+    labeled = beta * (pseudo * positive + (1 - pseudo) * negative)
+    return by_label(observed, positive, negative, torch.where(pseudo >= 0, labeled, remaining))
 
 
 def _entropy(logits: Tensor, positive: Tensor, negative: Tensor) -> Tensor:

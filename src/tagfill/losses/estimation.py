@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.cells import cross_entropy
-from tagfill.losses.regularise import expected_positives
+from tagfill.losses.regularize import expected_positives
 
 
 class Estimation(NamedTuple):
@@ -33,7 +33,7 @@ def learn_from(
     weight: float | None = None,
     per_class: bool = False,
 ) -> Estimation:
-    """One side of regularised online label estimation: ``logits`` learn, ``other`` stands still.
+    """One side of regularized online label estimation: ``logits`` learn, ``other`` stands still.
 
     L'(F | Y) = mean of CE(p, stop-gradient(q)) + L_EPR(F, Z)
 

@@ -13,7 +13,7 @@ DURAND = (-4.45, 5.45, 1.0)
 def count_weight(observed: Tensor) -> Tensor:
     """Share of known cells of each image.
 
-    Cole et al. 2021 (MLSPL), Sec. 4.2, scaled so that a fully labelled image weighs 1.
+    Cole et al. 2021 (MLSPL), Sec. 4.2, scaled so that a fully labeled image weighs 1.
 
     Args:
         observed: [N, K] labels 1, 0, -1.

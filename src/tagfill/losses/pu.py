@@ -1,4 +1,4 @@
-"""Risks of learning from positive and unlabelled cells, one per class."""
+"""Risks of learning from positive and unlabeled cells, one per class."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def unbiased_risk(
     prior: Tensor,
     *,
     surrogate: Surrogate = "logistic",
-    positives_in_unlabelled: bool = True,
+    positives_in_unlabeled: bool = True,
 ) -> Tensor:
     """pi E_P[l+] - pi E_P[l-] + E_U[l-], for every class.
 
     Du Plessis et al. 2015 (uPU); PU-MLC (arXiv 2306.16016), Eq. 5. Expectations are means over the
-    batch; a class without positives in it has only its unlabelled term.
+    batch; a class without positives in it has only its unlabeled term.
 
     Args:
         logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1; negatives count as unlabelled.
+        observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         prior: [K] pi, the share of positives.
         surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
 
     Returns:
         [K] risks; they can be negative.
     """
-    gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabelled)
+    gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabeled)
     return gain + excess
 
 
@@ -51,7 +51,7 @@ def non_negative_risk(
     beta: float = 0.0,
     gamma: float = 1.0,
     surrogate: Surrogate = "logistic",
-    positives_in_unlabelled: bool = True,
+    positives_in_unlabeled: bool = True,
 ) -> Tensor:
     """pi E_P[l+] + max(-beta, r) with r = E_U[l-] - pi E_P[l-], for every class.
 
@@ -60,17 +60,17 @@ def non_negative_risk(
 
     Args:
         logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1; negatives count as unlabelled.
+        observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         prior: [K] pi, the share of positives.
         beta: how far r may fall below zero.
         gamma: how strongly to step back where it did; 0 stands still.
         surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
 
     Returns:
         [K] risks.
     """
-    gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabelled)
+    gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabeled)
     risk = gain + excess
     back = -gamma * excess
     clipped = back + (gain - beta - back).detach()
@@ -84,34 +84,34 @@ def variational_risk(
     temperature: Tensor | float = 1.0,
     gamma: float = 0.0,
     tempered_factor: bool = False,
-    positives_in_unlabelled: bool = True,
+    positives_in_unlabeled: bool = True,
     eps: float = 0.0,
 ) -> Tensor:
     """p_c^gamma log(E_U[sigma(s / tau)]) - E_P[log sigma(s / tau)], for every class.
 
     Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 7, 9 and 11. The re-balance factor
     p_c = E_U[sigma(s)] carries no gradient. A class without positives in the batch has only its
-    first term, one without unlabelled cells only its second.
+    first term, one without unlabeled cells only its second.
 
     Args:
         logits: [N, K] raw scores s.
-        observed: [N, K] labels 1, 0, -1; negatives count as unlabelled.
+        observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         temperature: tau, a number or [K].
         gamma: exponent of the re-balance factor; 0 switches it off.
         tempered_factor: p_c = E_U[sigma(s / tau)], as the published code has it.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
         eps: added to E_U inside the logarithm.
 
     Returns:
         [K] risks.
     """
-    unlabelled = _unlabelled(observed, positives_in_unlabelled)
+    unlabeled = _unlabeled(observed, positives_in_unlabeled)
     sharp = logits / temperature
-    log_mean = _log_mean_sigmoid(sharp, unlabelled)
-    factor = (log_mean if tempered_factor else _log_mean_sigmoid(logits, unlabelled)) * gamma
+    log_mean = _log_mean_sigmoid(sharp, unlabeled)
+    factor = (log_mean if tempered_factor else _log_mean_sigmoid(logits, unlabeled)) * gamma
     if eps:
         log_mean = torch.logaddexp(log_mean, torch.full_like(log_mean, eps).log())
-    first = factor.detach().exp() * log_mean * unlabelled.any(dim=0)
+    first = factor.detach().exp() * log_mean * unlabeled.any(dim=0)
     return first + _class_mean(positive_term(sharp), observed == 1)
 
 
@@ -146,7 +146,7 @@ def mixup_consistency(
     """(log t - log p)^2 with p of the mixed image and t the mixture of its parents' targets.
 
     t = w t_1 + (1 - w) t_2; a target is 1 for an observed positive and sigma(s) otherwise. The
-    regulariser of Chen et al. 2020 (vPU), as PU-MLC has it in its Eq. 8.
+    regularizer of Chen et al. 2020 (vPU), as PU-MLC has it in its Eq. 8.
 
     Args:
         mixed: [M, K] raw scores of the mixed images.
@@ -185,13 +185,13 @@ def _pu_parts(
         positive, negative = positive_term(logits), negative_term(logits)
     else:
         positive, negative = torch.sigmoid(-logits), torch.sigmoid(logits)
-    labelled, prior = observed == 1, prior.to(logits)
-    gain = prior * _class_mean(positive, labelled)
-    unlabelled = _class_mean(negative, _unlabelled(observed, included))
-    return gain, unlabelled - prior * _class_mean(negative, labelled)
+    labeled, prior = observed == 1, prior.to(logits)
+    gain = prior * _class_mean(positive, labeled)
+    unlabeled = _class_mean(negative, _unlabeled(observed, included))
+    return gain, unlabeled - prior * _class_mean(negative, labeled)
 
 
-def _unlabelled(observed: Tensor, positives_included: bool) -> Tensor:
+def _unlabeled(observed: Tensor, positives_included: bool) -> Tensor:
     return torch.ones_like(observed, dtype=torch.bool) if positives_included else observed != 1
 
 

@@ -1,4 +1,4 @@
-"""Losses that bear with false negatives among the unknown cells: Hill, SPLC, generalised robust."""
+"""Losses that bear with false negatives among the unknown cells: Hill, SPLC, generalized robust."""
 
 from __future__ import annotations
 

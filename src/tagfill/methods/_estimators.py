@@ -1,7 +1,7 @@
 """Where ROLE keeps its guess at the labels: a table, its factors, a file, or a small network.
 
 A table of N x K logits is what Cole et al. 2021 use; their Sec. 7 names its size as the limit, and
-a factorised table or a small network as ways out.
+a factorized table or a small network as ways out.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Estimator:
         raise NotImplementedError
 
     def learn(self, step: Step, objective: Callable[[Tensor], Tensor]) -> None:
-        """Take a step of one's own, where the training loop's optimiser does not.
+        """Take a step of one's own, where the training loop's optimizer does not.
 
         Args:
-            step: whose optimiser step is done.
-            objective: from this estimator's [B, K] logits to the scalar they should minimise.
+            step: whose optimizer step is done.
+            objective: from this estimator's [B, K] logits to the scalar they should minimize.
         """
 
     def parameters(self) -> list[nn.Parameter]:
-        """What the training loop's optimiser learns."""
+        """What the training loop's optimizer learns."""
         return []
 
     def everything(self) -> Tensor | None:
@@ -54,7 +54,7 @@ class Estimator:
 
 
 class _Learned(Estimator):
-    """An estimator made of parameters that the loop's optimiser learns."""
+    """An estimator made of parameters that the loop's optimizer learns."""
 
     parts: dict[str, nn.Parameter]
 
@@ -71,7 +71,7 @@ class _Learned(Estimator):
 
 
 class DenseTable(_Learned):
-    """One parameter per cell, as published: the optimiser moves the whole table at every step."""
+    """One parameter per cell, as published: the optimizer moves the whole table at every step."""
 
     def __init__(self, setup: Setup) -> None:
         start = torch.cat([rows for _, rows in _start_values(setup)])

@@ -36,7 +36,7 @@ class Variational(Method):
         gamma: exponent of the re-balance factor; 0 switches it off.
         tempered_factor: the factor is made of tempered probabilities.
         detach_targets: no gradient flows through the targets of mixed images.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives have a term of their own.
         eps: added inside the logarithms.
     """
@@ -51,14 +51,14 @@ class Variational(Method):
         gamma: float = 0.0,
         tempered_factor: bool = False,
         detach_targets: bool = False,
-        positives_in_unlabelled: bool = True,
+        positives_in_unlabeled: bool = True,
         use_negatives: bool = False,
         eps: float = 0.0,
     ) -> None:
         self.name, self.mixup, self.use_negatives = name, mixup, use_negatives
         self.temperature, self.alpha, self.gamma = temperature, alpha, gamma
         self.tempered_factor, self.detach_targets, self.eps = tempered_factor, detach_targets, eps
-        self.positives_in_unlabelled = positives_in_unlabelled
+        self.positives_in_unlabeled = positives_in_unlabeled
         self.needs = Needs(mixup=mixup > 0)
 
     def start(self, setup: Setup) -> None:
@@ -75,7 +75,7 @@ class Variational(Method):
             temperature=temperature,
             gamma=self.gamma,
             tempered_factor=self.tempered_factor,
-            positives_in_unlabelled=self.positives_in_unlabelled,
+            positives_in_unlabeled=self.positives_in_unlabeled,
             eps=self.eps,
         )
         terms = {self.name: risk.sum()}

@@ -12,7 +12,7 @@ The docstring of ``Config`` documents every field in its ``Args`` section; that 
 formula, paper and differences from the published code. ``tagfill methods`` and docs/methods.md are
 made of them.
 
-The loop calls ``start`` once, then for every step ``loss``, the optimiser, ``after_step`` (with the
+The loop calls ``start`` once, then for every step ``loss``, the optimizer, ``after_step`` (with the
 same ``Step``), and for every epoch ``after_epoch``. Under several processes the loop gathers
 outputs and labels of all of them before it calls ``loss``, so that a method always sees the whole
 batch, its state is the same everywhere, and it needs no code for communication.
@@ -31,7 +31,7 @@ from tagfill.errors import TagfillError
 from tagfill.models.output import Output
 
 LossTerms = dict[str, Tensor]
-"""Named scalar terms, already weighted; their sum is what is minimised."""
+"""Named scalar terms, already weighted; their sum is what is minimized."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Setup:
     Args:
         observed: [N, K] int8 labels of the training images (1, 0, -1).
         epochs: how many epochs training will last.
-        steps_per_epoch: optimiser steps of an epoch.
+        steps_per_epoch: optimizer steps of an epoch.
         learning_rate: of the network; methods with parameters of their own scale it.
         device: where tensors live.
         seed: for the method's own random draws.
@@ -143,7 +143,7 @@ class Step:
         observed: [B, K] int8 labels.
         index: [B] rows of the training set.
         epoch: from 1.
-        step: optimiser steps done before this one, over all epochs.
+        step: optimizer steps done before this one, over all epochs.
         strong: the answer for the strong view, for methods that need two views.
         mixed: for methods that need mixup; None for a batch of one image.
         weights: the weight matrices of the classification head, for penalties on them.
@@ -192,7 +192,7 @@ class Method:
         raise NotImplementedError
 
     def after_step(self, step: Step) -> None:
-        """Update state once the optimiser has stepped, for every step that went into it."""
+        """Update state once the optimizer has stepped, for every step that went into it."""
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
         """Update state at the end of an epoch.
@@ -218,7 +218,7 @@ class Method:
         return None
 
     def pseudo_labels(self) -> Tensor | None:
-        """[N, K] int8 what unknown cells have been labelled so far (1, 0; else -1).
+        """[N, K] int8 what unknown cells have been labeled so far (1, 0; else -1).
 
         None where a method labels no cells one by one, though it may have estimates of all.
         """

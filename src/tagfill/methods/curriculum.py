@@ -1,4 +1,4 @@
-"""Curriculum labelling: learn from known labels, then from what the network is sure of as well.
+"""Curriculum labeling: learn from known labels, then from what the network is sure of as well.
 
     loss = mean over images and classes of w(r) (-[l=1] log p - [l=0] log(1 - p)),
            w(r) = -4.45 r + 5.45, r the share of the image's cells that have a label l
@@ -43,7 +43,7 @@ from tagfill.methods.base import (
 Strategy = Literal["threshold", "proportion", "positives"]
 
 INFO = Info(
-    title="Curriculum labelling with partial labels (CL)",
+    title="Curriculum labeling with partial labels (CL)",
     source="Durand et al. 2019, Eq. 2-3, curriculum strategies; PU-MLC, Table I",
     needs=Needs(negatives=True, state=True, epoch_scores=True),
 )
@@ -72,7 +72,7 @@ class Config:
         require_range("warmup", self.warmup, 1)
 
 
-class CurriculumLabelling(Method):
+class CurriculumLabeling(Method):
     """Remembers the last scores of all images and the labels made of them."""
 
     def __init__(self, config: Config) -> None:
@@ -97,7 +97,7 @@ class CurriculumLabelling(Method):
         assert scores is not None
         self.scores = scores.to(self.scores)
         if epoch >= self.config.warmup:
-            self.labels = pseudo_labelled(
+            self.labels = pseudo_labeled(
                 self.observed,
                 torch.logit(self.scores, eps=1e-7),
                 strategy=self.config.strategy,
@@ -123,7 +123,7 @@ class CurriculumLabelling(Method):
         return torch.where(self.observed == -1, self.labels, -1)
 
 
-def pseudo_labelled(
+def pseudo_labeled(
     observed: Tensor, logits: Tensor, *, strategy: Strategy, theta: float, share: float
 ) -> Tensor:
     """[N, K] observed labels, and labels of the unknown cells the strategy is sure of.
@@ -154,4 +154,4 @@ def _surest(confidence: Tensor, candidates: Tensor, share: float) -> Tensor:
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return CurriculumLabelling(config)
+    return CurriculumLabeling(config)

@@ -1,4 +1,4 @@
-"""Entropy maximisation: unknown tags are acknowledged as unknown.
+"""Entropy maximization: unknown tags are acknowledged as unknown.
 
     loss = mean over images and classes of
            -[z=1] log p - [z=0] log(1 - p) - [z=-1] alpha H(p),
@@ -23,12 +23,12 @@ from tagfill.losses.entropy import entropy_maximization
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import CellMethod, Info, Method
 
-INFO = Info(title="Entropy maximisation", source="Zhou et al. 2022 (EM + APL), Eq. 3-5")
+INFO = Info(title="Entropy maximization", source="Zhou et al. 2022 (EM + APL), Eq. 3-5")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of entropy maximisation.
+    """Settings of entropy maximization.
 
     Args:
         alpha: weight of the entropy of unknown cells; the paper's best on VOC.

@@ -1,8 +1,8 @@
-"""Entropy maximisation with asymmetric pseudo-labels: the surest absences are learnt, step by step.
+"""Entropy maximization with asymmetric pseudo-labels: the surest absences are learnt, step by step.
 
     loss = mean over images and classes of
            -[z=1] log p - [z=0] log(1 - p) - [unknown] alpha H(p)
-           + [pseudo-labelled] beta (-s log p - (1 - s) log(1 - p))
+           + [pseudo-labeled] beta (-s log p - (1 - s) log(1 - p))
 
 Zhou et al. 2022 (EM + APL), Algorithm 1 and Eq. 6-8. After T_w epochs of plain ``em``, and after
 every later epoch that another one follows, each class c labels the n_c unknown cells of lowest
@@ -37,7 +37,7 @@ from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 
 INFO = Info(
-    title="Entropy maximisation with asymmetric pseudo-labels",
+    title="Entropy maximization with asymmetric pseudo-labels",
     source="Zhou et al. 2022 (EM + APL), Algorithm 1, Eq. 6-8",
     needs=Needs(state=True, epoch_scores=True),
 )
@@ -45,11 +45,11 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of entropy maximisation with asymmetric pseudo-labels.
+    """Settings of entropy maximization with asymmetric pseudo-labels.
 
     Args:
         alpha: weight of the entropy of unknown cells.
-        beta: weight of pseudo-labelled cells; 1 switches down-weighting off.
+        beta: weight of pseudo-labeled cells; 1 switches down-weighting off.
         theta: share of a class's unknown cells that become negative pseudo-labels, over all rounds.
         warmup: T_w, the epochs before the first pseudo-labels; below 1 it is a share of all epochs,
             at least one.
@@ -99,7 +99,7 @@ SEARCH = {
 
 
 class AsymmetricPseudoLabels(Method):
-    """Entropy maximisation that remembers a soft label for every cell it has decided on."""
+    """Entropy maximization that remembers a soft label for every cell it has decided on."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

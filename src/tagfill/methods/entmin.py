@@ -1,4 +1,4 @@
-"""Entropy minimisation: unknown tags are pushed to a decision, whichever is nearer.
+"""Entropy minimization: unknown tags are pushed to a decision, whichever is nearer.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
 
@@ -22,14 +22,14 @@ from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import CellMethod, Info, Method
 
 INFO = Info(
-    title="Entropy minimisation",
+    title="Entropy minimization",
     source="Grandvalet and Bengio 2004; Zhou et al. 2022 (EM + APL), Table 1",
 )
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of entropy minimisation.
+    """Settings of entropy minimization.
 
     Args:
         weight: of the entropy of unknown cells; ours.

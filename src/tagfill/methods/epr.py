@@ -1,4 +1,4 @@
-"""Expected positive regularisation: learn the written tags, and predict k tags an image on average.
+"""Expected positive regularization: learn the written tags, and predict k tags an image on average.
 
     loss = mean over images of sum over classes of -[z=1] log p - [z=0] log(1 - p)
            + lambda ((mean over images of sum over classes of p - k) / K)^2
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tagfill.losses.regularise import expected_positives
+from tagfill.losses.regularize import expected_positives
 from tagfill.methods.base import (
     Info,
     LossTerms,
@@ -29,7 +29,7 @@ from tagfill.methods.base import (
 )
 
 INFO = Info(
-    title="Expected positive regularisation (EPR)",
+    title="Expected positive regularization (EPR)",
     source="Cole et al. 2021 (MLSPL), Sec. 5.3, Eq. 10",
     needs=Needs(expected_positives=True),
 )
@@ -41,7 +41,7 @@ class Config:
 
     Args:
         k: mean number of positive tags per image; "auto" estimates it from the observed labels.
-        weight: lambda of the regulariser; "classes" is K.
+        weight: lambda of the regularizer; "classes" is K.
         per_class: divide the first term by the number of classes, as the published code does.
     """
 
@@ -53,7 +53,7 @@ class Config:
 PRESETS = {"published": Config(weight=1.0, per_class=True)}
 
 
-class ExpectedPositiveRegularisation(Method):
+class ExpectedPositiveRegularization(Method):
     """Knows k."""
 
     def __init__(self, config: Config) -> None:
@@ -79,4 +79,4 @@ class ExpectedPositiveRegularisation(Method):
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return ExpectedPositiveRegularisation(config)
+    return ExpectedPositiveRegularization(config)

@@ -1,4 +1,4 @@
-"""Generalised robust loss: an unknown tag costs its expected robust loss under a soft guess.
+"""Generalized robust loss: an unknown tag costs its expected robust loss under a soft guess.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
            + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
@@ -23,12 +23,12 @@ from tagfill.losses.robust import generalized_robust
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
 
-INFO = Info(title="Generalised robust loss", source="Chen et al. 2024 (GR loss)")
+INFO = Info(title="Generalized robust loss", source="Chen et al. 2024 (GR loss)")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of the generalised robust loss.
+    """Settings of the generalized robust loss.
 
     Args:
         slope_start: w before training.

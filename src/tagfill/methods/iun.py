@@ -38,7 +38,7 @@ class TrueNegatives(Method):
         if setup.truth is None and bool((setup.observed < 0).any()):
             raise TagfillError(
                 "iun cannot start: it needs the full labels behind the unknown ones",
-                remedy="hide labels of a fully labelled set with `tagfill mask`, or use `iu`",
+                remedy="hide labels of a fully labeled set with `tagfill mask`, or use `iu`",
             )
 
     def loss(self, step: Step) -> LossTerms:

@@ -3,26 +3,26 @@
     loss = mean over images and classes of (-[z=1] log p - [z!=1] log(1 - p)) + weight x sum of w^2
 
 Compared in Zhou et al. 2022 (EM + APL), Table 1 ("L2R"), whose code for it is not published. Which
-weights are penalised and how much is not said there: the head's, and 1e-4, are ours.
+weights are penalized and how much is not said there: the head's, and 1e-4, are ours.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tagfill.methods._penalised import Penalised
+from tagfill.methods._penalized import Penalized
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, Method
 
 INFO = Info(
-    title="Assume negative with l2 regularisation",
+    title="Assume negative with l2 regularization",
     source="Zhou et al. 2022 (EM + APL), Table 1",
 )
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of l2 regularisation.
+    """Settings of l2 regularization.
 
     Args:
         weight: of the penalty; ours.
@@ -36,4 +36,4 @@ class Config:
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return Penalised("l2r", lambda each: each.square().sum(), config.weight)
+    return Penalized("l2r", lambda each: each.square().sum(), config.weight)

@@ -20,7 +20,7 @@ Switches of the paper's Table 3: ``plc_weight`` 0, ``lac_weight`` 0, ``stage_one
 ``queue`` 0; its rows are the presets ``ablation_an``, ``ablation_plc``, ``ablation_end_to_end`` and
 ``ablation_two_stage``.
 
-The published code differs: means over cells (``normalise`` "cells") and observed cells in L_PLC
+The published code differs: means over cells (``normalize`` "cells") and observed cells in L_PLC
 (``include_observed``) as in ``plc``, and for L_LAC a supervised contrastive loss (``form``
 "supcon") over the whole queue, both views, old entries as anchors too, with all other entries in
 the denominator and a mean over positives and anchors. The preset ``published`` is that. Its queue
@@ -42,7 +42,7 @@ from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
 from tagfill.methods._queue import Queue
 from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
-from tagfill.methods.plc import Normalise, assumed, consistency, strong_view
+from tagfill.methods.plc import Normalize, assumed, consistency, strong_view
 
 INFO = Info(
     title="Label-aware global consistency (LAC)",
@@ -64,7 +64,7 @@ class Config:
         temperature: tau.
         queue: K, past embeddings to compare with; 0 for none.
         form: "equation" for Eq. 7, "supcon" for the published code's loss.
-        normalise: "images" for sums over classes and means over images, "cells" for means over
+        normalize: "images" for sums over classes and means over images, "cells" for means over
             cells.
         include_observed: the strong view learns observed labels too.
     """
@@ -77,7 +77,7 @@ class Config:
     temperature: float = 0.5
     queue: int = 512
     form: Literal["equation", "supcon"] = "equation"
-    normalise: Normalise = "images"
+    normalize: Normalize = "images"
     include_observed: bool = False
 
     def __post_init__(self) -> None:
@@ -89,11 +89,11 @@ class Config:
         require_range("temperature", self.temperature, 1e-3)
         require_range("queue", self.queue, 0)
         require_choice("form", self.form, ("equation", "supcon"))
-        require_choice("normalise", self.normalise, ("images", "cells"))
+        require_choice("normalize", self.normalize, ("images", "cells"))
 
 
 PRESETS = {
-    "published": Config(form="supcon", normalise="cells", include_observed=True),
+    "published": Config(form="supcon", normalize="cells", include_observed=True),
     "ablation_an": Config(plc_weight=0.0, lac_weight=0.0),
     "ablation_plc": Config(lac_weight=0.0),
     "ablation_end_to_end": Config(stage_one=0.0, queue=0),
@@ -120,13 +120,13 @@ class LabelAwareConsistency(Method):
     def loss(self, step: Step) -> LossTerms:
         """Three terms; the third is 0 in the first stage."""
         config = self.config
-        terms = {"an": assumed(step, config.normalise)}
+        terms = {"an": assumed(step, config.normalize)}
         if config.plc_weight:
             terms["plc"] = config.plc_weight * consistency(
                 step,
                 strong_view(step, "lac"),
                 threshold=self._threshold(step),
-                normalise=config.normalise,
+                normalize=config.normalize,
                 include_observed=config.include_observed,
             )
         if self.contrasts:

@@ -36,7 +36,7 @@ class Config:
         beta: how far r may fall below zero.
         gamma: how strongly to step back where it did; 0 stands still.
         surrogate: "logistic" for cross-entropy, "sigmoid" for l+ = 1 - p and l- = p.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives add (1 - pi) E_N[l-], with cross-entropy.
     """
 
@@ -44,7 +44,7 @@ class Config:
     beta: float = 0.0
     gamma: float = 1.0
     surrogate: Surrogate = "logistic"
-    positives_in_unlabelled: bool = True
+    positives_in_unlabeled: bool = True
     use_negatives: bool = False
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ class Config:
         require_choice("surrogate", self.surrogate, ("logistic", "sigmoid"))
 
 
-PRESETS = {"published": Config(surrogate="sigmoid", positives_in_unlabelled=False)}
+PRESETS = {"published": Config(surrogate="sigmoid", positives_in_unlabeled=False)}
 
 
 class NonNegativePu(Method):
@@ -77,7 +77,7 @@ class NonNegativePu(Method):
             beta=self.config.beta,
             gamma=self.config.gamma,
             surrogate=self.config.surrogate,
-            positives_in_unlabelled=self.config.positives_in_unlabelled,
+            positives_in_unlabeled=self.config.positives_in_unlabeled,
         )
         terms = {"nnpu": risk.sum()}
         if self.config.use_negatives:

@@ -4,7 +4,7 @@
     r the share of known cells of the image
 
 Cole et al. 2021 (MLSPL), Sec. 4.2: ``iu`` weighted by the number of observed labels, w = r here, so
-that a fully labelled image weighs 1. They say that this is the loss of Durand et al. 2019 up to
+that a fully labeled image weighs 1. They say that this is the loss of Durand et al. 2019 up to
 scaling; that paper itself (its Eq. 2-3) gives images with fewer labels the larger weight,
 w = alpha r^gamma + beta with -4.45, 5.45 and 1. That is ``weighting = "durand"``. Needs known
 negatives.

@@ -11,7 +11,7 @@ paper picks delta on validation from 0.5 to 0.9; 0.6 is the published code's for
 negatives, which the paper does not have, are observed cells like known positives.
 
 The published code takes means over cells instead of sums over classes, L_PLC's over the cells in
-play (``normalise`` "cells"), and trains the strong view on observed labels too
+play (``normalize`` "cells"), and trains the strong view on observed labels too
 (``include_observed``); the preset ``published`` does both.
 """
 
@@ -29,7 +29,7 @@ from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 from tagfill.models.output import Output
 
-Normalise = Literal["images", "cells"]
+Normalize = Literal["images", "cells"]
 
 INFO = Info(
     title="Assume negative with pseudo-label consistency (PLC)",
@@ -45,23 +45,23 @@ class Config:
     Args:
         threshold: delta, how sure the network must be of a pseudo-label.
         weight: lambda of the consistency; 0 leaves assume negative.
-        normalise: "images" for sums over classes and means over images, "cells" for means over
+        normalize: "images" for sums over classes and means over images, "cells" for means over
             cells.
         include_observed: the strong view learns observed labels too.
     """
 
     threshold: float = 0.6
     weight: float = 1.0
-    normalise: Normalise = "images"
+    normalize: Normalize = "images"
     include_observed: bool = False
 
     def __post_init__(self) -> None:
         require_range("threshold", self.threshold, 0.5, 1)
         require_range("weight", self.weight, 0)
-        require_choice("normalise", self.normalise, ("images", "cells"))
+        require_choice("normalize", self.normalize, ("images", "cells"))
 
 
-PRESETS = {"published": Config(normalise="cells", include_observed=True)}
+PRESETS = {"published": Config(normalize="cells", include_observed=True)}
 
 
 class PseudoLabelConsistency(Method):
@@ -77,26 +77,26 @@ class PseudoLabelConsistency(Method):
 
     def loss(self, step: Step) -> LossTerms:
         """Both terms."""
-        terms = {"an": assumed(step, self.config.normalise)}
+        terms = {"an": assumed(step, self.config.normalize)}
         if self.config.weight:
             terms["plc"] = self.config.weight * consistency(
                 step,
                 strong_view(step, "plc"),
                 threshold=self.config.threshold,
-                normalise=self.config.normalise,
+                normalize=self.config.normalize,
                 include_observed=self.config.include_observed,
             )
         return terms
 
 
-def assumed(step: Step, normalise: Normalise) -> Tensor:
+def assumed(step: Step, normalize: Normalize) -> Tensor:
     """L_AN of the weak view."""
     cells = assume_negative(step.output.logits, step.observed)
-    return cells.mean() if normalise == "cells" else cells.sum(dim=1).mean()
+    return cells.mean() if normalize == "cells" else cells.sum(dim=1).mean()
 
 
 def consistency(
-    step: Step, strong: Output, *, threshold: float, normalise: Normalise, include_observed: bool
+    step: Step, strong: Output, *, threshold: float, normalize: Normalize, include_observed: bool
 ) -> Tensor:
     """L_PLC; without a cell in play it is 0."""
     cells, chosen = pseudo_label_consistency(
@@ -106,7 +106,7 @@ def consistency(
         threshold=threshold,
         include_observed=include_observed,
     )
-    count = chosen.sum().clamp(min=1) if normalise == "cells" else len(cells)
+    count = chosen.sum().clamp(min=1) if normalize == "cells" else len(cells)
     return cells.sum() / count
 
 

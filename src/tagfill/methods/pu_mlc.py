@@ -5,7 +5,7 @@
     p_c = E_U[sigma(s)],  tau_c = min(alpha Std(s_c), 1)
 
 PU-MLC (arXiv 2306.16016), Eq. 8-11; L_mix is that of ``vpu``. U is the whole batch, observed
-positives included. Known negatives are discarded, that is, unlabelled: the paper's point;
+positives included. Known negatives are discarded, that is, unlabeled: the paper's point;
 ``use_negatives`` adds E_N[-log(1 - sigma(s / tau_c))] for them (ours). The re-balance factor p_c
 and the temperature tau_c carry no gradient. A class without positives in the batch has only its
 first term. Where the logits of a class do not vary, as in a batch of one image, tau_c is 1; the
@@ -18,7 +18,7 @@ does differently: p_c is made of tempered probabilities (``tempered_factor``), a
 floor of 1e-10 (``eps``).
 
 Switches of the paper's ablations: ``gamma`` 0 (no re-balance), ``temperature`` 1 or any fixed value
-(no adaptive temperature), ``mixup`` 0, ``positives_in_unlabelled`` off.
+(no adaptive temperature), ``mixup`` 0, ``positives_in_unlabeled`` off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tagfill.methods._variational import Variational
 from tagfill.methods.base import Info, Method, Needs
 
 INFO = Info(
-    title="Positive and unlabelled multi-label classification (PU-MLC)",
+    title="Positive and unlabeled multi-label classification (PU-MLC)",
     source="PU-MLC (arXiv 2306.16016), Eq. 8-11",
     needs=Needs(mixup=True),
 )
@@ -47,7 +47,7 @@ class Config:
         alpha: of the adaptive temperature.
         mixup: lambda, weight of the consistency of mixed images; 0 switches it off.
         detach_targets: no gradient flows through the targets of mixed images.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives have a term of their own.
         tempered_factor: p_c is made of sigma(s / tau_c).
         eps: added inside the logarithms.
@@ -58,7 +58,7 @@ class Config:
     alpha: float = 1.0
     mixup: float = 1.0
     detach_targets: bool = False
-    positives_in_unlabelled: bool = True
+    positives_in_unlabeled: bool = True
     use_negatives: bool = False
     tempered_factor: bool = False
     eps: float = 0.0
@@ -88,7 +88,7 @@ def build(config: Config) -> Method:
         gamma=config.gamma,
         tempered_factor=config.tempered_factor,
         detach_targets=config.detach_targets,
-        positives_in_unlabelled=config.positives_in_unlabelled,
+        positives_in_unlabeled=config.positives_in_unlabeled,
         use_negatives=config.use_negatives,
         eps=config.eps,
     )

@@ -1,4 +1,4 @@
-"""Regularised online label estimation: guess the missing tags while learning to predict them.
+"""Regularized online label estimation: guess the missing tags while learning to predict them.
 
     loss = (L'(F | Y) + L'(Y | F)) / 2,
     L'(F | Y) = mean over images and classes of CE(p, stop-gradient(q))
@@ -19,7 +19,7 @@ ways out of its size that Sec. 7 names; ``memory_mapped`` keeps the table and it
 ``network`` is a hidden layer from the classifier's probabilities and the observed labels of an
 image to its estimates, no larger for more images.
 
-Updates: dense ones leave the estimates to the training loop's optimiser, which moves all of them at
+Updates: dense ones leave the estimates to the training loop's optimizer, which moves all of them at
 every step, as in the published code. Sparse ones touch only the images of the batch and follow the
 same path as Adam over the whole table, at the learning rate of the start.
 
@@ -59,7 +59,7 @@ from tagfill.methods.base import (
 )
 
 INFO = Info(
-    title="Regularised online label estimation (ROLE)",
+    title="Regularized online label estimation (ROLE)",
     source="Cole et al. 2021 (MLSPL), Sec. 5.4, Eq. 10-11",
     needs=Needs(state=True, expected_positives=True),
 )
@@ -71,7 +71,7 @@ class Config:
 
     Args:
         k: mean number of positive tags per image; "auto" estimates it from the observed labels.
-        weight: lambda of the regulariser; "classes" is K.
+        weight: lambda of the regularizer; "classes" is K.
         per_class: divide the second term by the number of classes, as the published code does.
         rate: learning rate of the estimates, as a multiple of the classifier's; "auto" is 10, and
             1 for "network", whose every step changes the estimates of all images.
@@ -149,7 +149,7 @@ class OnlineEstimation(Method):
             self.estimator.scores = scores.detach()
 
     def parameter_groups(self) -> list[ParameterGroup]:
-        """The estimates, where the loop's optimiser learns them."""
+        """The estimates, where the loop's optimizer learns them."""
         parameters = self.estimator.parameters()
         return [ParameterGroup(parameters, self.rate)] if parameters else []
 

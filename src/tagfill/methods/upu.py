@@ -1,11 +1,11 @@
-"""Unbiased PU learning: the risk over negatives, rewritten with positives and unlabelled cells.
+"""Unbiased PU learning: the risk over negatives, rewritten with positives and unlabeled cells.
 
     loss = sum over classes of pi E_P[l+] - pi E_P[l-] + E_U[l-]
 
 Du Plessis et al. 2015 (uPU); PU-MLC (arXiv 2306.16016), Eq. 5, sets it beside its own loss. pi is
 the share of positives of the class, E are means over the batch, l+ = -log p and l- = -log(1 - p).
 As in PU-MLC, U is the whole batch, observed positives included, and known negatives are only
-unlabelled cells, unless ``use_negatives`` adds (1 - pi) E_N[l-] for them (ours). A class without
+unlabeled cells, unless ``use_negatives`` adds (1 - pi) E_N[l-] for them (ours). A class without
 positives in the batch has only its term over U. The sum can fall below zero, and a deep network
 overfits until it does; ``nnpu`` is the remedy.
 """
@@ -35,13 +35,13 @@ class Config:
         prior: pi, one number for all classes or one per class separated by commas; "auto" estimates
             it from the observed labels.
         surrogate: "logistic" for cross-entropy, "sigmoid" for l+ = 1 - p and l- = p.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives add (1 - pi) E_N[l-], with cross-entropy.
     """
 
     prior: Literal["auto"] | float | tuple[float, ...] = "auto"
     surrogate: Surrogate = "logistic"
-    positives_in_unlabelled: bool = True
+    positives_in_unlabeled: bool = True
     use_negatives: bool = False
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class UnbiasedPu(Method):
             step.observed,
             self.prior,
             surrogate=self.config.surrogate,
-            positives_in_unlabelled=self.config.positives_in_unlabelled,
+            positives_in_unlabeled=self.config.positives_in_unlabeled,
         )
         terms = {"upu": risk.sum()}
         if self.config.use_negatives:

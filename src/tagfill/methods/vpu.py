@@ -7,7 +7,7 @@
 Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 6-8, starts from it. E are means over the
 batch; U are the cells without an observed positive, known negatives among them, unless
 ``use_negatives`` adds E_N[-log(1 - p)] for them (ours). A class without positives in the batch has
-only its term over U. Chen et al. mix an unlabelled with a positive image; here, as in PU-MLC, the
+only its term over U. Chen et al. mix an unlabeled with a positive image; here, as in PU-MLC, the
 two halves of the batch are mixed, one weight w ~ Beta(0.3, 0.3) for a step. lambda is 0.03 as in
 their code; gradients flow through t, as in both published codes.
 """
@@ -34,13 +34,13 @@ class Config:
     Args:
         mixup: lambda, weight of the consistency of mixed images; 0 switches it off.
         detach_targets: no gradient flows through the targets of mixed images.
-        positives_in_unlabelled: observed positives are part of U.
+        positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives add E_N[-log(1 - p)].
     """
 
     mixup: float = 0.03
     detach_targets: bool = False
-    positives_in_unlabelled: bool = False
+    positives_in_unlabeled: bool = False
     use_negatives: bool = False
 
     def __post_init__(self) -> None:
@@ -53,6 +53,6 @@ def build(config: Config) -> Method:
         "vpu",
         mixup=config.mixup,
         detach_targets=config.detach_targets,
-        positives_in_unlabelled=config.positives_in_unlabelled,
+        positives_in_unlabeled=config.positives_in_unlabeled,
         use_negatives=config.use_negatives,
     )

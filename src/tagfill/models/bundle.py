@@ -105,7 +105,7 @@ class Bundle:
             "version": VERSION,
             "classes": list(self.classes),
             "input": {"size": spec.size, "mean": spec.mean, "std": spec.std, "resize": "squash"},
-            "weights": {"source": spec.weights, "licence": spec.licence},
+            "weights": {"source": spec.weights, "license": spec.license},
             "thresholds": None if self.thresholds is None else list(self.thresholds),
             "calibration": self.calibration,
             "sha256": sha256,

@@ -17,11 +17,11 @@ from tagfill.models.network import Network
 
 FORMAT, VERSION = "tagfill-deployed", 1
 METADATA = "tagfill"
-"""Key under which exported files carry their facts as JSON."""
+"""Key under which exported files carry their metadata as JSON."""
 
 
 @dataclass(frozen=True)
-class Facts:
+class Metadata:
     """What must be known to use a deployed model.
 
     Args:
@@ -31,7 +31,7 @@ class Facts:
         size: side of the square images.
         channels: D of the features; 3 for images.
         maps: whether features are maps [N, D, H, W].
-        licence: of the backbone's weights.
+        license: of the backbone's weights.
     """
 
     classes: tuple[str, ...]
@@ -40,13 +40,13 @@ class Facts:
     size: int
     channels: int
     maps: bool = False
-    licence: str = "none"
+    license: str = "none"
 
     @classmethod
     def of(
         cls, network: Network, classes: Sequence[str], thresholds: Sequence[float] | None
-    ) -> Facts:
-        """The facts of a network."""
+    ) -> Metadata:
+        """The metadata of a network."""
         spec = network.backbone.spec
         given = spec.library == "features"
         return cls(
@@ -56,7 +56,7 @@ class Facts:
             size=spec.size,
             channels=spec.channels if given else 3,
             maps=given and network.head.reads == "maps",
-            licence=spec.licence,
+            license=spec.license,
         )
 
     @property
@@ -70,7 +70,7 @@ class Facts:
         """Text that ``from_json`` reads; written for people and other programs, too."""
         what: dict[str, Any] = {"reads": self.reads, "channels": self.channels, "maps": self.maps}
         if self.reads == "images":
-            how = {"colour": "RGB", "range": [0, 1], "resize": "squash", "filter": "bilinear"}
+            how = {"color": "RGB", "range": [0, 1], "resize": "squash", "filter": "bilinear"}
             what |= {"size": self.size, **how}
         return json.dumps(
             {
@@ -80,13 +80,13 @@ class Facts:
                 "thresholds": self.thresholds,
                 "input": what,
                 "outputs": ["probabilities", "logits"],
-                "weights_licence": self.licence,
+                "weights_license": self.license,
                 "written_by": f"tagfill {version('tagfill')}",
             }
         )
 
     @classmethod
-    def from_json(cls, text: str | None) -> Facts:
+    def from_json(cls, text: str | None) -> Metadata:
         """Read what ``to_json`` wrote.
 
         Raises:
@@ -104,7 +104,7 @@ class Facts:
                 size=int(what.get("size", 0)),
                 channels=int(what["channels"]),
                 maps=bool(what["maps"]),
-                licence=found["weights_licence"],
+                license=found["weights_license"],
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TagfillError(
@@ -113,7 +113,7 @@ class Facts:
 
 
 class Deployable(nn.Module):
-    """Normalisation, network, calibration and sigmoid in one module.
+    """Normalization, network, calibration and sigmoid in one module.
 
     Args:
         network: in evaluation mode.
@@ -127,7 +127,7 @@ class Deployable(nn.Module):
         super().__init__()
         spec = network.backbone.spec
         self.network = network
-        self.normalises = spec.library != "features"
+        self.normalizes = spec.library != "features"
         self.register_buffer("mean", torch.tensor(spec.mean)[:, None, None])
         self.register_buffer("std", torch.tensor(spec.std)[:, None, None])
         self.probabilities = calibration_module(calibration, network.classes)
@@ -138,7 +138,7 @@ class Deployable(nn.Module):
         Args:
             inputs: [N, 3, H, W] RGB in 0..1, or features where the network reads those.
         """
-        if self.normalises:
+        if self.normalizes:
             inputs = (inputs - self.mean) / self.std
         logits = self.network(inputs).logits
         return self.probabilities(logits), logits

@@ -12,7 +12,7 @@ import torch
 
 from tagfill.compat import optional
 from tagfill.errors import TagfillError
-from tagfill.models.deploy import METADATA, Deployable, Facts
+from tagfill.models.deploy import METADATA, Deployable, Metadata
 from tagfill.models.tagging import (
     Numbers,
     Picture,
@@ -35,12 +35,12 @@ class Engine:
     """A model and what is known of it.
 
     Args:
-        facts: classes, thresholds, what it reads.
+        metadata: classes, thresholds, what it reads.
         run: from inputs [N, ...] to probabilities and logits [N, K].
         name: what executes it.
     """
 
-    facts: Facts
+    metadata: Metadata
     run: Callable[[Numbers], tuple[Numbers, Numbers]]
     name: str
 
@@ -65,8 +65,8 @@ class Engine:
             threshold: use this instead of the model's own thresholds.
             batch_size: images at once.
         """
-        rule = TagRule.of(self.facts, top=top, threshold=threshold)
-        items = self._features(images) if self.facts.reads == "features" else as_list(images)
+        rule = TagRule.of(self.metadata, top=top, threshold=threshold)
+        items = self._features(images) if self.metadata.reads == "features" else as_list(images)
         found: list[Prediction] = []
         for start in range(0, len(items), batch_size):
             batch = items[start : start + batch_size]
@@ -77,15 +77,15 @@ class Engine:
     def _inputs(self, batch: Numbers | Sequence[Picture]) -> Numbers:
         if isinstance(batch, np.ndarray):
             return batch
-        return np.stack([pixels(picture, self.facts.size) for picture in batch])
+        return np.stack([pixels(picture, self.metadata.size) for picture in batch])
 
     def _features(self, features: Pictures) -> Numbers:
         if not isinstance(features, np.ndarray):
             raise TagfillError(
                 "the model was trained on given features and cannot read images",
-                remedy=f"give an array of features [N, {self.facts.channels}]",
+                remedy=f"give an array of features [N, {self.metadata.channels}]",
             )
-        return checked_features(features, self.facts)
+        return checked_features(features, self.metadata)
 
 
 def open_engine(path: str | Path, device: str | None = None) -> Engine:
@@ -108,10 +108,10 @@ def open_engine(path: str | Path, device: str | None = None) -> Engine:
 def bundle_engine(bundle: Bundle, device: str | None = None) -> Engine:
     """Torch on the network of a bundle."""
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    facts = Facts.of(bundle.network, bundle.classes, bundle.thresholds)
+    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
     module = Deployable(bundle.network, bundle.calibration).eval()
     module.to(place, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return Engine(facts, _torch_run(module, place), "torch")
+    return Engine(metadata, _torch_run(module, place), "torch")
 
 
 def archive_engine(path: Path) -> Engine:
@@ -121,8 +121,8 @@ def archive_engine(path: Path) -> Engine:
         program = torch.export.load(_existing(path), extra_files=files)
     except (RuntimeError, ValueError, OSError, KeyError) as error:
         raise TagfillError(f"is not an exported torch program ({error})", file=path) from error
-    facts = _facts(files[ARCHIVE_FACTS], path)
-    return Engine(facts, _torch_run(program.module(), torch.device("cpu")), "torch.export")
+    metadata = _metadata(files[ARCHIVE_FACTS], path)
+    return Engine(metadata, _torch_run(program.module(), torch.device("cpu")), "torch.export")
 
 
 def onnx_engine(path: Path, threads: int | None = None) -> Engine:
@@ -138,14 +138,14 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
         )
     except Exception as error:  # the runtime has a class of its own for every kind of failure
         raise TagfillError(f"ONNX Runtime cannot load it ({error})", file=path) from error
-    facts = _facts(session.get_modelmeta().custom_metadata_map.get(METADATA), path)
+    metadata = _metadata(session.get_modelmeta().custom_metadata_map.get(METADATA), path)
     entrance = session.get_inputs()[0].name
 
     def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
         probabilities, logits = session.run(["probabilities", "logits"], {entrance: inputs})
         return probabilities, logits
 
-    return Engine(facts, run, "onnxruntime")
+    return Engine(metadata, run, "onnxruntime")
 
 
 def _torch_run(
@@ -162,9 +162,9 @@ def _torch_run(
     return run
 
 
-def _facts(text: str | bytes | None, path: Path) -> Facts:
+def _metadata(text: str | bytes | None, path: Path) -> Metadata:
     try:
-        return Facts.from_json(text.decode() if isinstance(text, bytes) else text)
+        return Metadata.from_json(text.decode() if isinstance(text, bytes) else text)
     except TagfillError as error:
         raise TagfillError(error.message, file=path) from error
 

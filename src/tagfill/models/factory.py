@@ -43,10 +43,10 @@ def build_backbone(
     state, spec = None, source.draft
     if weights is not None:
         state = read_state(weights)
-        spec = replace(spec, weights=f"file:{Path(weights).name}", licence="unknown")
+        spec = replace(spec, weights=f"file:{Path(weights).name}", license="unknown")
     elif pretrained:
         state = source.read()
-        spec = replace(spec, weights=source.weights, licence=source.licence)
+        spec = replace(spec, weights=source.weights, license=source.license)
     spec, unused = _complete(spec)
     body = make_body(spec)
     if state is not None:
@@ -87,7 +87,7 @@ def describe(name: str, size: int | None = None) -> dict[str, Any]:
     return {
         **spec.to_json(),
         "weights": source.weights,
-        "licence": source.licence,
+        "license": source.license,
         "weights_here": weights_here(name, source),
         "used_by": PRESETS[name].used_by if name in PRESETS else None,
     }

@@ -1,4 +1,4 @@
-"""Parameters sorted for the optimiser."""
+"""Parameters sorted for the optimizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parameter_groups(
     head_multiplier: float = 1.0,
     stage_decay: float = 1.0,
 ) -> list[dict[str, Any]]:
-    """Groups of trainable parameters for a torch optimiser.
+    """Groups of trainable parameters for a torch optimizer.
 
     Args:
         network: whose parameters.

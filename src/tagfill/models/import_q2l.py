@@ -106,7 +106,7 @@ def import_q2l(
     stored = _below(state, origin.prefix)
     fit_state(backbone.body, backbone.body.adapt(origin.rename(stored)), file=checkpoint)
     backbone.spec = replace(
-        backbone.spec, weights=f"query2label:{Path(checkpoint).name}", licence="mit"
+        backbone.spec, weights=f"query2label:{Path(checkpoint).name}", license="mit"
     )
     _check_position(state[_POSITION], checkpoint)
 

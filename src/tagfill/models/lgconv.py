@@ -21,7 +21,7 @@ class GlobalBranch(nn.Module):
     with values v = conv(x) in heads, out = S * sum over positions of A v; y = BN(conv(x + out)).
     All convolutions are 1x1; the last one has the stride of the convolution it accompanies. The
     scale of the BatchNorm starts near zero (1e-4), so that pretrained features survive. (PU-MLC,
-    Sec. III-D; sizes and initialisation as published.)
+    Sec. III-D; sizes and initialization as published.)
 
     Beside a grouped or depthwise convolution, two of the 1x1 convolutions, for the values and for
     the output, take its groups (see ``wrap_convolutions``), and the scale starts ten times smaller:

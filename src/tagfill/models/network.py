@@ -37,7 +37,7 @@ class Network(nn.Module):
         """Score images.
 
         Args:
-            images: [N, 3, H, W], normalised.
+            images: [N, 3, H, W], normalized.
             maps: also return where each class was seen.
         """
         output: Output = self.head(self.backbone(images), maps)

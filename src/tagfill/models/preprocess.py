@@ -19,7 +19,7 @@ _FILTERS = {
 
 @dataclass(frozen=True)
 class Preprocess:
-    """Squash to a square, scale to 0..1, normalise. Small and picklable, for loader processes.
+    """Squash to a square, scale to 0..1, normalize. Small and picklable, for loader processes.
 
     The proportions are not kept: the published multi-label protocols squash, so that nothing at the
     border is cut off.
@@ -34,9 +34,9 @@ class Preprocess:
         """A picture to [3, size, size] float32."""
         square = image.convert("RGB").resize((self.size, self.size), _FILTERS[self.interpolation])
         pixels = torch.from_numpy(np.array(square)).permute(2, 0, 1).float().div_(255)
-        return self.normalise(pixels)
+        return self.normalize(pixels)
 
-    def normalise(self, pixels: Tensor) -> Tensor:
+    def normalize(self, pixels: Tensor) -> Tensor:
         """[..., 3, H, W] in 0..1 to zero mean and unit variance as the weights know it."""
         mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
         std = torch.tensor(self.std, device=pixels.device)[:, None, None]

@@ -30,7 +30,7 @@ class Offline:
     package: str
     architecture: str
     size: int
-    licence: str = "apache-2.0"
+    license: str = "apache-2.0"
 
     @property
     def module(self) -> str:
@@ -56,7 +56,7 @@ class Preset:
         model: timm name with weight tag, or ``hf:`` and the hub's name.
         size: input side.
         used_by: where it comes from, for people.
-        licence: of the weights, where the library does not say.
+        license: of the weights, where the library does not say.
         config: transformers configuration that differs from the model type's default, so that the
             architecture can be built without the hub.
         parameters: million parameters with the ImageNet classifier, as published.
@@ -66,7 +66,7 @@ class Preset:
     size: int
     used_by: str
     parameters: float
-    licence: str | None = None
+    license: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -98,7 +98,7 @@ PRESETS: dict[str, Preset] = {
         384,
         "Query2Label CvT_w24-384",
         277.2,
-        licence="apache-2.0",
+        license="apache-2.0",
         config=_CVT_W24,
     ),
     "resnet50": Preset("resnet50.tv_in1k", 448, "MLSPL, EM+APL, LAC; V1 weights", 25.6),

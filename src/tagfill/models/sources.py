@@ -29,14 +29,14 @@ class Source:
     Args:
         draft: the spec, but for what only a look at the architecture tells.
         weights: where the weights are, with their version.
-        licence: of the weights.
+        license: of the weights.
         repository: of the model hub, where the weights are there.
         read: fetches the tensors, under their authors' names.
     """
 
     draft: BackboneSpec
     weights: str
-    licence: str
+    license: str
     repository: str | None
     read: Callable[[], State]
 
@@ -59,8 +59,8 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
     size = size if preset is None else size or preset.size
     if model.startswith(HF):
         config = {} if preset is None else dict(preset.config)
-        licence = "see the model's page" if preset is None else preset.licence or "unknown"
-        return _transformers_source(name, model.removeprefix(HF), size, config, licence)
+        license = "see the model's page" if preset is None else preset.license or "unknown"
+        return _transformers_source(name, model.removeprefix(HF), size, config, license)
     return _timm_source(name, model, size, pretrained=pretrained)
 
 
@@ -70,7 +70,7 @@ def _offline_source(name: str, size: int | None) -> Source:
     return Source(
         draft,
         package.source,
-        package.licence,
+        package.license,
         None,
         lambda: offline.read_offline(package),
     )
@@ -85,10 +85,10 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
             remedy=f"did you mean {', '.join(near)}?" if near else "see `tagfill backbones`",
         )
     try:
-        facts = timm.get_pretrained_cfg(model)
+        metadata = timm.get_pretrained_cfg(model)
     except RuntimeError as error:
         raise TagfillError(f"timm has no weights {model!r}", remedy=_tags(timm, model)) from error
-    repository = facts.hf_hub_id if facts.has_weights else None
+    repository = metadata.hf_hub_id if metadata.has_weights else None
     if pretrained and repository is None:
         raise TagfillError(
             f"there are no pretrained weights of {name!r}",
@@ -97,13 +97,13 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
 
     def read() -> State:
         assert repository is not None
-        arguments = (facts.hf_hub_filename,) if facts.hf_hub_filename else ()
+        arguments = (metadata.hf_hub_filename,) if metadata.hf_hub_filename else ()
         with hub.fetching(repository, name):
             state: State = timm.models.load_state_dict_from_hf(repository, *arguments)
         return state
 
-    draft = _timm_draft(name, model, size or facts.input_size[-1])
-    return Source(draft, repository or "none", facts.license or "unknown", repository, read)
+    draft = _timm_draft(name, model, size or metadata.input_size[-1])
+    return Source(draft, repository or "none", metadata.license or "unknown", repository, read)
 
 
 def _tags(timm: Any, model: str) -> str:
@@ -112,7 +112,7 @@ def _tags(timm: Any, model: str) -> str:
 
 
 def _timm_draft(name: str, model: str, size: int) -> BackboneSpec:
-    facts = load_timm().get_pretrained_cfg(model)
+    metadata = load_timm().get_pretrained_cfg(model)
     return BackboneSpec(
         name=name,
         library="timm",
@@ -120,10 +120,10 @@ def _timm_draft(name: str, model: str, size: int) -> BackboneSpec:
         size=size,
         channels=0,
         stride=0,
-        mean=_triple(facts.mean),
-        std=_triple(facts.std),
-        interpolation=facts.interpolation,
-        options=_size_options(model, size) if facts.fixed_input_size else {},
+        mean=_triple(metadata.mean),
+        std=_triple(metadata.std),
+        interpolation=metadata.interpolation,
+        options=_size_options(model, size) if metadata.fixed_input_size else {},
     )
 
 
@@ -141,7 +141,7 @@ def _size_options(model: str, size: int) -> dict[str, Any]:
 
 
 def _transformers_source(
-    name: str, model: str, size: int | None, config: dict[str, Any], licence: str
+    name: str, model: str, size: int | None, config: dict[str, Any], license: str
 ) -> Source:
     library = load_transformers()
     stored: dict[str, Any] = {}
@@ -174,11 +174,11 @@ def _transformers_source(
         state: State = network.state_dict()
         return state
 
-    return Source(draft, model, licence, model, read)
+    return Source(draft, model, license, model, read)
 
 
 def _preprocessor(model: str) -> dict[str, Any]:
-    """Normalisation stored beside the weights, where there is any."""
+    """Normalization stored beside the weights, where there is any."""
     from huggingface_hub import errors, hf_hub_download
 
     file = Path(model) / "preprocessor_config.json"

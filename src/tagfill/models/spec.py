@@ -28,11 +28,11 @@ class BackboneSpec:
         size: side of the square input in pixels.
         channels: D, the depth of the feature map.
         stride: input pixels per cell of the feature map.
-        mean, std: normalisation of images in 0..1.
+        mean, std: normalization of images in 0..1.
         interpolation: how the weights' authors resized images.
         parameters: how many the backbone has.
         weights: where the weights come from, with their version tag; "random" without.
-        licence: of the weights.
+        license: of the weights.
         lgconv: whether its 3x3 convolutions carry a global branch.
     """
 
@@ -47,7 +47,7 @@ class BackboneSpec:
     interpolation: str = "bilinear"
     parameters: int = 0
     weights: str = "random"
-    licence: str = "none"
+    license: str = "none"
     lgconv: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 

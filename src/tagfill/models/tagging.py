@@ -13,7 +13,7 @@ from PIL import Image
 
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
-from tagfill.models.deploy import Facts
+from tagfill.models.deploy import Metadata
 
 Numbers = npt.NDArray[np.float32]
 Picture = str | Path | Image.Image | npt.NDArray[Any]
@@ -55,7 +55,9 @@ class TagRule:
     top: int | None = None
 
     @classmethod
-    def of(cls, facts: Facts, *, top: int | None = None, threshold: float | None = None) -> TagRule:
+    def of(
+        cls, metadata: Metadata, *, top: int | None = None, threshold: float | None = None
+    ) -> TagRule:
         """The model's own thresholds, unless told otherwise.
 
         ``threshold`` takes their place. ``top`` alone gives that many tags whatever their
@@ -66,8 +68,8 @@ class TagRule:
         if threshold is not None and not 0 <= threshold <= 1:
             raise TagfillError(f"a threshold of {threshold:g} is not in 0 to 1")
         if threshold is not None or top is not None:
-            return cls(facts.classes, threshold, top)
-        return cls(facts.classes, facts.thresholds or UNFITTED)
+            return cls(metadata.classes, threshold, top)
+        return cls(metadata.classes, metadata.thresholds or UNFITTED)
 
     def predictions(self, names: Sequence[str], probabilities: Numbers) -> Iterator[Prediction]:
         """Decide for a batch [N, K]."""
@@ -120,12 +122,12 @@ def as_list(images: Pictures) -> list[Picture]:
     return list(images)
 
 
-def checked_features(features: npt.ArrayLike, facts: Facts) -> Numbers:
+def checked_features(features: npt.ArrayLike, metadata: Metadata) -> Numbers:
     """Features [N, D] or maps [N, D, H, W] as the model wants them."""
     array = np.asarray(features)
-    wanted = 4 if facts.maps else 2
-    if array.dtype.kind not in "fiu" or array.ndim != wanted or array.shape[1] != facts.channels:
-        shape = f"[images, {facts.channels}{', height, width' if facts.maps else ''}]"
+    wanted = 4 if metadata.maps else 2
+    if array.dtype.kind not in "fiu" or array.ndim != wanted or array.shape[1] != metadata.channels:
+        shape = f"[images, {metadata.channels}{', height, width' if metadata.maps else ''}]"
         raise TagfillError(
             f"the model reads features of shape {shape}, these are {array.dtype} of {array.shape}"
         )

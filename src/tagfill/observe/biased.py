@@ -35,9 +35,9 @@ def biased_by_size(truth: Labels, seed: int, boxes: Boxes) -> Labels:
 
 
 def biased_by_place(truth: Labels, seed: int, boxes: Boxes) -> Labels:
-    """Keep one positive of each image, the nearer to the image's centre the likelier.
+    """Keep one positive of each image, the nearer to the image's center the likelier.
 
-    w_ni = sum of 1/d over the boxes of class i in image n, d the distance between the centres of
+    w_ni = sum of 1/d over the boxes of class i in image n, d the distance between the centers of
     box and image. Distances are taken in fractions of width and height, not in pixels as in the
     published code, and are never below 0.0005.
 
@@ -49,8 +49,8 @@ def biased_by_place(truth: Labels, seed: int, boxes: Boxes) -> Labels:
     Returns:
         [N, K] observed labels.
     """
-    centres = boxes.xywh[:, :2] + boxes.xywh[:, 2:] / 2
-    distances = np.hypot(*(centres - 0.5).T)
+    centers = boxes.xywh[:, :2] + boxes.xywh[:, 2:] / 2
+    distances = np.hypot(*(centers - 0.5).T)
     nearness = 1 / np.maximum(distances, LEAST_DISTANCE)
     return weighted_single_positive(truth, seed, _sums(boxes, truth, nearness))
 
@@ -64,7 +64,7 @@ def biased_by_frequency(truth: Labels, seed: int, *, power: float = 1.0) -> Labe
     Args:
         truth: [N, K] full labels.
         seed: of the draw.
-        power: 0 draws uniformly, below 0 favours rare classes.
+        power: 0 draws uniformly, below 0 favors rare classes.
 
     Returns:
         [N, K] observed labels.

@@ -58,7 +58,7 @@ def default_split(dataset: Dataset) -> str:
 def _masked_rows(dataset: Dataset, split: str | None) -> list[Rows]:
     chosen = default_split(dataset) if split is None else split
     if chosen != ALL:
-        dataset.part(chosen)
+        dataset.split(chosen)
         return [dataset.splits[chosen]]
     free = np.ones(len(dataset.table), dtype=bool)
     groups = []

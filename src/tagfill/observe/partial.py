@@ -44,7 +44,7 @@ def known_proportion(
 def positive_proportion(truth: Labels, seed: int, *, proportion: float) -> Labels:
     """Keep each positive with probability p; everything else becomes unknown.
 
-    The positive-unlabelled setting. An image may end with no known label.
+    The positive-unlabeled setting. An image may end with no known label.
 
     Args:
         truth: [N, K] full labels.

@@ -108,7 +108,7 @@ class BiasedBySize:
 
 @dataclass(frozen=True)
 class BiasedByPlace:
-    """One positive of each image, the nearer to the centre the likelier."""
+    """One positive of each image, the nearer to the center the likelier."""
 
     def observe(self, truth: Labels, seed: int, boxes: Boxes | None = None) -> Labels:
         """See ``biased_by_place``."""

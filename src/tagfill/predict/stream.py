@@ -45,10 +45,10 @@ def predict_stream(
     """
     if batch_size < 1 or workers < 1:
         raise TagfillError(f"batch size {batch_size} and workers {workers} must be at least 1")
-    if engine.facts.reads == "features":
+    if engine.metadata.reads == "features":
         inputs = _feature_rows(engine, files)
     else:
-        inputs = _read_images(files, engine.facts.size, workers, 2 * batch_size)
+        inputs = _read_images(files, engine.metadata.size, workers, 2 * batch_size)
     while chunk := list(islice(inputs, batch_size)):
         yield from _predicted(engine, rule, chunk)
 
@@ -104,12 +104,12 @@ def _feature_rows(
             raise TagfillError(
                 "the model was trained on given features and cannot read images",
                 file=file,
-                remedy=f"give {FEATURES} files of features [images, {engine.facts.channels}],"
+                remedy=f"give {FEATURES} files of features [images, {engine.metadata.channels}],"
                 " or train on images",
             )
         try:
             matrix = np.load(file, mmap_mode="r", allow_pickle=False)
-            checked_features(matrix[:1], engine.facts)
+            checked_features(matrix[:1], engine.metadata)
         except (OSError, ValueError, TagfillError) as error:
             reason = error.message if isinstance(error, TagfillError) else f"not a matrix ({error})"
             yield Unreadable(str(file), reason)

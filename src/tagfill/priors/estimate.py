@@ -12,7 +12,7 @@ from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.priors.estimators import (
     ONE_SIDED,
     count_known,
-    labelled_share,
+    labeled_share,
     observed_rate,
     scaled,
     single_positive_prior,
@@ -68,7 +68,7 @@ def estimate_prior(
         features: [N, D], for labels with positives only.
         scores: [N, K] probabilities that a cell is an observed positive, from a model that has not
             seen the image; instead of features.
-        complete: [M, K] labels 0 and 1 of images labelled in full.
+        complete: [M, K] labels 0 and 1 of images labeled in full.
         proportion: the share of positives that are observed, where it is known.
         regime: what the labels are, instead of judging it by their pattern.
         seed: of the folds.
@@ -119,7 +119,7 @@ def _checked_complete(complete: npt.ArrayLike, classes: int) -> Labels:
 def _nothing_to_go_by() -> TagfillError:
     return TagfillError(
         "positive labels alone do not say how many tags an image has",
-        remedy="give k, a few images labelled in full, or features to estimate it from",
+        remedy="give k, a few images labeled in full, or features to estimate it from",
     )
 
 
@@ -151,7 +151,7 @@ def _from_scores(observed: Labels, logits: Array, regime: Regime) -> PriorEstima
         prior = single_positive_prior(observed, logits)
         how = "by how often tags that are surely there are the one that was written"
     else:
-        share = labelled_share(observed, logits)
+        share = labeled_share(observed, logits)
         prior = np.minimum(observed_rate(observed) / share, 1.0)
         how = f"about {share:.0%} of the positives seem to be observed, judged by the surest cells"
     return _with_spread(prior, SPREAD[regime], how)
@@ -188,7 +188,7 @@ def _from_complete(complete: Labels, rate: Array) -> PriorEstimate:
     k, means = float(counts.mean()), _bootstrap(counts)
     shares = rate / rate.sum() if rate.sum() > 0 else np.full(len(rate), 1 / len(rate))
     low, high = np.percentile(means, (5, 95))
-    how = f"counted in {len(complete)} images labelled in full"
+    how = f"counted in {len(complete)} images labeled in full"
     return PriorEstimate(scaled(shares, k), k, (float(low), float(high)), how)
 
 
@@ -209,5 +209,5 @@ def with_complete(guess: PriorEstimate, complete: Labels) -> PriorEstimate:
     logs = np.log([guess.expected_positives, mean])
     k = float(np.exp((weights * logs).sum() / weights.sum()))
     prior = scaled(guess.prior, min(k, float(len(guess.prior))))
-    how = f"{guess.how}; and {len(complete)} images labelled in full"
+    how = f"{guess.how}; and {len(complete)} images labeled in full"
     return _with_spread(prior, float(weights.sum() ** -0.5), how)

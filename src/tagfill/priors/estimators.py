@@ -43,7 +43,7 @@ def observed_rate(observed: Labels) -> Array:
     return rate
 
 
-def labelled_share(observed: Labels, logits: Array) -> float:
+def labeled_share(observed: Labels, logits: Array) -> float:
     """The share of positive cells that are observed, where it is the same for all of them.
 
     Among cells surely positive, the share observed is that share. The cells of all classes are
@@ -98,14 +98,14 @@ def single_positive_prior(observed: Labels, logits: Array) -> Array:
     """[K] prior from one written tag per image.
 
     Cells surely present by ``presence`` stand for all positive cells: of n such cells with m
-    written, k is n / m. Where too few are sure, ``labelled_share`` decides. ``presence`` itself,
+    written, k is n / m. Where too few are sure, ``labeled_share`` decides. ``presence`` itself,
     scaled to k, gives the classes their shares.
     """
     step = max(1, -(-logits.size // CELLS))
     positive, probability = observed[::step] == POSITIVE, presence(expit(logits[::step]))
     sure = probability >= SURE
     written = int(positive[sure].sum())
-    share = written / sure.sum() if written >= FEWEST else labelled_share(observed, logits)
+    share = written / sure.sum() if written >= FEWEST else labeled_share(observed, logits)
     images_with_tags = float((observed == POSITIVE).any(axis=1).mean())
     return scaled(probability.mean(axis=0), images_with_tags / share)
 

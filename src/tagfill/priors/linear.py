@@ -63,11 +63,11 @@ def out_of_fold_scores(
 
 def principal_components(features: Features, count: int = COMPONENTS) -> Features:
     """[N, C + 1] the main components, of unit variance on average, and a constant."""
-    centred = features.astype(np.float32) - features.mean(axis=0, dtype=np.float64)
-    variances, directions = np.linalg.eigh(centred.T @ centred / len(centred))
+    centered = features.astype(np.float32) - features.mean(axis=0, dtype=np.float64)
+    variances, directions = np.linalg.eigh(centered.T @ centered / len(centered))
     variances, directions = variances[::-1][:count], directions[:, ::-1][:, :count]
     scale = np.sqrt(np.maximum(variances, 0)).mean() or 1.0
-    components = (centred @ directions / scale).astype(np.float32)
+    components = (centered @ directions / scale).astype(np.float32)
     return np.concatenate([components, np.ones((len(components), 1), np.float32)], axis=1)
 
 
@@ -103,7 +103,7 @@ def _cost(logits: npt.NDArray[np.floating], targets: npt.NDArray[np.float32]) ->
 
 
 def _fit(inputs: Features, targets: npt.NDArray[np.float32], penalty: float, start: Array) -> Array:
-    """[C + 1, K] weights; all but the constant's are penalised."""
+    """[C + 1, K] weights; all but the constant's are penalized."""
     shape = start.shape
 
     def objective(flat: Array) -> tuple[float, Array]:

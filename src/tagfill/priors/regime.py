@@ -21,7 +21,7 @@ def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
 
 
 def regime_of(observed: Labels) -> Regime:
-    """The regime an incomplete table looks like; images labelled in full are left out of it.
+    """The regime an incomplete table looks like; images labeled in full are left out of it.
 
     Negatives do not speak for known cells where every image has the same number of them and the
     same number of positives, or where they are fewer than the positives, as after a review of
@@ -35,11 +35,9 @@ def regime_of(observed: Labels) -> Regime:
     alike = positives.min() == positives.max() > 0 and negatives.min() == negatives.max()
     if negatives.any() and not alike:
         return "known" if negatives.sum() >= positives.sum() else "reviewed"
-    return (
-        "single" if positives.max(initial=0) == 1 and _mostly_labelled(positives) else "positives"
-    )
+    return "single" if positives.max(initial=0) == 1 and _mostly_labeled(positives) else "positives"
 
 
-def _mostly_labelled(positives: npt.NDArray[np.int_]) -> bool:
+def _mostly_labeled(positives: npt.NDArray[np.int_]) -> bool:
     """Single positives are asked of every image; a share of them leaves many without."""
     return bool((positives > 0).mean() > 0.5)

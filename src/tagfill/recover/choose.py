@@ -40,7 +40,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Amount:
     """What a user wants suggested: at most one of three.
 
     Args:
@@ -66,22 +66,22 @@ class Wish:
 DEFAULT_PRECISION = 0.9
 
 
-def choose(probability: Floats, unknown: Mask, wish: Wish, gain: Floats | None = None) -> Cells:
+def choose(probability: Floats, unknown: Mask, amount: Amount, gain: Floats | None = None) -> Cells:
     """The cells to suggest, in review order.
 
     Args:
         probability: [N, K] that the tag is there.
-        unknown: [N, K] the cells nobody labelled.
-        wish: how many.
+        unknown: [N, K] the cells nobody labeled.
+        amount: how many.
         gain: [N, K] what an answer brings; by default ``expected_gain``.
     """
     worth = expected_gain(probability, unknown) if gain is None else gain
-    if wish.top is not None:
-        chosen = _top(probability, unknown, wish.top)
-    elif wish.budget is not None:
-        chosen = _largest(worth, unknown, wish.budget)
+    if amount.top is not None:
+        chosen = _top(probability, unknown, amount.top)
+    elif amount.budget is not None:
+        chosen = _largest(worth, unknown, amount.budget)
     else:
-        precision = DEFAULT_PRECISION if wish.precision is None else wish.precision
+        precision = DEFAULT_PRECISION if amount.precision is None else amount.precision
         chosen = at_precision(probability, unknown, precision)
     rows, columns = np.nonzero(chosen)
     order = np.lexsort((-probability[rows, columns], -worth[rows, columns]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.evaluate import Labelling, apply_calibration, estimate_labelling, fit_calibration
+from tagfill.evaluate import Labeling, apply_calibration, estimate_labeling, fit_calibration
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.priors import estimate_prior
@@ -46,7 +46,7 @@ class Presence:
 
     Args:
         there: [N, K] whatever was written.
-        unwritten: [N, K] given that nobody labelled the cell.
+        unwritten: [N, K] given that nobody labeled the cell.
         how: one sentence for the user.
     """
 
@@ -70,34 +70,34 @@ def align(fold: Unseen, *more: Floats) -> list[Floats]:
     return [line["slope"][0] * each + line["bias"][0] for each in (fold.scores, *more)]
 
 
-def presence(train: Unseen, labelling: Labelling, val: Unseen | None = None) -> Presence:
+def presence(train: Unseen, labeling: Labeling, val: Unseen | None = None) -> Presence:
     """Probabilities of the tags of training images.
 
-    With c and d the chances that a positive and a negative come to be labelled, an unlabelled tag
+    With c and d the chances that a positive and a negative come to be labeled, an unlabeled tag
     is there with p (1 - c) / (p (1 - c) + (1 - p) (1 - d)); for positives only, where d = 0, see
     Elkan and Noto 2008, Sec. 4.
 
     Args:
         train: scores of models that have not seen the image.
-        labelling: how their labels came to be known.
+        labeling: how their labels came to be known.
         val: other images to calibrate on where no training cell is known to be negative.
     """
-    on_val = labelling.regime == "positives" and val is not None and val.speaks_for_negatives
+    on_val = labeling.regime == "positives" and val is not None and val.speaks_for_negatives
     if on_val and val is not None:
         calibration = fit_calibration(val.scores, val.labels)
     else:
-        labels = train.positives_only if labelling.regime == "positives" else train.labels
-        calibration = fit_calibration(train.scores, labels, labelling=labelling)
+        labels = train.positives_only if labeling.regime == "positives" else train.labels
+        calibration = fit_calibration(train.scores, labels, labeling=labeling)
     there = apply_calibration(train.scores, calibration)
-    hidden = there * (1 - np.asarray(labelling.positive))
-    absent = (1 - there) * (1 - labelling.negative)
+    hidden = there * (1 - np.asarray(labeling.positive))
+    absent = (1 - there) * (1 - labeling.negative)
     unwritten = hidden / np.maximum(hidden + absent, np.finfo(np.float64).tiny)
-    source = "validation labels" if on_val else "what was labelled"
-    how = f"calibrated on {source}; about {labelling.rate:.0%} of the positives seem to be labelled"
+    source = "validation labels" if on_val else "what was labeled"
+    how = f"calibrated on {source}; about {labeling.rate:.0%} of the positives seem to be labeled"
     return Presence(there, unwritten, how)
 
 
-def labelling_of(train: Unseen, features: npt.NDArray[np.floating]) -> Labelling:
+def labeling_of(train: Unseen, features: npt.NDArray[np.floating]) -> Labeling:
     """How the labels of the training images came to be known.
 
     For positives only the share that was written is estimated from features, which finds missing
@@ -109,11 +109,11 @@ def labelling_of(train: Unseen, features: npt.NDArray[np.floating]) -> Labelling
         features: [N, D] pooled features of the images.
     """
     if train.speaks_for_negatives:
-        return estimate_labelling(train.scores, train.labels)
+        return estimate_labeling(train.scores, train.labels)
     expected = estimate_prior(train.positives_only, features=features).expected_positives
     written = (train.labels == POSITIVE).sum() / (expected * len(train.labels))
     share = float(min(written, NEARLY_ALL))
-    return Labelling("positives", share, 0.0, share)
+    return Labeling("positives", share, 0.0, share)
 
 
 def calibrate_to(scores: Floats, reference: Floats, unknown: Mask) -> Floats:
@@ -130,5 +130,5 @@ def calibrate_to(scores: Floats, reference: Floats, unknown: Mask) -> Floats:
     labels = np.where(unknown, draws, UNKNOWN).astype(np.int8)
     if not (labels == POSITIVE).any():
         return np.zeros(scores.shape)
-    even = Labelling("random", 1.0, 1.0, 1.0)
-    return apply_calibration(scores, fit_calibration(scores, labels, labelling=even))
+    even = Labeling("random", 1.0, 1.0, 1.0)
+    return apply_calibration(scores, fit_calibration(scores, labels, labeling=even))

@@ -109,7 +109,7 @@ class CrossFit:
                 data,
                 accelerator=self.accelerator,
                 events=Events(),
-                keep=lambda tensors, facts: None,
+                keep=lambda tensors, metadata: None,
                 seed=derived_seed(config.seed, seed, number, 21),
             ).run()
         return network.head

@@ -25,7 +25,7 @@ from tagfill.recover.correct import (
     Unseen,
     align,
     calibrate_to,
-    labelling_of,
+    labeling_of,
     presence,
 )
 from tagfill.recover.crossfit import CrossFit, make
@@ -95,7 +95,7 @@ def out_of_fold(crossfit: CrossFit, folds: int) -> Presence:
         labels = np.concatenate([data.val.table.values] * len(val_scores))
         val = Unseen(np.concatenate(val_scores), labels)
     train = Unseen(scores, observed)
-    return presence(train, labelling_of(train, crossfit.assembly.pooled_features()), val)
+    return presence(train, labeling_of(train, crossfit.assembly.pooled_features()), val)
 
 
 def estimates(crossfit: CrossFit, checkpoint: Path) -> Iterator[Floats]:

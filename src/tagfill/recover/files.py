@@ -112,11 +112,11 @@ def _tasks(cells: Cells, table: LabelTable) -> Dataset:
     """
     images = list(dict.fromkeys(cells.rows.tolist()))
     place = {row: number for number, row in enumerate(images)}
-    part = table.take(images)
-    known_rows, known_columns = np.nonzero(part.values == POSITIVE)
+    split = table.take(images)
+    known_rows, known_columns = np.nonzero(split.values == POSITIVE)
     suggested = np.array([place[row] for row in cells.rows.tolist()], dtype=np.intp)
     return Dataset(
-        table=part.with_values(np.full(part.values.shape, UNKNOWN)),
+        table=split.with_values(np.full(split.values.shape, UNKNOWN)),
         source=Path(),
         format="label_studio",
         suggestions=Suggestions(

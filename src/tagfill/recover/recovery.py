@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.models.bundle import load as load_bundle
-from tagfill.recover.choose import Cells, Mask, Wish, at_precision, choose
+from tagfill.recover.choose import Amount, Cells, Mask, at_precision, choose
 from tagfill.recover.crossfit import CrossFit
 from tagfill.recover.evidence import Evidence, gather_evidence
 from tagfill.train.assemble import Assembly
@@ -45,7 +45,7 @@ class Recovery:
 
     @cached_property
     def unknown(self) -> Mask:
-        """[N, K] cells nobody labelled."""
+        """[N, K] cells nobody labeled."""
         return np.asarray(self.table.values == UNKNOWN)
 
     @property
@@ -59,9 +59,9 @@ class Recovery:
         """How many tags are expected to be missing."""
         return float(self.evidence.unknown[self.unknown].sum())
 
-    def suggest(self, wish: Wish) -> Cells:
+    def suggest(self, amount: Amount) -> Cells:
         """Missing tags, in the order in which to look at them."""
-        return choose(self.probability, self.unknown, wish)
+        return choose(self.probability, self.unknown, amount)
 
     def complete(self, precision: float) -> LabelTable:
         """The labels with what is sure enough filled in.

@@ -43,7 +43,7 @@ class ModelCard:
     Args:
         data: where labels and images came from.
         network: architecture and weights.
-        weights, licence: of the backbone.
+        weights, license: of the backbone.
         stages: of training.
         versions: of the software.
         rare: classes with few known training positives.
@@ -55,7 +55,7 @@ class ModelCard:
     data: dict[str, str]
     network: dict[str, str]
     weights: str
-    licence: str
+    license: str
     stages: tuple[StageCard, ...]
     versions: dict[str, str]
     rare: tuple[str, ...]
@@ -72,9 +72,12 @@ def model_card(source: Source, rows: list[ClassRow]) -> ModelCard:
         data=_data(source),
         network=_network(source),
         weights=described["weights"]["source"],
-        licence=described["weights"]["licence"],
+        license=described["weights"]["license"],
         stages=tuple(_stage(stage) for stage in config.stages),
-        versions={"python": source.facts.get("python", "?"), **source.facts.get("versions", {})},
+        versions={
+            "python": source.metadata.get("python", "?"),
+            **source.metadata.get("versions", {}),
+        },
         rare=tuple(row.name for row in known if 0 < (row.positives or 0) < FEW),
         unlearnt=tuple(row.name for row in known if not row.positives),
         toml=tomli_w.dumps(_plain(dataclasses.asdict(config))),

@@ -1,4 +1,4 @@
-"""Geometry of small charts; templates draw it in the colours of the page."""
+"""Geometry of small charts; templates draw it in the colors of the page."""
 
 from __future__ import annotations
 

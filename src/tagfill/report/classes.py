@@ -94,7 +94,7 @@ class Pair:
     """Two classes, and how many images have both.
 
     Args:
-        observed: training images labelled with both.
+        observed: training images labeled with both.
         predicted: held-out images given both.
         true: held-out images that have both, where all their labels are known.
     """
@@ -113,15 +113,15 @@ class Together:
     Args:
         classes: those of the map.
         share: [k, k] of the images given the row's tag, the share given the column's too.
-        part: the images of the map.
+        split: the images of the map.
         images: how many they are.
         pairs: those most often predicted, or else observed.
-        observed_any: whether any training image is labelled with two tags.
+        observed_any: whether any training image is labeled with two tags.
     """
 
     classes: tuple[str, ...]
     share: list[list[float]]
-    part: str
+    split: str
     images: int
     pairs: tuple[Pair, ...]
     observed_any: bool
@@ -129,7 +129,7 @@ class Together:
 
 
 def together(source: Source) -> Together | None:
-    """Co-occurrence as labelled in training images and as predicted for held-out ones."""
+    """Co-occurrence as labeled in training images and as predicted for held-out ones."""
     data, held = source.data, source.judged
     if data is None or len(source.classes) < 2:
         return None
@@ -138,9 +138,9 @@ def together(source: Source) -> Together | None:
     if held is not None and not (held.labels == UNKNOWN).any():
         truth = _both(held.labels == POSITIVE)
     if held is None:
-        shown, part, images = observed, "train", len(data.train)
+        shown, split, images = observed, "train", len(data.train)
     else:
-        shown, part, images = _both(held.decided), held.name, len(held.labels)
+        shown, split, images = _both(held.decided), held.name, len(held.labels)
     most = np.argsort(-np.diag(shown), kind="stable")[:MAP_CLASSES]
     chosen = np.sort(most)
     block = shown[np.ix_(chosen, chosen)]
@@ -148,7 +148,7 @@ def together(source: Source) -> Together | None:
     return Together(
         classes=tuple(source.classes[column] for column in chosen),
         share=share.tolist(),
-        part=part,
+        split=split,
         images=images,
         pairs=_pairs(source.classes, shown, observed, None if held is None else shown, truth),
         observed_any=bool(observed.sum() > np.trace(observed)),

@@ -104,9 +104,9 @@ def why_not(one: HeldOut | None, other: HeldOut | None) -> str | None:
     """Why two runs cannot be compared image by image; None if they can."""
     if one is None or other is None:
         return "the images of one of the two could not be scored again"
-    if one.part.table.classes != other.part.table.classes:
+    if one.split.table.classes != other.split.table.classes:
         return "the classes differ"
-    if one.part.table.images != other.part.table.images:
+    if one.split.table.images != other.split.table.images:
         return "the figures are of different images"
     if not np.array_equal(one.labels, other.labels):
         return "the figures are of different labels"

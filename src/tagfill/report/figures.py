@@ -50,9 +50,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """The figures of one part, and how many resamples their intervals rest on."""
+    """The figures of one split, and how many resamples their intervals rest on."""
 
-    part: str
+    split: str
     figures: tuple[Figure, ...]
     resamples: int
 
@@ -86,17 +86,17 @@ def statistics(held: HeldOut) -> dict[str, Statistic]:
 
 def headline(source: Source) -> Headline | None:
     """Figures of the test images, or else of the validation images."""
-    part, held = source.judged_name, source.judged
-    if part is None:
+    split, held = source.judged_name, source.judged
+    if split is None:
         return None
     if held is None:
-        return Headline(part, _without_intervals(source.metrics[part]), 0)
+        return Headline(split, _without_intervals(source.metrics[split]), 0)
     count = resamples_for(held.labels.size)
     intervals = {
         key: bootstrap(statistic, len(held.labels), resamples=count)
         for key, statistic in statistics(held).items()
     }
-    return Headline(part, tuple(_figure(*each) for each in intervals.items()), count)
+    return Headline(split, tuple(_figure(*each) for each in intervals.items()), count)
 
 
 def _figure(key: str, found: Interval) -> Figure:

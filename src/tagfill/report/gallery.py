@@ -12,12 +12,12 @@ import numpy as np
 
 from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
-from tagfill.recover.choose import DEFAULT_PRECISION, Wish
+from tagfill.recover.choose import DEFAULT_PRECISION, Amount
 from tagfill.recover.judge import Cut, cuts
 from tagfill.recover.recovery import Recovery
 from tagfill.report.pictures import Shown, show
 from tagfill.report.source import Source
-from tagfill.train.data import Part
+from tagfill.train.data import Split
 
 RECOVERED, ERRORS = 12, 6
 PER_CLASS = 2
@@ -34,7 +34,7 @@ class Card:
         tag: in question.
         column: number of the class.
         probability: that the tag is there.
-        known: tags it is labelled with.
+        known: tags it is labeled with.
         path: the file, where there is one.
         true: whether the tag is there, where that is known.
         shown: picture and heat map, where they could be made.
@@ -57,7 +57,7 @@ class Recovered:
     Args:
         images: training images looked at.
         of_images: training images in all.
-        unknown: cells nobody labelled among them.
+        unknown: cells nobody labeled among them.
         expected_missing: tags expected to be missing.
         missing: tags that are, where the truth is known.
         suggestions: tags at the usual expected precision.
@@ -84,16 +84,16 @@ class Errors:
     """Where model and labels disagree.
 
     Args:
-        part: the held-out images of the first three groups.
-        groups: ``unlabelled``, tags the model is sure of and nobody labelled; ``imagined``, tags it
+        split: the held-out images of the first three groups.
+        groups: ``unlabeled``, tags the model is sure of and nobody labeled; ``imagined``, tags it
             gives that are known to be absent; ``missed``, tags it does not give that are known to
-            be there; ``doubted``, labelled tags of training images that heads which have not seen
+            be there; ``doubted``, labeled tags of training images that heads which have not seen
             the image find implausible.
-        all_known: whether every cell of the part is known.
-        no_negatives: whether no cell of the part is known to be negative.
+        all_known: whether every cell of the split is known.
+        no_negatives: whether no cell of the split is known to be negative.
     """
 
-    part: str
+    split: str
     groups: Mapping[str, Sequence[Card]]
     all_known: bool
     no_negatives: bool
@@ -102,7 +102,7 @@ class Errors:
 def recovered(source: Source, found: Recovery) -> Recovered:
     """What recovery found, in figures and in the likeliest tags."""
     assert source.data is not None
-    part, truth = source.data.train.take(_rows(source.data.train, found)), found.truth
+    split, truth = source.data.train.take(_rows(source.data.train, found)), found.truth
     probability, unknown = found.probability, found.unknown
     likeliest = _picked(-probability, unknown, RECOVERED)
     return Recovered(
@@ -111,11 +111,11 @@ def recovered(source: Source, found: Recovery) -> Recovered:
         unknown=int(unknown.sum()),
         expected_missing=found.expected_missing,
         missing=None if truth is None else int((truth[unknown] == POSITIVE).sum()),
-        suggestions=len(found.suggest(Wish(DEFAULT_PRECISION))),
+        suggestions=len(found.suggest(Amount(DEFAULT_PRECISION))),
         precision=DEFAULT_PRECISION,
         cuts=tuple(cuts(probability, unknown, truth)),
         how=found.evidence.how,
-        cards=_cards(part, likeliest, probability, truth),
+        cards=_cards(split, likeliest, probability, truth),
     )
 
 
@@ -126,11 +126,11 @@ def errors(source: Source, found: Recovery | None) -> Errors | None:
         return None
     labels, chance, given = held.labels, held.probabilities, held.decided
     picked = {
-        "unlabelled": _picked(-chance, (labels == UNKNOWN) & given, ERRORS),
+        "unlabeled": _picked(-chance, (labels == UNKNOWN) & given, ERRORS),
         "imagined": _picked(-chance, (labels == NEGATIVE) & given, ERRORS),
         "missed": _picked(chance, (labels == POSITIVE) & ~given, ERRORS),
     }
-    groups = {name: _cards(held.part, cells, chance, None) for name, cells in picked.items()}
+    groups = {name: _cards(held.split, cells, chance, None) for name, cells in picked.items()}
     return Errors(
         held.name,
         groups | {"doubted": _doubted(source, found)},
@@ -163,14 +163,14 @@ def _with_picture(card: Card, made: Mapping[tuple[Path, int], Shown]) -> Card:
 def _doubted(source: Source, found: Recovery | None) -> tuple[Card, ...]:
     if found is None or source.data is None:
         return ()
-    part = source.data.train.take(_rows(source.data.train, found))
+    split = source.data.train.take(_rows(source.data.train, found))
     cells = found.suspects()
     pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
-    chosen = _first_few(pairs, ERRORS, len(part.table.classes))
-    return _cards(part, chosen, found.evidence.known, found.truth)
+    chosen = _first_few(pairs, ERRORS, len(split.table.classes))
+    return _cards(split, chosen, found.evidence.known, found.truth)
 
 
-def _rows(train: Part, found: Recovery) -> list[int]:
+def _rows(train: Split, found: Recovery) -> list[int]:
     return [train.table.row_of[image] for image in found.table.images]
 
 
@@ -200,10 +200,10 @@ def _first_few(cells: Iterable[tuple[int, int]], count: int, classes: int) -> li
 
 
 def _cards(
-    part: Part, cells: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
+    split: Split, cells: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
 ) -> tuple[Card, ...]:
-    table = part.table
-    stated = part.judged_by if truth is None else table.values
+    table = split.table
+    stated = split.judged_by if truth is None else table.values
     return tuple(
         Card(
             image=table.images[row],
@@ -211,7 +211,7 @@ def _cards(
             column=column,
             probability=float(chance[row, column]),
             known=tuple(table.classes[k] for k in np.flatnonzero(stated[row] == POSITIVE)),
-            path=None if part.paths is None else part.paths[row],
+            path=None if split.paths is None else split.paths[row],
             true=None if truth is None else _verdict(int(truth[row, column])),
         )
         for row, column in cells

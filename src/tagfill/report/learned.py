@@ -9,13 +9,13 @@ from typing import Any
 
 from tagfill.labels.stats import Statistics
 from tagfill.report.charts import Chart, Point, Series, line_chart
-from tagfill.report.source import Facts, Source
-from tagfill.train.data import Part
+from tagfill.report.source import Metadata, Source
+from tagfill.train.data import Split
 
 
 @dataclass(frozen=True)
-class PartCounts:
-    """Labels of one part.
+class SplitCounts:
+    """Labels of one split.
 
     Args:
         name: train, val or test.
@@ -44,17 +44,17 @@ class Learned:
 
     Args:
         regime: what the training labels look like.
-        parts: counts, training images first; empty where the labels are gone.
-        images: of every part, as the run noted them.
-        labelling_rate: share of positives that seems to be labelled, as far as was estimated.
+        splits: counts, training images first; empty where the labels are gone.
+        images: of every split, as the run noted them.
+        labeling_rate: share of positives that seems to be labeled, as far as was estimated.
         without_positive: classes that cannot be learnt.
         notes: what was decided, and why.
     """
 
     regime: str
-    parts: tuple[PartCounts, ...]
+    splits: tuple[SplitCounts, ...]
     images: dict[str, int]
-    labelling_rate: float | None
+    labeling_rate: float | None
     without_positive: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -65,25 +65,25 @@ def learned(source: Source) -> Learned:
     data = source.data
     return Learned(
         regime=source.metrics["regime"],
-        parts=() if data is None else tuple(_counts(*each) for each in data.parts.items()),
+        splits=() if data is None else tuple(_counts(*each) for each in data.splits.items()),
         images=dict(source.metrics["images"]),
-        labelling_rate=thresholds.get("labelling_rate"),
+        labeling_rate=thresholds.get("labeling_rate"),
         without_positive=() if data is None else Statistics.of(data.train.table).without_positive,
         notes=tuple(dict.fromkeys(event["text"] for event in source.happened("note"))),
     )
 
 
-def _counts(name: str, part: Part) -> PartCounts:
-    table = part.table
-    hidden = None if part.truth is None else int((part.truth == 1).sum()) - table.positives
-    return PartCounts(
+def _counts(name: str, split: Split) -> SplitCounts:
+    table = split.table
+    hidden = None if split.truth is None else int((split.truth == 1).sum()) - table.positives
+    return SplitCounts(
         name,
         len(table),
         table.positives,
         table.negatives,
         table.unknowns,
         hidden,
-        judged_in_full=part.truth is not None or not table.unknowns,
+        judged_in_full=split.truth is not None or not table.unknowns,
     )
 
 
@@ -92,7 +92,7 @@ class Curves:
     """Training curves.
 
     Args:
-        loss: what was minimised, over epochs of all stages.
+        loss: what was minimized, over epochs of all stages.
         score: the figure on validation images, where there was one.
         criterion: its name.
         best_epoch, best_score: of the last stage, the one that was kept.
@@ -150,13 +150,13 @@ def curves(source: Source) -> Curves | None:
 
 
 def _cut(points: list[Point], rules: list[float]) -> list[Series]:
-    """One line a stage: what two methods minimise does not continue."""
+    """One line a stage: what two methods minimize does not continue."""
     bounds = [0.0, *rules, math.inf]
     pieces = [[each for each in points if low < each.x < high] for low, high in pairwise(bounds)]
     return [Series(f"stage {stage}", piece) for stage, piece in enumerate(pieces, 1) if piece]
 
 
-def epochs_of(source: Source) -> list[Facts]:
+def epochs_of(source: Source) -> list[Metadata]:
     """One event an epoch; an epoch that was repeated after an interruption counts once."""
     latest: dict[tuple[int, int], Any] = {}
     for event in source.happened("epoch"):
@@ -164,7 +164,7 @@ def epochs_of(source: Source) -> list[Facts]:
     return [latest[key] for key in sorted(latest)]
 
 
-def score_points(epochs: list[Facts]) -> list[Point]:
+def score_points(epochs: list[Metadata]) -> list[Point]:
     """The validation figure after each epoch that has one."""
     return [
         Point(x, event["score"])

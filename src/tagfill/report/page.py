@@ -1,4 +1,4 @@
-"""Write the page: gather the facts, fill in the template, put the file in place."""
+"""Write the page: gather the metadata, fill in the template, put the file in place."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_report(
     if recovery is None and images and source.data is not None:
         recovery = _recovered(source.path, images, sinks, gaps)
     target = Path(out) if out is not None else source.path / FILE
-    return _write("run.html.j2", run_facts(source, recovery, gaps), target, gaps)
+    return _write("run.html.j2", run_metadata(source, recovery, gaps), target, gaps)
 
 
 def write_comparison(
@@ -71,12 +71,12 @@ def write_comparison(
     """
     sources = [read_run(Path(run), sinks) for run in runs]
     gaps = [f"{source.name}: {gap}" for source in sources for gap in source.gaps]
-    facts = {"comparison": compare.compare(sources), "sources": sources, "gaps": gaps}
+    metadata = {"comparison": compare.compare(sources), "sources": sources, "gaps": gaps}
     target = Path(out) if out is not None else sources[0].path / COMPARISON
-    return _write("compare.html.j2", facts, target, gaps)
+    return _write("compare.html.j2", metadata, target, gaps)
 
 
-def run_facts(source: Source, recovery: Recovery | None, gaps: Sequence[str]) -> dict[str, Any]:
+def run_metadata(source: Source, recovery: Recovery | None, gaps: Sequence[str]) -> dict[str, Any]:
     """All that the page of one run shows, by section."""
     rows = classes.class_rows(source)
     recovered, mistakes = gallery.illustrated(
@@ -109,9 +109,9 @@ def _recovered(run: Path, images: int, sinks: Sequence[Sink], gaps: list[str]) -
         return None
 
 
-def _write(template: str, facts: dict[str, Any], target: Path, gaps: Sequence[str]) -> Written:
+def _write(template: str, metadata: dict[str, Any], target: Path, gaps: Sequence[str]) -> Written:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    text = _environment().get_template(template).render(made=made, **facts)
+    text = _environment().get_template(template).render(made=made, **metadata)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.part")
     partial.write_text(text, encoding="utf-8")

@@ -22,14 +22,14 @@ from tagfill.models.bundle import load as load_bundle
 from tagfill.models.tagging import UNFITTED
 from tagfill.train.assemble import Assembly
 from tagfill.train.config import RunConfig
-from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
+from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
 from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
 from tagfill.train.inputs import scores
 
-Facts = Mapping[str, Any]
+Metadata = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +38,20 @@ class HeldOut:
 
     Args:
         name: test or val.
-        part: the images and their labels.
+        split: the images and their labels.
         logits: [N, K].
         bundle: the model.
     """
 
     name: str
-    part: Part
+    split: Split
     logits: npt.NDArray[np.floating]
     bundle: Bundle
 
     @property
     def labels(self) -> Labels:
         """[N, K] what scores are compared with."""
-        return self.part.judged_by
+        return self.split.judged_by
 
     @property
     def has_negatives(self) -> bool:
@@ -82,22 +82,22 @@ class Source:
     Args:
         path: the run folder.
         config: its settings.
-        facts: what was noted when it began: time, versions, command.
+        metadata: what was noted when it began: time, versions, command.
         metrics: its figures.
         events: what happened.
         described: the model's description.
         bundle: the model, where it can be read.
         data: the labels, where they are as they were.
-        held_out: scored parts by name.
+        held_out: scored splits by name.
         gaps: what could not be looked at, and why.
     """
 
     path: Path
     config: RunConfig
-    facts: Facts
-    metrics: Facts
-    events: Sequence[Facts]
-    described: Facts
+    metadata: Metadata
+    metrics: Metadata
+    events: Sequence[Metadata]
+    described: Metadata
     bundle: Bundle | None
     data: TrainingData | None
     held_out: Mapping[str, HeldOut]
@@ -115,7 +115,7 @@ class Source:
 
     @property
     def judged_name(self) -> str | None:
-        """The part figures are of: test images, or else validation images."""
+        """The split figures are of: test images, or else validation images."""
         return next((name for name in ("test", "val") if name in self.metrics), None)
 
     @property
@@ -128,7 +128,7 @@ class Source:
         """Whether the model sees images rather than given features."""
         return bool(self.described["network"]["backbone"]["library"] != "features")
 
-    def happened(self, kind: str) -> list[Facts]:
+    def happened(self, kind: str) -> list[Metadata]:
         """Events of one kind."""
         return [event for event in self.events if event["event"] == kind]
 
@@ -153,7 +153,7 @@ def read_run(path: Path, sinks: Sequence[Sink] = ()) -> Source:
     return Source(
         path=path,
         config=config,
-        facts=document.get("facts", {}),
+        metadata=document.get("metadata", {}),
         metrics=metrics,
         events=folder.read_events(),
         described=_described(folder),
@@ -164,16 +164,16 @@ def read_run(path: Path, sinks: Sequence[Sink] = ()) -> Source:
     )
 
 
-def _described(folder: RunFolder) -> Facts:
+def _described(folder: RunFolder) -> Metadata:
     file = folder.model / "model.json"
     try:
-        described: Facts = json.loads(file.read_text(encoding="utf-8"))
+        described: Metadata = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise TagfillError(f"the model's description cannot be read ({error})", file=file) from None
     return described
 
 
-def _same_data(config: RunConfig, metrics: Facts) -> TrainingData:
+def _same_data(config: RunConfig, metrics: Metadata) -> TrainingData:
     data = without_unreadable(prepare(config.data))
     if data.content_hash != metrics["data_hash"]:
         raise TagfillError("the labels have changed since the run", file=config.data.labels)
@@ -190,18 +190,18 @@ def _scored(
         assembly = Assembly(config, data, accelerator.device, events, network=network)
         module = network.head if stage.inputs == "features" else network
         return {
-            name: HeldOut(name, part, _logits(module, assembly, part, config), bundle)
-            for name, part in data.parts.items()
+            name: HeldOut(name, split, _logits(module, assembly, split, config), bundle)
+            for name, split in data.splits.items()
             if name != "train"
         }
 
 
 def _logits(
-    module: Any, assembly: Assembly, part: Part, config: RunConfig
+    module: Any, assembly: Assembly, split: Split, config: RunConfig
 ) -> npt.NDArray[np.floating]:
     import torch
 
-    inputs = assembly.inputs(part, config.stages[-1])
+    inputs = assembly.inputs(split, config.stages[-1])
     with torch.no_grad():
         logits: npt.NDArray[np.floating] = scores(module, inputs, World(), assembly.device).numpy()
     return logits

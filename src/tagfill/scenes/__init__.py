@@ -1,4 +1,4 @@
-"""Picture-book scenes: small landscapes with labelled things, drawn from a seed.
+"""Picture-book scenes: small landscapes with labeled things, drawn from a seed.
 
 A thing is one drawing function and one ``Thing`` entry in its family's module (``sky``, ``plants``,
 ``buildings``, ``vehicles``, ``animals``, ``people``); ``clutter`` holds those without a label.
@@ -8,7 +8,7 @@ A thing is one drawing function and one ``Thing`` entry in its family's module (
 from __future__ import annotations
 
 from tagfill.scenes.album import Album, dataset
-from tagfill.scenes.catalogue import CLASSES
+from tagfill.scenes.catalog import CLASSES
 from tagfill.scenes.compose import MIN_AREA, MIN_VISIBLE, Box
 from tagfill.scenes.scene import DEFAULT_DIFFICULTY, Scene, generate
 from tagfill.scenes.write import contact_sheet, write_scenes

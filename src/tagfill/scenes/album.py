@@ -11,7 +11,7 @@ from PIL import Image
 
 from tagfill.labels.dataset import Boxes
 from tagfill.labels.table import LabelTable
-from tagfill.scenes.catalogue import CLASSES
+from tagfill.scenes.catalog import CLASSES
 from tagfill.scenes.compose import Box
 from tagfill.scenes.scene import DEFAULT_DIFFICULTY, draw_scene, generate
 

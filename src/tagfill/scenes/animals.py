@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.colour import Colour, darker, lighter, pick
+from tagfill.scenes.color import Color, darker, lighter, pick
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Thing
 
@@ -54,9 +54,9 @@ def dog(pen: Pen, rng: Random) -> None:
     dark = darker(fur, 0.25)
     wag = rng.uniform(-0.1, 0.12)
     pen.curve([(-0.48, 0.5), (-0.62, 0.64), (-0.66 + wag, 0.84)], 0.075, fur)
-    for x, colour in ((-0.36, dark), (0.18, dark), (-0.44, fur), (0.26, fur)):
-        pen.stroke([(x, 0.34), (x + 0.01, 0.06)], 0.11, colour)
-        pen.disc(x + 0.045, 0.04, 0.075, colour, tall=0.045)
+    for x, color in ((-0.36, dark), (0.18, dark), (-0.44, fur), (0.26, fur)):
+        pen.stroke([(x, 0.34), (x + 0.01, 0.06)], 0.11, color)
+        pen.disc(x + 0.045, 0.04, 0.075, color, tall=0.045)
     pen.blob(
         [
             (-0.54, 0.44),
@@ -89,15 +89,15 @@ def sheep(pen: Pen, rng: Random) -> None:
     for x in (-0.34, -0.18, 0.14, 0.28):
         pen.stroke([(x, 0.34), (x, 0.05)], 0.08, skin)
     middle = (-0.06, 0.58)
-    for shift, colour in ((-0.03, darker(wool, 0.14)), (0.02, wool)):
-        pen.disc(middle[0], middle[1] + shift, 0.42, colour, tall=0.28)
+    for shift, color in ((-0.03, darker(wool, 0.14)), (0.02, wool)):
+        pen.disc(middle[0], middle[1] + shift, 0.42, color, tall=0.28)
         for number in range(11):
             turn = 2 * math.pi * number / 11
             pen.disc(
                 middle[0] + 0.4 * math.cos(turn),
                 middle[1] + shift + 0.26 * math.sin(turn),
                 0.13,
-                colour,
+                color,
             )
     pen.disc(0.46, 0.66, 0.15, skin, tall=0.2, turn=20)
     pen.disc(0.33, 0.75, 0.12, skin, tall=0.05, turn=25)
@@ -109,7 +109,7 @@ def sheep(pen: Pen, rng: Random) -> None:
 def bird(pen: Pen, rng: Random) -> None:
     """A gliding gull or a plump song bird, wings up or down."""
     if rng.random() < 0.35:
-        colour = pick(rng, "#4a4c5c", "#f7f5f0", "#6a6f80")
+        color = pick(rng, "#4a4c5c", "#f7f5f0", "#6a6f80")
         lift = rng.uniform(0.75, 0.95)
         for side in (-1, 1):
             pen.blob(
@@ -122,9 +122,9 @@ def bird(pen: Pen, rng: Random) -> None:
                     (side * 0.2, 0.5),
                     (0, 0.2),
                 ],
-                colour,
+                color,
             )
-        pen.disc(0, 0.3, 0.12, colour, tall=0.09)
+        pen.disc(0, 0.3, 0.12, color, tall=0.09)
         return
     body = pick(rng, "#5b8fc7", "#d9604c", "#f0b848", "#6f6a78", "#58a06b", "#b36fae", "#8a6a52")
     belly, wing = lighter(body, 0.5), darker(body, 0.22)
@@ -214,8 +214,8 @@ def fish(pen: Pen, rng: Random) -> None:
     pen.disc(0.48, 0.6, 0.04, _EYE)
 
 
-def _fish_band(pen: Pen, x: float, half: float, colour: Colour) -> None:
-    pen.blob([(x, 0.5 + half), (x + 0.07, 0.5), (x, 0.5 - half), (x - 0.05, 0.5)], colour)
+def _fish_band(pen: Pen, x: float, half: float, color: Color) -> None:
+    pen.blob([(x, 0.5 + half), (x + 0.07, 0.5), (x, 0.5 - half), (x - 0.05, 0.5)], color)
 
 
 THINGS = (

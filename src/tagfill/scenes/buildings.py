@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.colour import Colour, Paint, darker, ink, lighter, pick
+from tagfill.scenes.color import Color, Paint, darker, ink, lighter, pick
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Thing
 
@@ -83,12 +83,12 @@ def lighthouse(pen: Pen, rng: Random) -> None:
     bands = rng.choice((5, 7))
     for number in range(bands):
         low, high = 0.08 + 0.64 * number / bands, 0.08 + 0.64 * (number + 1) / bands
-        colour: Colour = stripe if number % 2 else (250.0, 247.0, 240.0)
+        color: Color = stripe if number % 2 else (250.0, 247.0, 240.0)
         wide, narrow = 0.16 - 0.09 * low, 0.16 - 0.09 * high
-        pen.shape([(-wide, low), (wide, low), (narrow, high), (-narrow, high)], colour)
+        pen.shape([(-wide, low), (wide, low), (narrow, high), (-narrow, high)], color)
         pen.shape(
             [(wide * 0.45, low), (wide, low), (narrow, high), (narrow * 0.45, high)],
-            darker(colour, 0.15),
+            darker(color, 0.15),
         )
     pen.box(-0.13, 0.71, 0.13, 0.745, "#4a4a58")
     pen.box(-0.075, 0.745, 0.075, 0.87, ink("#ffe58a") if pen.night else "#ffe9a8")
@@ -129,7 +129,7 @@ def _window(pen: Pen, x: float, y: float, half: float, trim: Paint) -> None:
     pen.stroke([(x - half, y), (x + half, y)], half * 0.22, trim)
 
 
-def _battlements(pen: Pen, left: float, right: float, base: float, stone: Colour) -> None:
+def _battlements(pen: Pen, left: float, right: float, base: float, stone: Color) -> None:
     count = max(3, round((right - left) / 0.1))
     count += 1 - count % 2
     step = (right - left) / count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.colour import darker, ink, lighter, pick
+from tagfill.scenes.color import darker, ink, lighter, pick
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Draw, Place, Thing
 
@@ -23,8 +23,8 @@ def bush(pen: Pen, rng: Random) -> None:
 
 
 def stone(pen: Pen, rng: Random) -> None:
-    """A grey boulder."""
-    grey = pick(rng, "#9a979b", "#86878f", "#aaa196", "#77757f")
+    """A gray boulder."""
+    gray = pick(rng, "#9a979b", "#86878f", "#aaa196", "#77757f")
     pen.blob(
         [
             (-0.8, 0.05),
@@ -34,9 +34,9 @@ def stone(pen: Pen, rng: Random) -> None:
             (0.82, 0.08),
             (0, 0.0),
         ],
-        grey,
+        gray,
     )
-    pen.blob([(-0.5, 0.5), (-0.1, 0.82), (0.25, 0.72), (-0.1, 0.6)], lighter(grey, 0.3))
+    pen.blob([(-0.5, 0.5), (-0.1, 0.82), (0.25, 0.72), (-0.1, 0.6)], lighter(gray, 0.3))
 
 
 def fence(pen: Pen, rng: Random) -> None:
@@ -121,17 +121,17 @@ def seaweed(pen: Pen, rng: Random) -> None:
 
 def coral(pen: Pen, rng: Random) -> None:
     """A branching or round coral."""
-    colour = pick(rng, "#e8798a", "#f0a36b", "#c98bd0", "#f2cf7a")
+    color = pick(rng, "#e8798a", "#f0a36b", "#c98bd0", "#f2cf7a")
     if rng.random() < 0.5:
         for turn in (50, 70, 92, 112, 130):
             reach = rng.uniform(0.6, 0.9)
             x, y = reach * 0.6 * math.cos(math.radians(turn)), reach * math.sin(math.radians(turn))
-            pen.stroke([(0, 0.05), (x, y)], 0.1, colour)
-            pen.stroke([(x * 0.6, y * 0.6), (x * 0.6 + 0.14, y * 0.85)], 0.07, colour)
+            pen.stroke([(0, 0.05), (x, y)], 0.1, color)
+            pen.stroke([(x * 0.6, y * 0.6), (x * 0.6 + 0.14, y * 0.85)], 0.07, color)
         return
-    pen.blob([(-0.45, 0.02), (-0.42, 0.45), (0, 0.75), (0.42, 0.45), (0.45, 0.02)], colour)
+    pen.blob([(-0.45, 0.02), (-0.42, 0.45), (0, 0.75), (0.42, 0.45), (0.45, 0.02)], color)
     for _ in range(7):
-        pen.disc(rng.uniform(-0.28, 0.28), rng.uniform(0.15, 0.5), 0.045, lighter(colour, 0.4))
+        pen.disc(rng.uniform(-0.28, 0.28), rng.uniform(0.15, 0.5), 0.045, lighter(color, 0.4))
 
 
 def bubbles(pen: Pen, rng: Random) -> None:
@@ -146,10 +146,10 @@ def bubbles(pen: Pen, rng: Random) -> None:
 
 def buoy(pen: Pen, rng: Random) -> None:
     """A striped float."""
-    colour = pick(rng, "#d9503f", "#f0b440", "#58a06b")
-    pen.shape([(-0.3, 0.08), (0.3, 0.08), (0.12, 0.8), (-0.12, 0.8)], colour)
+    color = pick(rng, "#d9503f", "#f0b440", "#58a06b")
+    pen.shape([(-0.3, 0.08), (0.3, 0.08), (0.12, 0.8), (-0.12, 0.8)], color)
     pen.shape([(-0.24, 0.32), (0.24, 0.32), (0.18, 0.55), (-0.18, 0.55)], "#fbf6ea")
-    pen.disc(0, 0.88, 0.1, darker(colour, 0.2))
+    pen.disc(0, 0.88, 0.1, darker(color, 0.2))
 
 
 def ball(pen: Pen, rng: Random) -> None:
@@ -183,7 +183,7 @@ def _distractor(
 ) -> Thing:
     """Any of a home's distractors is as likely as any other."""
     lives = dict.fromkeys(homes, 1.0)
-    return Thing(draw.__name__, draw, height, width, place, lives, depth=depth, labelled=False)
+    return Thing(draw.__name__, draw, height, width, place, lives, depth=depth, labeled=False)
 
 
 THINGS = (

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from tagfill.scenes.colour import Light, ink, parse
+from tagfill.scenes.color import Light, ink, parse
 from tagfill.scenes.environments import Setting
 from tagfill.scenes.pen import Pen, gradient
 from tagfill.scenes.plan import Hardness, Placement, Plan
@@ -87,13 +87,13 @@ class Canvas:
             _Stamp(placement, code, solid.histogram()[255], (left, top, left + width, top + height))
         )
 
-    def shine(self, placement: Placement, colour: str, radius: float) -> None:
+    def shine(self, placement: Placement, color: str, radius: float) -> None:
         """Light in the air around a thing."""
         half = max(1, round(placement.height * radius * self.size))
         x = round(placement.x * self.size) - half
         y = round((placement.y - placement.height / 2) * self.size) - half
         mask = _halo().resize((2 * half, 2 * half))
-        self.picture.paste(ink(colour)[:3], (x, y, x + 2 * half, y + 2 * half), mask)
+        self.picture.paste(ink(color)[:3], (x, y, x + 2 * half, y + 2 * half), mask)
 
     def shadow(self, placement: Placement) -> None:
         """A soft dark spot on the ground under a thing."""
@@ -119,9 +119,9 @@ class Canvas:
         self.owners.paste(0, (0, 0), alpha.point(_SOLID))
 
     def boxes(self) -> tuple[Box, ...]:
-        """The labelled things that can be seen, by the rule of ``MIN_VISIBLE`` and ``MIN_AREA``."""
+        """The labeled things that can be seen, by the rule of ``MIN_VISIBLE`` and ``MIN_AREA``."""
         owners = np.asarray(self.owners)
-        found = (_seen(owners, stamp) for stamp in self.stamps if stamp.placement.thing.labelled)
+        found = (_seen(owners, stamp) for stamp in self.stamps if stamp.placement.thing.labeled)
         return tuple(box for box in found if box is not None)
 
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Literal
 
 from tagfill.scenes import land
-from tagfill.scenes.colour import Colour, Light, parse, vary
+from tagfill.scenes.color import Color, Light, parse, vary
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Place
 
@@ -98,7 +98,7 @@ _SKIES: dict[Hour, tuple[tuple[str, ...], ...]] = {
         ("#0f2444", "#1f4468", "#3f7590"),
     ),
 }
-_TINTS: dict[Hour, Colour] = {
+_TINTS: dict[Hour, Color] = {
     "day": (1.0, 1.0, 1.0),
     "dusk": (1.0, 0.87, 0.82),
     "night": (0.56, 0.62, 0.86),
@@ -111,19 +111,19 @@ class Setting:
     """One environment at one hour.
 
     Args:
-        sky: colours from the top of the picture to the horizon.
+        sky: colors from the top of the picture to the horizon.
         horizon: its height, 0 at the top.
     """
 
     environment: Environment
     hour: Hour
     horizon: float
-    sky: tuple[Colour, ...]
+    sky: tuple[Color, ...]
     light: Light
 
 
 def draw_setting(rng: Random, jitter: float) -> Setting:
-    """Choose a setting; ``jitter`` (in levels of 255) spreads sky and light colours."""
+    """Choose a setting; ``jitter`` (in levels of 255) spreads sky and light colors."""
     environment = rng.choices(ENVIRONMENTS, [each.weight for each in ENVIRONMENTS])[0]
     hour = rng.choices(list(_HOURS), list(_HOURS.values()))[0]
     sky = tuple(vary(rng, parse(code), jitter) for code in rng.choice(_SKIES[hour]))

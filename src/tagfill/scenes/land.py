@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.colour import Colour, darker, lighter, mix, pick, vary
+from tagfill.scenes.color import Color, darker, lighter, mix, pick, vary
 from tagfill.scenes.pen import Pen, Point
 
 
@@ -27,9 +27,9 @@ def forest(pen: Pen, rng: Random, horizon: float) -> None:
     leaf = pick(rng, "#5f8f68", "#4f8276", "#7f9a5b", "#b08a52", "#6f8f86")
     floor = pick(rng, "#9ab36b", "#b0a86c", "#8fae78", "#b99f72")
     for layer in range(3):
-        colour = mix(leaf, "#c5d8d2", 0.5 - 0.22 * layer)
-        _canopy(pen, rng, horizon - 0.15 + 0.06 * layer, colour)
-        _trunks(pen, rng, horizon, darker(colour, 0.12 + 0.08 * layer))
+        color = mix(leaf, "#c5d8d2", 0.5 - 0.22 * layer)
+        _canopy(pen, rng, horizon - 0.15 + 0.06 * layer, color)
+        _trunks(pen, rng, horizon, darker(color, 0.12 + 0.08 * layer))
     _hill(pen, rng, horizon, 0.02, lighter(floor, 0.12), darker(floor, 0.14))
     _patches(pen, rng, horizon + 0.06, lighter(floor, 0.12), darker(floor, 0.04))
     _tufts(pen, rng, horizon + 0.06, darker(floor, 0.2), 22)
@@ -50,8 +50,8 @@ def beach(pen: Pen, rng: Random, horizon: float) -> None:
     shore = horizon + 0.42 * (1 - horizon)
     _water(pen, rng, horizon, shore + 0.06, mix(near, "#cdeaea", 0.4), lighter(near, 0.15))
     line = _wavy(rng, shore, 0.018)
-    for shift, colour in ((-0.016, "#f9fbf8"), (0.0, darker(sand, 0.16))):
-        pen.shape([*((x, y + shift) for x, y in line), (1.02, 1.02), (-0.02, 1.02)], colour)
+    for shift, color in ((-0.016, "#f9fbf8"), (0.0, darker(sand, 0.16))):
+        pen.shape([*((x, y + shift) for x, y in line), (1.02, 1.02), (-0.02, 1.02)], color)
     pen.blend(
         [*((x, y + 0.035) for x, y in line), (1.02, 1.02), (-0.02, 1.02)], sand, darker(sand, 0.1)
     )
@@ -141,34 +141,34 @@ def _quad(top: float, bottom: float) -> list[Point]:
 
 
 def _hill(
-    pen: Pen, rng: Random, level: float, swing: float, top: Colour | str, low: Colour | str
+    pen: Pen, rng: Random, level: float, swing: float, top: Color | str, low: Color | str
 ) -> None:
     pen.blend([*_wavy(rng, level, swing), (1.02, 1.02), (-0.02, 1.02)], top, low)
 
 
-def _canopy(pen: Pen, rng: Random, level: float, colour: Colour) -> None:
+def _canopy(pen: Pen, rng: Random, level: float, color: Color) -> None:
     x = -0.05
     while x < 1.05:
         radius = rng.uniform(0.05, 0.1)
-        pen.disc(x, level + rng.uniform(0.0, 0.05), radius, colour)
+        pen.disc(x, level + rng.uniform(0.0, 0.05), radius, color)
         x += radius * 1.05
-    pen.shape(_quad(level + 0.02, level + 0.25), colour)
+    pen.shape(_quad(level + 0.02, level + 0.25), color)
 
 
-def _trunks(pen: Pen, rng: Random, horizon: float, colour: Colour) -> None:
+def _trunks(pen: Pen, rng: Random, horizon: float, color: Color) -> None:
     for _ in range(6):
         x, half = rng.random(), rng.uniform(0.004, 0.01)
-        pen.box(x - half, horizon - 0.1, x + half, horizon + 0.03, colour)
+        pen.box(x - half, horizon - 0.1, x + half, horizon + 0.03, color)
 
 
-def _water(pen: Pen, rng: Random, top: float, bottom: float, far: Colour, near: Colour) -> None:
+def _water(pen: Pen, rng: Random, top: float, bottom: float, far: Color, near: Color) -> None:
     pen.blend(_quad(top, bottom), far, near)
     for number in range(26):
         share = (number + rng.random()) / 26
         y = top + 0.015 + (bottom - top) * share**1.3
         half = 0.012 + 0.045 * share
         x = rng.random()
-        colour = lighter(mix(far, near, share), rng.uniform(0.15, 0.4))
+        color = lighter(mix(far, near, share), rng.uniform(0.15, 0.4))
         pen.curve(
             [
                 (x - half, y),
@@ -178,11 +178,11 @@ def _water(pen: Pen, rng: Random, top: float, bottom: float, far: Colour, near: 
                 (x + half, y),
             ],
             0.003 + 0.003 * share,
-            colour,
+            color,
         )
 
 
-def _path(pen: Pen, rng: Random, top: float, colour: Colour) -> None:
+def _path(pen: Pen, rng: Random, top: float, color: Color) -> None:
     start, bend, end = rng.uniform(0.3, 0.7), rng.uniform(-0.2, 0.2), rng.uniform(0.2, 0.8)
     left, right = [], []
     for step in range(17):
@@ -192,30 +192,30 @@ def _path(pen: Pen, rng: Random, top: float, colour: Colour) -> None:
         half = 0.008 + 0.085 * share**1.6
         left.append((x - half, y))
         right.append((x + half, y))
-    pen.blend(left + right[::-1], lighter(colour, 0.2), colour)
+    pen.blend(left + right[::-1], lighter(color, 0.2), color)
 
 
-def _patches(pen: Pen, rng: Random, top: float, bright: Colour, dim: Colour) -> None:
+def _patches(pen: Pen, rng: Random, top: float, bright: Color, dim: Color) -> None:
     for _ in range(7):
         x, share = rng.uniform(-0.1, 1.1), rng.random()
         wide = rng.uniform(0.06, 0.2) * (0.4 + share)
-        colour = mix(bright, dim, share)
-        pen.disc(x, top + (1 - top) * share, wide, colour, tall=wide * 0.13)
+        color = mix(bright, dim, share)
+        pen.disc(x, top + (1 - top) * share, wide, color, tall=wide * 0.13)
 
 
-def _tufts(pen: Pen, rng: Random, top: float, colour: Colour, count: int) -> None:
+def _tufts(pen: Pen, rng: Random, top: float, color: Color, count: int) -> None:
     for _ in range(count):
         x, share = rng.random(), rng.random()
         y, size = top + (1 - top) * share, 0.007 + 0.012 * share
         for lean in (-0.6, 0.0, 0.6):
-            pen.stroke([(x, y), (x + lean * size, y - size)], 0.0028, colour)
+            pen.stroke([(x, y), (x + lean * size, y - size)], 0.0028, color)
 
 
 def _tower(
-    pen: Pen, rng: Random, left: float, right: float, top: float, low: float, colour: Colour
+    pen: Pen, rng: Random, left: float, right: float, top: float, low: float, color: Color
 ) -> None:
-    pen.box(left, top, right, low, colour)
-    light: Colour = (255.0, 224.0, 150.0) if pen.night else mix(colour, "#ffffff", 0.3)
+    pen.box(left, top, right, low, color)
+    light: Color = (255.0, 224.0, 150.0) if pen.night else mix(color, "#ffffff", 0.3)
     columns = max(2, int((right - left) / 0.024))
     for row in range(int((low - top) / 0.034)):
         for column in range(columns):

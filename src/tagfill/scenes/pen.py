@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tagfill.scenes.colour import Colour, Ink, Light, Paint
+from tagfill.scenes.color import Color, Ink, Light, Paint
 
 Point = tuple[float, float]
 Points = Sequence[Point]
@@ -22,10 +22,10 @@ class Pen:
     """A drawing surface with its own coordinates.
 
     Args:
-        image: RGBa picture drawn on; ink is opaque, so premultiplied and plain colours agree.
+        image: RGBa picture drawn on; ink is opaque, so premultiplied and plain colors agree.
         matrix: two rows, from drawing units to pixels.
         origin: pixel of the point (0, 0).
-        light: changes every colour but ink.
+        light: changes every color but ink.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Pen:
 
     def stroke(self, points: Points, width: float, paint: Paint) -> None:
         """A line with round ends and joints."""
-        pixels, colour = self._pixels(points), self.light.on(paint)
+        pixels, color = self._pixels(points), self.light.on(paint)
         thick = max(1, round(width * self._scale))
-        self._draw.line(pixels, fill=colour, width=thick, joint="curve")
+        self._draw.line(pixels, fill=color, width=thick, joint="curve")
         if thick > 2:
             for x, y in (pixels[0], pixels[-1]):
                 half = thick / 2 - 0.5
-                self._draw.ellipse((x - half, y - half, x + half, y + half), fill=colour)
+                self._draw.ellipse((x - half, y - half, x + half, y + half), fill=color)
 
     def curve(self, points: Points, width: float, paint: Paint) -> None:
         """A smooth line through the points."""
@@ -96,14 +96,14 @@ class Pen:
 
     def arc(
         self,
-        centre: Point,
+        center: Point,
         radius: float,
         angles: tuple[float, float],
         width: float,
         paint: Paint,
     ) -> None:
         """A band along a circle, between two angles in degrees, counted from the x axis to y."""
-        (x, y), (first, last) = centre, angles
+        (x, y), (first, last) = center, angles
         turns = [math.radians(first + (last - first) * step / 40) for step in range(41)]
         outer, inner = radius + width / 2, radius - width / 2
         rim = [(x + outer * math.cos(turn), y + outer * math.sin(turn)) for turn in turns]
@@ -111,7 +111,7 @@ class Pen:
         self.shape(rim + hollow[::-1], paint)
 
     def blend(self, points: Points, top: Paint, bottom: Paint) -> None:
-        """A polygon whose colour runs from its top to its bottom."""
+        """A polygon whose color runs from its top to its bottom."""
         pixels = self._pixels(points)
         xs, ys = [x for x, _ in pixels], [y for _, y in pixels]
         left, high = max(0, math.floor(min(xs))), max(0, math.floor(min(ys)))
@@ -131,9 +131,9 @@ class Pen:
 
 
 def gradient(
-    stops: Sequence[Colour] | Sequence[Ink], size: tuple[int, int], mode: str = "RGB"
+    stops: Sequence[Color] | Sequence[Ink], size: tuple[int, int], mode: str = "RGB"
 ) -> Image.Image:
-    """A picture whose rows run through the colours, evenly spaced, from top to bottom."""
+    """A picture whose rows run through the colors, evenly spaced, from top to bottom."""
     rows = np.linspace(0.0, len(stops) - 1.0, size[1])
     column = np.stack(
         [np.interp(rows, range(len(stops)), channel) for channel in zip(*stops, strict=True)],
@@ -152,7 +152,7 @@ def _circle(sides: int) -> list[Point]:
 
 @cache
 def _basis() -> list[tuple[float, float, float, float]]:
-    """Catmull-Rom weights of four neighbouring control points, for each step between the middle."""
+    """Catmull-Rom weights of four neighboring control points, for each step between the middle."""
     steps = [step / _STEPS for step in range(_STEPS)]
     return [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.colour import darker, lighter, pick
+from tagfill.scenes.color import darker, lighter, pick
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Thing
 
@@ -100,8 +100,8 @@ def umbrella(pen: Pen, rng: Random) -> None:
         pen.shape(outline + rest, first if number % 2 == 0 else second)
     for number in range(ribs):
         middle = -0.5 + (number + 0.5) / ribs
-        colour = second if number % 2 == 0 else first
-        pen.disc(middle, 0.56, 0.5 / ribs, darker(colour, 0.12), tall=0.045)
+        color = second if number % 2 == 0 else first
+        pen.disc(middle, 0.56, 0.5 / ribs, darker(color, 0.12), tall=0.045)
     pen.stroke([(0, 0.93), (0, 0.98)], 0.03, "#8a6a50")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tagfill.scenes.catalogue import CLUTTER, THINGS
+from tagfill.scenes.catalog import CLUTTER, THINGS
 from tagfill.scenes.environments import Setting, draw_setting
 from tagfill.scenes.thing import Thing
 
@@ -19,7 +19,7 @@ class Hardness:
         spread: how unequal sizes are.
         clutter: largest number of distractors.
         tries: how often a free spot is looked for; fewer means more occlusion.
-        jitter: spread of colours, in levels of 255.
+        jitter: spread of colors, in levels of 255.
         fade: largest loss of contrast.
         noise: largest standard deviation of noise, in levels of 255.
         blur: largest blur radius, in fractions of the picture.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.colour import darker, lighter, pick, vary
+from tagfill.scenes.color import darker, lighter, pick, vary
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Thing
 
@@ -36,10 +36,10 @@ def tree(pen: Pen, rng: Random) -> None:
         (wide * 0.72 * math.cos(turn), middle + (tall - 0.17) * math.sin(turn))
         for turn in (6.283 * number / 7 + rng.uniform(-0.2, 0.2) for number in range(7))
     ]
-    for shift, size, colour in ((0.0, 0.17, darker(leaf, 0.18)), (0.02, 0.15, leaf)):
-        pen.disc(0, middle + shift, wide, colour, tall=tall * 0.8)
+    for shift, size, color in ((0.0, 0.17, darker(leaf, 0.18)), (0.02, 0.15, leaf)):
+        pen.disc(0, middle + shift, wide, color, tall=tall * 0.8)
         for x, y in puffs:
-            pen.disc(x, y + shift, size, colour)
+            pen.disc(x, y + shift, size, color)
     for x, y in puffs[:5]:
         pen.disc(x * 0.75 - 0.04, y * 0.85 + 0.15 * middle + 0.07, 0.07, lighter(leaf, 0.18))
     if rng.random() < 0.25:
@@ -85,7 +85,7 @@ def pine(pen: Pen, rng: Random) -> None:
 def flower(pen: Pen, rng: Random) -> None:
     """A daisy or a tulip on a leafy stem."""
     stem = pick(rng, "#5f9a4c", "#6fa84f", "#4d8a55")
-    colour = pick(rng, "#e8637a", "#f3a73f", "#f6f3ee", "#a06cc4", "#e9574f", "#f2d04e", "#6f8fd8")
+    color = pick(rng, "#e8637a", "#f3a73f", "#f6f3ee", "#a06cc4", "#e9574f", "#f2d04e", "#6f8fd8")
     lean = rng.uniform(-0.06, 0.06)
     pen.curve([(0, 0), (lean * 0.3, 0.35), (lean, 0.74)], 0.045, stem)
     for side in (-1, 1):
@@ -103,7 +103,7 @@ def flower(pen: Pen, rng: Random) -> None:
                 (lean + 0.15, 0.95),
                 (lean - 0.15, 0.95),
             ],
-            darker(colour, 0.1),
+            darker(color, 0.1),
         )
         for x in (-0.1, 0.0, 0.1):
             pen.blob(
@@ -113,7 +113,7 @@ def flower(pen: Pen, rng: Random) -> None:
                     (lean + x, 0.98),
                     (lean + x - 0.07, 0.82),
                 ],
-                colour if x else lighter(colour, 0.15),
+                color if x else lighter(color, 0.15),
             )
         return
     petals, length = rng.randrange(5, 9), rng.uniform(0.1, 0.125)
@@ -125,7 +125,7 @@ def flower(pen: Pen, rng: Random) -> None:
             lean + 0.13 * math.cos(reach),
             0.75 + 0.13 * math.sin(reach),
             length,
-            vary(rng, colour, 6),
+            vary(rng, color, 6),
             tall=0.075,
             turn=turn,
         )

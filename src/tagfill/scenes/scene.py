@@ -11,7 +11,7 @@ from PIL import Image
 
 from tagfill.errors import TagfillError
 from tagfill.labels.table import NEGATIVE, POSITIVE, Labels
-from tagfill.scenes.catalogue import CLASSES
+from tagfill.scenes.catalog import CLASSES
 from tagfill.scenes.compose import Box, develop, paint
 from tagfill.scenes.plan import Hardness, draw_plan
 
@@ -62,7 +62,7 @@ def generate(
 def draw_scene(index: int, size: int, seed: int, difficulty: float) -> Scene:
     """Draw one picture; it depends on nothing but the arguments.
 
-    A draw in which no thing can be seen well enough to be labelled is drawn again.
+    A draw in which no thing can be seen well enough to be labeled is drawn again.
     """
     hardness = Hardness.of(difficulty)
     rng = Random(f"tagfill scene {seed} {index}")

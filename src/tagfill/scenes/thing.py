@@ -10,7 +10,7 @@ from typing import Literal
 
 from PIL import Image
 
-from tagfill.scenes.colour import Light
+from tagfill.scenes.color import Light
 from tagfill.scenes.pen import Pen
 
 Place = Literal["heaven", "far", "sky", "ground", "walk", "road", "water", "deep"]
@@ -37,12 +37,12 @@ class Thing:
         many: how many there are where there are any.
         hour: when it can be seen.
         depth: how near it comes, 0 at the horizon, 1 at the lower edge (of ground and water).
-        band: height of its centre above the lower edge of the sky, 0..1 (of heaven and sky).
+        band: height of its center above the lower edge of the sky, 0..1 (of heaven and sky).
         tilt: largest turn in degrees.
         flips: whether its mirror image is as good.
         opacity: below 1 the background shines through.
-        glow: colour and radius, in units of its height, of the light around it.
-        labelled: ``False`` for distractors, which never become a class.
+        glow: color and radius, in units of its height, of the light around it.
+        labeled: ``False`` for distractors, which never become a class.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Thing:
     flips: bool = True
     opacity: float = 1.0
     glow: tuple[str, float] | None = None
-    labelled: bool = True
+    labeled: bool = True
 
 
 @dataclass(frozen=True)

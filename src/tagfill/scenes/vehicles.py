@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tagfill.scenes.colour import Colour, Paint, darker, ink, lighter, pick
+from tagfill.scenes.color import Color, Paint, darker, ink, lighter, pick
 from tagfill.scenes.pen import Pen
 from tagfill.scenes.thing import Thing
 
@@ -13,7 +13,7 @@ _BRIGHT = ("#d9503f", "#3f8fc0", "#f0b440", "#58a06b", "#e98bab", "#8bc0c8", "#f
 
 def car(pen: Pen, rng: Random) -> None:
     """A saloon, a round little car or a pick-up, seen from the side."""
-    colour = pick(rng, *_BRIGHT)
+    color = pick(rng, *_BRIGHT)
     glass = _glass(pen)
     kind = rng.choice(("saloon", "round", "pickup"))
     if kind == "round":
@@ -28,14 +28,14 @@ def car(pen: Pen, rng: Random) -> None:
                 (0.95, 0.46),
                 (0.96, 0.2),
             ],
-            colour,
+            color,
         )
         pen.blob([(-0.46, 0.56), (-0.36, 0.76), (-0.02, 0.86), (-0.02, 0.56)], glass)
         pen.blob([(0.06, 0.56), (0.06, 0.86), (0.36, 0.74), (0.5, 0.56)], glass)
     else:
         roof = (-0.5, 0.42) if kind == "saloon" else (0.0, 0.45)
         pen.shape(
-            [(roof[0] - 0.24, 0.5), (roof[0], 0.96), (roof[1], 0.96), (roof[1] + 0.26, 0.5)], colour
+            [(roof[0] - 0.24, 0.5), (roof[0], 0.96), (roof[1], 0.96), (roof[1] + 0.26, 0.5)], color
         )
         pen.blob(
             [
@@ -47,7 +47,7 @@ def car(pen: Pen, rng: Random) -> None:
                 (0.99, 0.24),
                 (0.0, 0.18),
             ],
-            colour,
+            color,
         )
         middle = (roof[0] + roof[1]) / 2
         pen.shape(
@@ -68,7 +68,7 @@ def car(pen: Pen, rng: Random) -> None:
             ],
             glass,
         )
-    pen.stroke([(-0.9, 0.27), (0.9, 0.27)], 0.07, darker(colour, 0.25))
+    pen.stroke([(-0.9, 0.27), (0.9, 0.27)], 0.07, darker(color, 0.25))
     pen.disc(0.93, 0.42, 0.055, ink("#fff1b0") if pen.night else "#fff4c9")
     pen.disc(-0.94, 0.43, 0.045, "#c43d3a")
     for x in (-0.56, 0.56):
@@ -77,7 +77,7 @@ def car(pen: Pen, rng: Random) -> None:
 
 def bus(pen: Pen, rng: Random) -> None:
     """A long coach or a double-decker with a row of windows."""
-    colour = pick(rng, "#d9503f", "#f0b440", "#3f8fc0", "#58a06b", "#e98bab")
+    color = pick(rng, "#d9503f", "#f0b440", "#3f8fc0", "#58a06b", "#e98bab")
     double = rng.random() < 0.4
     half, glass = (0.74 if double else 1.0), _glass(pen)
     pen.blob(
@@ -91,7 +91,7 @@ def bus(pen: Pen, rng: Random) -> None:
             (half, 0.14),
             (0, 0.13),
         ],
-        colour,
+        color,
     )
     rows = ((0.62, 0.86), (0.3, 0.5)) if double else ((0.5, 0.84),)
     panes = 4 if double else 5
@@ -101,8 +101,8 @@ def bus(pen: Pen, rng: Random) -> None:
             pen.box(left, low, left + (2 * half - 0.3) / panes - 0.07, high, glass)
         pen.box(half - 0.16, low - 0.08, half - 0.03, high, glass)
     line = 0.56 if double else 0.4
-    pen.box(-half + 0.01, line - 0.03, half - 0.01, line + 0.03, lighter(colour, 0.6))
-    pen.box(-half + 0.02, 0.14, half - 0.02, 0.2, darker(colour, 0.3))
+    pen.box(-half + 0.01, line - 0.03, half - 0.01, line + 0.03, lighter(color, 0.6))
+    pen.box(-half + 0.02, 0.14, half - 0.02, 0.2, darker(color, 0.3))
     pen.disc(half - 0.04, 0.26, 0.04, ink("#fff1b0") if pen.night else "#fff4c9")
     for x in (-half * 0.58, half * 0.58):
         _wheel(pen, x, 0.14, 0.14)
@@ -141,7 +141,7 @@ def _sails(pen: Pen, rng: Random) -> None:
     pen.blob([(-0.04, 0.29), (-0.36, 0.3), (-0.24, 0.5), (-0.04, 0.84)], darker(cloth, 0.1))
 
 
-def _hull(pen: Pen, colour: Colour, half: float, deck: float) -> None:
+def _hull(pen: Pen, color: Color, half: float, deck: float) -> None:
     pen.blob(
         [
             (-half, deck),
@@ -151,10 +151,10 @@ def _hull(pen: Pen, colour: Colour, half: float, deck: float) -> None:
             (half * 1.04, deck + 0.02),
             (0, deck - 0.03),
         ],
-        colour,
+        color,
     )
     pen.stroke(
-        [(-half * 0.92, deck - 0.045), (half * 0.93, deck - 0.035)], 0.028, lighter(colour, 0.55)
+        [(-half * 0.92, deck - 0.045), (half * 0.93, deck - 0.035)], 0.028, lighter(color, 0.55)
     )
     pen.blob(
         [
@@ -165,7 +165,7 @@ def _hull(pen: Pen, colour: Colour, half: float, deck: float) -> None:
             (half * 0.78, 0.07),
             (0, 0.05),
         ],
-        darker(colour, 0.3),
+        darker(color, 0.3),
     )
 
 

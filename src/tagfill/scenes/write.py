@@ -19,7 +19,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import save_labels
 from tagfill.labels.table import Labels, LabelTable
 from tagfill.scenes.album import gather_boxes, image_id
-from tagfill.scenes.catalogue import CLASSES
+from tagfill.scenes.catalog import CLASSES
 from tagfill.scenes.compose import Box
 from tagfill.scenes.scene import DEFAULT_DIFFICULTY, check, draw_scene
 

@@ -24,13 +24,13 @@ from tagfill.models.network import Network, build_network
 from tagfill.models.preprocess import eval_transform
 from tagfill.train.cache import FeatureRows
 from tagfill.train.config import RunConfig, StageConfig
-from tagfill.train.data import Part, TrainingData
+from tagfill.train.data import Split, TrainingData
 from tagfill.train.events import Events
 from tagfill.train.extract import extract
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
 from tagfill.train.limits import Interrupted, Limits
-from tagfill.train.views import Normalisation, strong_view, training_view, weak_view
+from tagfill.train.views import Normalization, strong_view, training_view, weak_view
 
 IN_MEMORY_BYTES = 2_000_000_000
 """Cached maps up to this size are held in memory."""
@@ -41,7 +41,7 @@ class Assembly:
 
     Args:
         config: of the run.
-        data: its parts.
+        data: its splits.
         device: where the backbone extracts features.
         events: tells the user.
         network: a trained one; a new one is built when not given.
@@ -91,11 +91,11 @@ class Assembly:
             hidden=hidden,
         )
 
-    def inputs(self, part: Part, stage: StageConfig) -> Inputs:
-        """A part's images as evaluation sees them."""
+    def inputs(self, split: Split, stage: StageConfig) -> Inputs:
+        """A split's images as evaluation sees them."""
         if stage.inputs == "features":
-            return FeatureInputs(self._features(part))
-        return self._images(part, stage, Needs())
+            return FeatureInputs(self._features(split))
+        return self._images(split, stage, Needs())
 
     def pooled_features(self) -> npt.NDArray[np.float32]:
         """[N, D] of the training images, for estimates that need some features."""
@@ -179,18 +179,18 @@ class Assembly:
         ]
         return FeatureInputs(plain, strong, seed=self.config.seed)
 
-    def _features(self, part: Part) -> Tensor | FeatureRows:
-        if part.features is not None:
-            return torch.from_numpy(np.ascontiguousarray(part.features, dtype=np.float32))
-        return self._extracted(part, "plain")
+    def _features(self, split: Split) -> Tensor | FeatureRows:
+        if split.features is not None:
+            return torch.from_numpy(np.ascontiguousarray(split.features, dtype=np.float32))
+        return self._extracted(split, "plain")
 
-    def _extracted(self, part: Part, view: str) -> Tensor | FeatureRows:
-        assert part.paths is not None
+    def _extracted(self, split: Split, view: str) -> Tensor | FeatureRows:
+        assert split.paths is not None
         backbone = self.network.backbone
-        normal = self._normalisation()
+        normal = self._normalization()
         rows = extract(
             backbone,
-            part.paths,
+            split.paths,
             view=eval_transform(backbone.spec) if view == "plain" else strong_view(normal),
             view_name=view,
             kind=self.network.head.reads,
@@ -208,12 +208,12 @@ class Assembly:
         if self.limits.stop_requested:
             raise Interrupted
 
-    def _images(self, part: Part, stage: StageConfig, needs: Needs) -> ImageInputs:
-        assert part.paths is not None
-        normal = self._normalisation()
+    def _images(self, split: Split, stage: StageConfig, needs: Needs) -> ImageInputs:
+        assert split.paths is not None
+        normal = self._normalization()
         weak = weak_view(normal) if needs.two_views else training_view(stage.augment, normal)
         return ImageInputs(
-            part.paths,
+            split.paths,
             size=normal.size,
             plain_view=eval_transform(self.network.backbone.spec),
             weak_view=weak,
@@ -222,9 +222,9 @@ class Assembly:
             workers=self.config.workers,
         )
 
-    def _normalisation(self) -> Normalisation:
+    def _normalization(self) -> Normalization:
         spec = self.network.backbone.spec
-        return Normalisation(spec.size, spec.mean, spec.std)
+        return Normalization(spec.size, spec.mean, spec.std)
 
 
 def _recompute_activations(network: Network) -> None:

@@ -60,8 +60,8 @@ class Batched:
     """Trains G linear heads on the same features, one setting each.
 
     Args:
-        settings: equal in batch size, epochs, optimiser and schedule; those with the same method
-            settings should be neighbours.
+        settings: equal in batch size, epochs, optimizer and schedule; those with the same method
+            settings should be neighbors.
         heads: their untrained heads, on the device.
         started: their methods, started.
         data: features and labels.
@@ -124,7 +124,7 @@ class Batched:
                 yield {"params": group.parameters, "lr": group.learning_rate}
 
     def _joint_blocks(self) -> list[tuple[slice, CellMethod]]:
-        """Runs of neighbouring settings whose loss can be computed for all their heads at once."""
+        """Runs of neighboring settings whose loss can be computed for all their heads at once."""
         blocks = []
         numbers = range(len(self.settings))
         for _, members in groupby(numbers, key=lambda each: self.settings[each].stage.method):

@@ -27,7 +27,7 @@ class Positives:
         features: gives the [N, D] pooled features the estimate is made from.
         events: tells the user.
         validation: labels of validation images; where training labels went through a review,
-            those labelled in full tell more than what was reviewed.
+            those labeled in full tell more than what was reviewed.
     """
 
     def __init__(

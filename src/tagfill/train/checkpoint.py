@@ -1,6 +1,6 @@
 """Checkpoints: one file each, written whole or not at all, tensors and JSON only.
 
-A file holds everything that training needs to go on as if it had never stopped: network, optimiser,
+A file holds everything that training needs to go on as if it had never stopped: network, optimizer,
 schedule, method state, EMA copy, early stopping, position. Random numbers need no saving, because
 every draw depends only on the seed and the position.
 """
@@ -20,14 +20,14 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 
-_FACTS = "facts"
+_FACTS = "metadata"
 _SEPARATOR = "/"
 
 
 def save_checkpoint(
-    path: Path, tensors: Mapping[str, Mapping[str, Tensor]], facts: Mapping[str, Any]
+    path: Path, tensors: Mapping[str, Mapping[str, Tensor]], metadata: Mapping[str, Any]
 ) -> None:
-    """Write groups of tensors and JSON-able facts; the old file stays until the new is whole."""
+    """Write groups of tensors and JSON-able metadata; the old file stays until the new is whole."""
     flat = {
         f"{group}{_SEPARATOR}{name}": tensor.detach().cpu().contiguous().clone()
         for group, members in tensors.items()
@@ -36,7 +36,7 @@ def save_checkpoint(
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file(flat, partial, metadata={_FACTS: json.dumps(facts)})
+        save_file(flat, partial, metadata={_FACTS: json.dumps(metadata)})
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(path)
@@ -51,21 +51,21 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
-    """Read what ``save_checkpoint`` wrote: groups of tensors, and the facts."""
+    """Read what ``save_checkpoint`` wrote: groups of tensors, and the metadata."""
     try:
         with safe_open(path, framework="pt") as file:
-            facts = json.loads((file.metadata() or {})[_FACTS])
+            metadata = json.loads((file.metadata() or {})[_FACTS])
             groups: dict[str, dict[str, Tensor]] = {}
             for key in file.keys():  # noqa: SIM118 - not a mapping
                 group, _, name = key.partition(_SEPARATOR)
                 groups.setdefault(group, {})[name] = file.get_tensor(key)
     except (OSError, KeyError, ValueError, SafetensorError) as error:
         raise TagfillError(f"not a readable checkpoint ({error})", file=path) from error
-    return groups, facts
+    return groups, metadata
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's moments, by parameter number and name."""
+    """The optimizer's moments, by parameter number and name."""
     state = optimizer.state_dict()["state"]
     return {
         f"{number}.{name}": torch.as_tensor(value)
@@ -75,8 +75,8 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     }
 
 
-def optimizer_facts(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
-    """The optimiser's settings per parameter group."""
+def optimizer_metadata(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """The optimizer's settings per parameter group."""
     return [
         {name: value for name, value in group.items() if name != "params"}
         for group in optimizer.state_dict()["param_groups"]
@@ -86,7 +86,7 @@ def optimizer_facts(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
 def restore_optimizer(
     optimizer: torch.optim.Optimizer,
     tensors: Mapping[str, Tensor],
-    facts: list[dict[str, Any]],
+    metadata: list[dict[str, Any]],
     place: Callable[[Tensor, Tensor], Tensor],
 ) -> None:
     """Put moments and settings back; ``place`` puts a moment where its parameter is."""
@@ -100,6 +100,6 @@ def restore_optimizer(
         state.setdefault(int(number), {})[name] = placed
     groups = [
         {**saved, "params": group["params"]}
-        for saved, group in zip(facts, optimizer.state_dict()["param_groups"], strict=True)
+        for saved, group in zip(metadata, optimizer.state_dict()["param_groups"], strict=True)
     ]
     optimizer.load_state_dict({"state": state, "param_groups": groups})

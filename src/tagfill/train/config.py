@@ -148,9 +148,9 @@ def _require(name: str, value: float | None, low: float, high: float = float("in
         raise TagfillError(f"{name.replace('_', ' ')} must be {between}, got {value:g}")
 
 
-def save_config(config: RunConfig, path: Path, facts: Mapping[str, Any]) -> None:
-    """Write the settings, and beside them facts of the run such as versions and the data's hash."""
-    document = {**_plain(dataclasses.asdict(config)), "facts": dict(facts)}
+def save_config(config: RunConfig, path: Path, metadata: Mapping[str, Any]) -> None:
+    """Write the settings and the metadata of the run: versions, the hash of the data."""
+    document = {**_plain(dataclasses.asdict(config)), "metadata": dict(metadata)}
     partial = path.with_name(f".{path.name}.part")
     partial.write_text(tomli_w.dumps(document), encoding="utf-8")
     partial.replace(path)
@@ -164,7 +164,7 @@ def load_config(path: Path) -> RunConfig:
         raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TagfillError(f"not valid TOML ({error})", file=path) from error
-    document.pop("facts", None)
+    document.pop("metadata", None)
     built = _build(RunConfig, document, path, "")
     assert isinstance(built, RunConfig)
     return built

@@ -25,7 +25,7 @@ MISSING_TOLERATED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Split:
     """Images of one purpose.
 
     Args:
@@ -48,11 +48,11 @@ class Part:
         """What scores are compared with: the truth where it is known, else the observed labels."""
         return self.table.values if self.truth is None else self.truth
 
-    def take(self, rows: npt.ArrayLike) -> Part:
+    def take(self, rows: npt.ArrayLike) -> Split:
         """Some of the images."""
         index = np.asarray(rows)
         index = np.flatnonzero(index) if index.dtype == bool else index
-        return Part(
+        return Split(
             self.table.take(index),
             None if self.truth is None else self.truth[index],
             None if self.paths is None else tuple(self.paths[row] for row in index),
@@ -62,11 +62,11 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All parts of a run, over the same classes; ``notes`` tell what was decided and why."""
+    """All splits of a run, over the same classes; ``notes`` tell what was decided and why."""
 
-    train: Part
-    val: Part | None
-    test: Part | None
+    train: Split
+    val: Split | None
+    test: Split | None
     notes: tuple[str, ...] = ()
 
     @property
@@ -75,10 +75,10 @@ class TrainingData:
         return self.train.table.classes
 
     @property
-    def parts(self) -> dict[str, Part]:
-        """The parts there are, by name."""
+    def splits(self) -> dict[str, Split]:
+        """The splits there are, by name."""
         named = {"train": self.train, "val": self.val, "test": self.test}
-        return {name: part for name, part in named.items() if part is not None}
+        return {name: split for name, split in named.items() if split is not None}
 
     @property
     def regime(self) -> str:
@@ -87,8 +87,8 @@ class TrainingData:
 
     @property
     def content_hash(self) -> str:
-        """Changes when any label of any part changes."""
-        return "-".join(part.table.content_hash[:16] for part in self.parts.values())
+        """Changes when any label of any split changes."""
+        return "-".join(split.table.content_hash[:16] for split in self.splits.values())
 
 
 def prepare(config: DataConfig) -> TrainingData:
@@ -97,23 +97,23 @@ def prepare(config: DataConfig) -> TrainingData:
     notes = list(source.notes)
     whole = _whole(source, config)
     rows = _held_out(source, config, notes)
-    parts: dict[str, Part | None] = {name: whole.take(index) for name, index in rows.items()}
+    splits: dict[str, Split | None] = {name: whole.take(index) for name, index in rows.items()}
     if whole.features is None:
         root = _image_root(source, config.images)
-        parts = {name: _with_paths(part, root, notes) for name, part in parts.items() if part}
+        splits = {name: _with_paths(split, root, notes) for name, split in splits.items() if split}
     for name, path in (("val", config.val), ("test", config.test)):
         if path is not None:
-            parts[name] = _other(config, path, name, whole, notes)
-    train = parts.get("train")
+            splits[name] = _other(config, path, name, whole, notes)
+    train = splits.get("train")
     if train is None or not len(train):
         raise TagfillError("no image is left to train on", file=config.labels)
     for name in ("val", "test"):
-        _refuse_overlap(train, parts.get(name), name)
-    return TrainingData(train, parts.get("val"), parts.get("test"), tuple(notes))
+        _refuse_overlap(train, splits.get(name), name)
+    return TrainingData(train, splits.get("val"), splits.get("test"), tuple(notes))
 
 
-def _refuse_overlap(train: Part, part: Part | None, name: str) -> None:
-    shared = set(train.table.images) & set(part.table.images) if part is not None else set()
+def _refuse_overlap(train: Split, split: Split | None, name: str) -> None:
+    shared = set(train.table.images) & set(split.table.images) if split is not None else set()
     if shared:
         raise TagfillError(
             f"{len(shared)} {name} images are training images too, first: {min(shared)!r}",
@@ -132,13 +132,13 @@ def read_source(config: DataConfig, path: str) -> Dataset:
     return load_labels(path, format=own, options=options)
 
 
-def _whole(source: Dataset, config: DataConfig) -> Part:
+def _whole(source: Dataset, config: DataConfig) -> Split:
     truth = source.truth
     if config.truth is not None:
         truth = read_source(config, config.truth).table.select(source.table.images)
         truth = truth.with_classes(source.table.classes)
     given = bool(source.features) and config.images is None
-    return Part(
+    return Split(
         source.table,
         None if truth is None else truth.values,
         features=source.load_features(config.features) if given else None,
@@ -148,7 +148,7 @@ def _whole(source: Dataset, config: DataConfig) -> Part:
 def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:
     """The files of all images of a table; a missing one is an error."""
     notes: list[str] = []
-    found = _with_paths(Part(table), _image_root(source, images), notes)
+    found = _with_paths(Split(table), _image_root(source, images), notes)
     if notes:
         raise TagfillError(notes[0], file=source.source, remedy="say where with --images")
     return found.paths or ()
@@ -156,7 +156,7 @@ def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tupl
 
 def readable(
     table: LabelTable, source: Dataset, images: Sequence[Path | None]
-) -> tuple[Part, list[str]]:
+) -> tuple[Split, list[str]]:
     """The images of a table that can be read, in the first of the folders that has most of them.
 
     Args:
@@ -171,14 +171,14 @@ def readable(
     for folder in images:
         notes: list[str] = []
         try:
-            part = _with_paths(Part(table), _image_root(source, folder), notes)
+            split = _with_paths(Split(table), _image_root(source, folder), notes)
         except TagfillError as error:
             failures.append(error)
             continue
-        part = _without_unreadable(part, "", known_hashes(), notes)
-        if not len(part):
+        split = _without_unreadable(split, "", known_hashes(), notes)
+        if not len(split):
             raise TagfillError("none of the images can be decoded", file=source.source)
-        return part, notes
+        return split, notes
     raise failures[0]
 
 
@@ -191,24 +191,24 @@ def _image_root(source: Dataset, images: str | Path | None) -> Path:
     return next((each for each in (folder / "images", folder) if each.is_dir()), folder)
 
 
-def _with_paths(part: Part, root: Path, notes: list[str]) -> Part:
+def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
     """Find the files; a few missing ones are left out and named, many are an error."""
     if not root.is_dir():
         raise TagfillError("no such image folder", file=root, remedy="say where with --images")
-    if _begins_with(root.name, part.table.images) and not find_image(root, part.table.images[0]):
+    if _begins_with(root.name, split.table.images) and not find_image(root, split.table.images[0]):
         root = root.parent
-    missing = set(check_images(part.table.images, root, decode=False).missing)
-    if len(missing) > MISSING_TOLERATED * len(part):
+    missing = set(check_images(split.table.images, root, decode=False).missing)
+    if len(missing) > MISSING_TOLERATED * len(split):
         raise TagfillError(
-            f"{len(missing)} of {len(part)} images are not there, first: {sorted(missing)[0]!r}",
+            f"{len(missing)} of {len(split)} images are not there, first: {sorted(missing)[0]!r}",
             file=root,
             remedy="say where the images are with --images",
         )
     if missing:
         notes.append(f"{len(missing)} images are missing and left out: {_listed(sorted(missing))}")
-        part = part.take([image not in missing for image in part.table.images])
-    paths = tuple(find_image(root, image) or root / image for image in part.table.images)
-    return replace(part, paths=paths)
+        split = split.take([image not in missing for image in split.table.images])
+    paths = tuple(find_image(root, image) or root / image for image in split.table.images)
+    return replace(split, paths=paths)
 
 
 def _begins_with(folder: str, images: Sequence[str]) -> bool:
@@ -219,30 +219,30 @@ def _begins_with(folder: str, images: Sequence[str]) -> bool:
 def without_unreadable(data: TrainingData) -> TrainingData:
     """Leave out, and name, the images that cannot be decoded; those with features can."""
     known, notes = known_hashes(), list(data.notes)
-    parts: dict[str, Part | None] = {"val": None, "test": None}
-    for name, part in data.parts.items():
-        parts[name] = _without_unreadable(part, f"{name} ", known, notes)
-    train = parts["train"]
+    splits: dict[str, Split | None] = {"val": None, "test": None}
+    for name, split in data.splits.items():
+        splits[name] = _without_unreadable(split, f"{name} ", known, notes)
+    train = splits["train"]
     if train is None or not len(train):
         raise TagfillError("none of the training images can be decoded")
-    return TrainingData(train, parts["val"], parts["test"], tuple(notes))
+    return TrainingData(train, splits["val"], splits["test"], tuple(notes))
 
 
-def _without_unreadable(part: Part, kind: str, known: set[str], notes: list[str]) -> Part:
-    if part.paths is None:
-        return part
-    hashes = content_hashes(part.paths)
-    new = [path for path, each in zip(part.paths, hashes, strict=True) if each not in known]
+def _without_unreadable(split: Split, kind: str, known: set[str], notes: list[str]) -> Split:
+    if split.paths is None:
+        return split
+    hashes = content_hashes(split.paths)
+    new = [path for path, each in zip(split.paths, hashes, strict=True) if each not in known]
     broken = set(unreadable(new))
     if not broken:
-        return part
+        return split
     names = _listed(sorted(map(str, broken)))
     notes.append(f"{len(broken)} {kind}images cannot be decoded, left out: {names}")
-    return part.take([path not in broken for path in part.paths])
+    return split.take([path not in broken for path in split.paths])
 
 
 def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str, Rows]:
-    """Rows of each part: as the source splits them, else a share of the training images."""
+    """Rows of each split: as the source splits them, else a share of the training images."""
     rows: dict[str, Rows] = dict(source.splits) or {"train": np.arange(len(source.table))}
     unused = sorted(set(rows) - {"train", "val", "test"})
     if unused:
@@ -272,15 +272,15 @@ def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]
             "train": 1 - config.val_fraction,
             "val": config.val_fraction,
         }
-        parts = stratified_split(table.take(rows), shares, config.split_seed)
-        train, val = parts["train"], parts["val"]
+        splits = stratified_split(table.take(rows), shares, config.split_seed)
+        train, val = splits["train"], splits["val"]
     return rows[train], rows[val]
 
 
-def _other(config: DataConfig, path: str, name: str, whole: Part, notes: list[str]) -> Part:
-    """A part from a source of its own, brought to the classes of training.
+def _other(config: DataConfig, path: str, name: str, whole: Split, notes: list[str]) -> Split:
+    """A split from a source of its own, brought to the classes of training.
 
-    Where that source has a split of the part's name, only that split is taken.
+    Where that source has a split of the split's name, only that split is taken.
     """
     source, classes = read_source(config, path), whole.table.classes
     extra = sorted(set(source.table.classes) - set(classes))
@@ -296,11 +296,11 @@ def _other(config: DataConfig, path: str, name: str, whole: Part, notes: list[st
             file=path,
         )
     matrix = source.load_features(config.features) if given else None
-    part = Part(source.table.with_classes(classes), truth, features=matrix)
+    split = Split(source.table.with_classes(classes), truth, features=matrix)
     if name in source.splits:
-        part = part.take(source.splits[name])
+        split = split.take(source.splits[name])
         notes.append(f"{name}: split {name!r} of {path}")
-    return part if given else _with_paths(part, _image_root(source, config.images), notes)
+    return split if given else _with_paths(split, _image_root(source, config.images), notes)
 
 
 def _listed(names: list[str], shown: int = 5) -> str:

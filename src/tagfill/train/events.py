@@ -18,7 +18,7 @@ from tagfill.compat import optional
 class Sink(Protocol):
     """Takes events as they happen."""
 
-    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """Something happened."""
 
     def progress(self, done: int, total: int, label: str) -> None:
@@ -35,9 +35,11 @@ class EventFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a", encoding="utf-8")
 
-    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """Append a line."""
-        self._file.write(json.dumps({"event": kind, "time": round(time.time(), 3), **facts}) + "\n")
+        self._file.write(
+            json.dumps({"event": kind, "time": round(time.time(), 3), **metadata}) + "\n"
+        )
         self._file.flush()
 
     def progress(self, done: int, total: int, label: str) -> None:
@@ -60,12 +62,12 @@ class Terminal:
         self._task: TaskID | None = None
         self._shown = time.monotonic()
 
-    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """One line for what people care about."""
         if kind == "note":
-            self._console.print(str(facts["text"]))
+            self._console.print(str(metadata["text"]))
         elif kind == "epoch":
-            self._console.print(_epoch_line(facts))
+            self._console.print(_epoch_line(metadata))
 
     def progress(self, done: int, total: int, label: str) -> None:
         """Move the bar, a few times a second at most; off a terminal, a line now and then."""
@@ -108,12 +110,12 @@ class TensorBoard:
         self._folder = folder
         self._writer: Any = None
 
-    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """Write the numbers of an epoch; the folder appears with the first of them."""
         if kind == "epoch":
             self._writer = self._writer or self._make(str(self._folder))
-            for name, value in _numbers(facts).items():
-                self._writer.add_scalar(name, value, facts["epoch"])
+            for name, value in _numbers(metadata).items():
+                self._writer.add_scalar(name, value, metadata["epoch"])
 
     def progress(self, done: int, total: int, label: str) -> None:
         """Not recorded."""
@@ -130,10 +132,10 @@ class Events:
     def __init__(self, *sinks: Sink) -> None:
         self.sinks = sinks
 
-    def event(self, kind: str, **facts: Any) -> None:
+    def event(self, kind: str, **metadata: Any) -> None:
         """Something happened."""
         for sink in self.sinks:
-            sink.event(kind, facts)
+            sink.event(kind, metadata)
 
     def note(self, text: str) -> None:
         """A sentence for the user."""
@@ -157,17 +159,21 @@ class Events:
             sink.close()
 
 
-def _epoch_line(facts: Mapping[str, Any]) -> str:
-    stage = f"stage {facts['stage']} " if facts.get("stages", 1) > 1 else ""
-    line = f"{stage}epoch {facts['epoch']}/{facts['epochs']}  loss {facts['loss']:.4f}"
-    if facts.get("score") is not None:
-        line += f"  {facts['criterion']} {facts['score']:.2f}{' *' if facts['best'] else ''}"
-    return f"{line}  {facts['seconds']:.1f} s"
+def _epoch_line(metadata: Mapping[str, Any]) -> str:
+    stage = f"stage {metadata['stage']} " if metadata.get("stages", 1) > 1 else ""
+    line = f"{stage}epoch {metadata['epoch']}/{metadata['epochs']}  loss {metadata['loss']:.4f}"
+    if metadata.get("score") is not None:
+        line += (
+            f"  {metadata['criterion']} {metadata['score']:.2f}{' *' if metadata['best'] else ''}"
+        )
+    return f"{line}  {metadata['seconds']:.1f} s"
 
 
-def _numbers(facts: Mapping[str, Any]) -> dict[str, float]:
-    terms = {f"loss/{name}": value for name, value in facts.get("terms", {}).items()}
+def _numbers(metadata: Mapping[str, Any]) -> dict[str, float]:
+    terms = {f"loss/{name}": value for name, value in metadata.get("terms", {}).items()}
     own = {
-        name: facts[name] for name in ("loss", "score", "seconds") if facts.get(name) is not None
+        name: metadata[name]
+        for name in ("loss", "score", "seconds")
+        if metadata.get(name) is not None
     }
     return {**own, **terms}

@@ -57,7 +57,7 @@ class RunFolder:
         return self.metrics.is_file()
 
     @classmethod
-    def create(cls, path: Path, config: RunConfig, facts: Mapping[str, Any]) -> RunFolder:
+    def create(cls, path: Path, config: RunConfig, metadata: Mapping[str, Any]) -> RunFolder:
         """Make a new run folder; one that holds a run already is left alone."""
         folder = cls(path)
         if folder.config.exists():
@@ -69,7 +69,7 @@ class RunFolder:
         if path.is_dir() and any(path.iterdir()):
             raise TagfillError("is not empty", file=path, remedy="choose another --out")
         path.mkdir(parents=True, exist_ok=True)
-        save_config(config, folder.config, {**facts, **_environment()})
+        save_config(config, folder.config, {**metadata, **_environment()})
         return folder
 
     @classmethod
@@ -85,9 +85,9 @@ class RunFolder:
         return folder, load_config(folder.config)
 
     def settle(self, config: RunConfig) -> None:
-        """Write the settings again, now that nothing is left open; the facts stay."""
-        facts = tomllib.loads(self.config.read_text(encoding="utf-8"))["facts"]
-        save_config(config, self.config, facts)
+        """Write the settings again, now that nothing is left open; the metadata stay."""
+        metadata = tomllib.loads(self.config.read_text(encoding="utf-8"))["metadata"]
+        save_config(config, self.config, metadata)
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the figures; the file is there only when the run is finished."""

@@ -135,7 +135,7 @@ def _train_alone(
         data,
         accelerator=accelerator,
         events=events,
-        keep=lambda tensors, facts: None,
+        keep=lambda tensors, metadata: None,
         seed=stage_seed(member.setting.seed),
     )
     try:

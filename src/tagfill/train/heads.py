@@ -1,4 +1,4 @@
-"""Many linear heads as one module: one matrix product, and one optimiser step, for all of them."""
+"""Many linear heads as one module: one matrix product, and one optimizer step, for all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagfill.models.output import Output
 class Heads(nn.Module):
     """G linear heads side by side, each with weights and a learning rate of its own.
 
-    An optimiser has one learning rate for a tensor. So it is given the weights in units of their
+    An optimizer has one learning rate for a tensor. So it is given the weights in units of their
     head's learning rate: steps of Adam and SGD are proportional to the rate, and a step of rate 1
     in these units is a step of each head's own rate in its weights.
 

@@ -75,7 +75,7 @@ def fit_linear(
             data,
             accelerator=accelerator,
             events=sink,
-            keep=lambda tensors, facts: None,
+            keep=lambda tensors, metadata: None,
             seed=stage_seed(seed),
         )
         loop.run()

@@ -1,4 +1,4 @@
-"""Optimisers and learning-rate schedules, all from torch."""
+"""Optimizers and learning-rate schedules, all from torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_optimizer(
     weight_decay: float = 0.0,
     momentum: float = 0.9,
 ) -> torch.optim.Optimizer:
-    """An optimiser over the network's trainable parameters and a method's own.
+    """An optimizer over the network's trainable parameters and a method's own.
 
     Args:
         name: adam (decay coupled), adamw (decay decoupled), sgd, or adafactor, whose moments take
@@ -63,7 +63,7 @@ def optimizer_over(
     weight_decay: float = 0.0,
     momentum: float = 0.9,
 ) -> torch.optim.Optimizer:
-    """An optimiser over groups of parameters; the rates are those of groups without their own."""
+    """An optimizer over groups of parameters; the rates are those of groups without their own."""
     if name == "sgd":
         return torch.optim.SGD(
             groups, lr=learning_rate, weight_decay=weight_decay, momentum=momentum
@@ -82,7 +82,7 @@ def make_schedule(
     Args:
         name: constant, one_cycle (torch's OneCycleLR) or cosine (to zero, without warm-up).
         optimizer: whose group learning rates are the peaks.
-        steps: optimiser steps in all.
+        steps: optimizer steps in all.
         warmup: share of the steps in which one_cycle rises.
     """
     if name == "one_cycle":

@@ -22,7 +22,7 @@ class Placement(ABC):
     Args:
         accelerator: device, precision and processes.
         network: has the best weights once ``finish`` is called, whole in every process.
-        trained: what the optimiser updates.
+        trained: what the optimizer updates.
         called: the same as training calls it.
         ema: follows ``trained``.
     """
@@ -50,7 +50,7 @@ class Placement(ABC):
 
     @abstractmethod
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add to the gradients; ``last`` before the optimiser's step, when all must agree."""
+        """Add to the gradients; ``last`` before the optimizer's step, when all must agree."""
 
     @abstractmethod
     def whole(self, tensor: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class Placement(ABC):
 
     @abstractmethod
     def moment_from_store(self, tensor: Tensor, parameter: Tensor) -> Tensor:
-        """An optimiser's moment, placed as its parameter is."""
+        """An optimizer's moment, placed as its parameter is."""
 
     @abstractmethod
     def finish(self, best: Mapping[str, Tensor]) -> None:

@@ -99,11 +99,11 @@ def resolve(
     _check_choice("preset", request.preset or "good", PRESETS)
     protocol = PROTOCOLS[request.protocol or "none"]
     preset = PRESETS[request.preset] if request.preset else {}
-    wishes = {**preset, **protocol.settings, **request.overrides}
-    mode, why = _mode(request, wishes.pop("mode", None), images, given_features, has_gpu)
+    overrides = {**preset, **protocol.settings, **request.overrides}
+    mode, why = _mode(request, overrides.pop("mode", None), images, given_features, has_gpu)
     notes += why
     if request.protocol is None and mode in ("finetune", "linear_init"):
-        wishes = {**_gentle(wishes), **wishes}
+        overrides = {**_gentle(overrides), **overrides}
     if mode == "two_stage":
         request = _for_two_stages(request)
     method = _method(request, protocol.method, regime, notes)
@@ -111,13 +111,13 @@ def resolve(
         request = replace(request, data=replace(request.data, val_split=protocol.val_split))
     if given_features:
         _check_no_backbone(request)
-    model = _fill(ModelConfig, wishes)
-    stages = _stages(mode, method, wishes, features=given_features or not has_gpu)
-    model = _fitting_head(model, stages, wishes, notes)
+    model = _fill(ModelConfig, overrides)
+    stages = _stages(mode, method, overrides, features=given_features or not has_gpu)
+    model = _fitting_head(model, stages, overrides, notes)
     if mode == "linear" and request.method == "auto" and request.protocol is None:
         model = _with_power(model, notes)
-    run = _fill(RunConfig, wishes, data=request.data, model=model, stages=stages)
-    _check_known(wishes)
+    run = _fill(RunConfig, overrides, data=request.data, model=model, stages=stages)
+    _check_known(overrides)
     assert isinstance(run, RunConfig)
     return run, notes
 
@@ -153,12 +153,12 @@ def _mode(
     return "linear_init", [f"mode: linear_init, because there is a GPU for {images:,} images"]
 
 
-def _gentle(wishes: Mapping[str, Any]) -> dict[str, Any]:
+def _gentle(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Fine-tuning that keeps what the backbone knows; the evidence is docs/results/training.md."""
     own: dict[str, Any] = {}
-    if wishes.get("pretrained", True):
+    if overrides.get("pretrained", True):
         own["freeze_batchnorm"] = True
-    if wishes.get("head", "linear") == "linear":
+    if overrides.get("head", "linear") == "linear":
         own["head_multiplier"] = HEAD_MULTIPLIER
     return own
 
@@ -203,17 +203,17 @@ def _method(
 
 
 def _stages(
-    mode: Mode, method: MethodConfig, wishes: Mapping[str, Any], *, features: bool
+    mode: Mode, method: MethodConfig, overrides: Mapping[str, Any], *, features: bool
 ) -> tuple[StageConfig, ...]:
-    linear = {**wishes, **_prefixed("linear_", wishes)}
-    finetune = {**wishes, **_prefixed("finetune_", wishes)}
+    linear = {**overrides, **_prefixed("linear_", overrides)}
+    finetune = {**overrides, **_prefixed("finetune_", overrides)}
     if mode == "linear":
         return (_stage(method, "features", LINEAR, linear),)
     if mode == "finetune":
         return (_stage(method, "images", FINETUNE, finetune),)
     if mode == "linear_init":
         return (
-            _stage(method, "features", LINEAR, _prefixed("linear_", wishes)),
+            _stage(method, "features", LINEAR, _prefixed("linear_", overrides)),
             _stage(method, "images", FINETUNE_AFTER_LINEAR, finetune),
         )
     kind: InputKind = "features" if features else "images"
@@ -221,29 +221,35 @@ def _stages(
     first_fields = {each.name for each in dataclasses.fields(methods.find("plc").Config)}
     first_settings = {key: each for key, each in method.settings.items() if key in first_fields}
     second_settings = {"stage_one": 0.0, **method.settings}  # the first stage is plc
-    second = {**wishes, **_prefixed("second_", wishes)}
+    second = {**overrides, **_prefixed("second_", overrides)}
     return (
-        _stage(MethodConfig("plc", method.preset, first_settings), kind, base, wishes),
+        _stage(MethodConfig("plc", method.preset, first_settings), kind, base, overrides),
         _stage(MethodConfig("lac", method.preset, second_settings), kind, base, second),
     )
 
 
-def _prefixed(prefix: str, wishes: Mapping[str, Any]) -> dict[str, Any]:
+def _prefixed(prefix: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key.removeprefix(prefix): each for key, each in wishes.items() if key.startswith(prefix)
+        key.removeprefix(prefix): each for key, each in overrides.items() if key.startswith(prefix)
     }
 
 
 def _stage(
-    method: MethodConfig, inputs: InputKind, defaults: Mapping[str, Any], wishes: Mapping[str, Any]
+    method: MethodConfig,
+    inputs: InputKind,
+    defaults: Mapping[str, Any],
+    overrides: Mapping[str, Any],
 ) -> StageConfig:
-    stage = _fill(StageConfig, {**defaults, **wishes}, method=method, inputs=inputs)
+    stage = _fill(StageConfig, {**defaults, **overrides}, method=method, inputs=inputs)
     assert isinstance(stage, StageConfig)
     return stage
 
 
 def _fitting_head(
-    model: ModelConfig, stages: tuple[StageConfig, ...], wishes: Mapping[str, Any], notes: list[str]
+    model: ModelConfig,
+    stages: tuple[StageConfig, ...],
+    overrides: Mapping[str, Any],
+    notes: list[str],
 ) -> ModelConfig:
     """The head the method needs, unless the user named one."""
     needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
@@ -261,7 +267,7 @@ def _fitting_head(
         settings.setdefault("boost", alpha)
     if model.head == wanted:
         return replace(model, head_settings=settings)
-    if "head" in wishes:
+    if "head" in overrides:
         raise TagfillError(
             f"{stages[-1].method.name} needs the head {wanted}, not {model.head}",
             remedy=f"leave out --head, or use --head {wanted}",
@@ -278,16 +284,16 @@ def _with_power(model: ModelConfig, notes: list[str]) -> ModelConfig:
     return replace(model, head_settings={**model.head_settings, "power": AUTO_POWER})
 
 
-def _fill(kind: Any, wishes: Mapping[str, Any], **fixed: Any) -> Any:
+def _fill(kind: Any, overrides: Mapping[str, Any], **fixed: Any) -> Any:
     names = {each.name for each in dataclasses.fields(kind)}
-    return kind(**{name: value for name, value in wishes.items() if name in names}, **fixed)
+    return kind(**{name: value for name, value in overrides.items() if name in names}, **fixed)
 
 
-def _check_known(wishes: Mapping[str, Any]) -> None:
+def _check_known(overrides: Mapping[str, Any]) -> None:
     stage = {each.name for each in dataclasses.fields(StageConfig)}
     known = stage | {f"{prefix}_{name}" for prefix in OF_ONE_STAGE for name in stage}
     known |= {each.name for kind in (ModelConfig, RunConfig) for each in dataclasses.fields(kind)}
-    unknown = sorted(set(wishes) - known)
+    unknown = sorted(set(overrides) - known)
     if unknown:
         raise TagfillError(
             f"unknown setting {unknown[0]}", remedy=f"known: {', '.join(sorted(known))}"

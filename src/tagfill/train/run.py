@@ -29,7 +29,7 @@ from tagfill.train.assemble import Assembly, with_size
 from tagfill.train.begin import Positives, begin
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
 from tagfill.train.config import RunConfig, StageConfig
-from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
+from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path
@@ -102,10 +102,10 @@ def train(
     """Train a complete configuration on prepared data; the run folder is new."""
     accelerator = make_accelerator(config.precision, config.threads)
     data = without_unreadable(data)
-    facts = {"data_hash": data.content_hash, "regime": data.regime, "images": _sizes(data)}
+    metadata = {"data_hash": data.content_hash, "regime": data.regime, "images": _sizes(data)}
     folder = RunFolder(out)
     if World.current().is_main:
-        folder = RunFolder.create(out, config, facts)
+        folder = RunFolder.create(out, config, metadata)
     accelerator.wait_for_everyone()
     return _execute(folder, config, data, accelerator, sinks, [*data.notes, *notes], None)
 
@@ -158,7 +158,7 @@ def _execute(
         if main:
             runner.keep_model(metrics)
             folder.write_metrics(metrics)
-        events.event("end", **{part: metrics[part].get("mAP") for part in _judged(metrics)})
+        events.event("end", **{split: metrics[split].get("mAP") for split in _judged(metrics)})
     return Run(folder, runner.config, metrics)
 
 
@@ -212,7 +212,7 @@ class _Runner:
         return stage
 
     def judge(self, stage: Stage) -> dict[str, Any]:
-        """Figures of the trained network on every part that is held out."""
+        """Figures of the trained network on every split that is held out."""
         config = self.config.stages[-1]
         seconds = [record["seconds"] for record in stage.history]
         metrics: dict[str, Any] = {
@@ -229,15 +229,15 @@ class _Runner:
             "data_hash": self.data.content_hash,
             "seed": self.config.seed,
         }
-        held_out = {name: part for name, part in self.data.parts.items() if name != "train"}
+        held_out = {name: split for name, split in self.data.splits.items() if name != "train"}
         logits = {
-            name: stage.placement.scores(stage.plain, self.assembly.inputs(part, config)).numpy()
-            for name, part in held_out.items()
+            name: stage.placement.scores(stage.plain, self.assembly.inputs(split, config)).numpy()
+            for name, split in held_out.items()
         }
         self.decisions = _decisions(logits.get("val"), self.data.val)
         metrics["thresholds"] = None if self.decisions is None else self.decisions.as_dict()
-        for name, part in held_out.items():
-            metrics[name] = _figures(logits[name], part, self.data.classes, self.decisions)
+        for name, split in held_out.items():
+            metrics[name] = _figures(logits[name], split, self.data.classes, self.decisions)
         return metrics
 
     def keep_model(self, metrics: Mapping[str, Any]) -> None:
@@ -247,7 +247,7 @@ class _Runner:
             "regime": metrics["regime"],
             "seed": metrics["seed"],
             "data_hash": metrics["data_hash"],
-            **{part: metrics[part].get("mAP") for part in _judged(metrics)},
+            **{split: metrics[split].get("mAP") for split in _judged(metrics)},
         }
         decisions = self.decisions
         Bundle(
@@ -268,8 +268,8 @@ class _Runner:
         device, seed = self.assembly.device, self.config.seed
         begin(method, config, data, positives, seed=seed, device=device)
 
-    def _keep(self, tensors: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
-        whole = {**facts, "data_hash": self.data.content_hash}
+    def _keep(self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]) -> None:
+        whole = {**metadata, "data_hash": self.data.content_hash}
         save_checkpoint(self.folder.checkpoint, tensors, whole)
 
 
@@ -291,7 +291,7 @@ def _sharding(config: RunConfig) -> list[str]:
     return [f"shard: the fine-tuned network is divided among {processes} processes"]
 
 
-def _decisions(logits: Array | None, val: Part | None) -> Decisions | None:
+def _decisions(logits: Array | None, val: Split | None) -> Decisions | None:
     """Calibration and thresholds, where there are validation images with positives."""
     if logits is None or val is None or not (val.judged_by == POSITIVE).any():
         return None
@@ -299,9 +299,9 @@ def _decisions(logits: Array | None, val: Part | None) -> Decisions | None:
 
 
 def _figures(
-    logits: Array, part: Part, classes: tuple[str, ...], decisions: Decisions | None
+    logits: Array, split: Split, classes: tuple[str, ...], decisions: Decisions | None
 ) -> dict[str, Any]:
-    labels = part.judged_by
+    labels = split.judged_by
     if (labels == NEGATIVE).any():
         fitted = {} if decisions is None else decisions.figures(logits, labels)
         return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
@@ -313,11 +313,11 @@ def _figures(
 
 
 def _judged(metrics: Mapping[str, Any]) -> list[str]:
-    return [part for part in ("val", "test") if part in metrics]
+    return [split for split in ("val", "test") if split in metrics]
 
 
 def _sizes(data: TrainingData) -> dict[str, int]:
-    return {name: len(part) for name, part in data.parts.items()}
+    return {name: len(split) for name, split in data.splits.items()}
 
 
 @contextmanager

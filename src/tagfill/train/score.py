@@ -1,4 +1,4 @@
-"""Scores of a trained model for labelled data."""
+"""Scores of a trained model for labeled data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.models.preprocess import eval_transform
-from tagfill.train.data import Part, prepare, readable
+from tagfill.train.data import Split, prepare, readable
 from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, scores
@@ -25,12 +25,12 @@ class Scored:
     """Scores and what they are of.
 
     Args:
-        part: the images that could be read.
+        split: the images that could be read.
         logits: [N, K] of the model's classes.
         notes: what was left out.
     """
 
-    part: Part
+    split: Split
     logits: npt.NDArray[np.float32]
     notes: tuple[str, ...] = ()
 
@@ -61,15 +61,15 @@ def score_images(
     inputs: Inputs
     notes: list[str]
     if spec.library == "features":
-        part, notes = Part(table), []
+        split, notes = Split(table), []
         inputs = FeatureInputs(torch.from_numpy(_features(dataset, table, spec.channels)))
     else:
-        part, notes = readable(table, dataset, images)
-        view, paths = eval_transform(spec), part.paths or ()
+        split, notes = readable(table, dataset, images)
+        view, paths = eval_transform(spec), split.paths or ()
         inputs = ImageInputs(
             paths, size=spec.size, plain_view=view, weak_view=view, workers=workers
         )
-    return Scored(part, scores(network, inputs, World(), device).numpy(), tuple(notes))
+    return Scored(split, scores(network, inputs, World(), device).numpy(), tuple(notes))
 
 
 def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray[np.float32]:
@@ -95,13 +95,13 @@ def image_folder(model: Path) -> Path | None:
     return None if images is None else Path(images)
 
 
-def trained_on(model: Path, part: Part) -> int:
+def trained_on(model: Path, split: Split) -> int:
     """How many of the images a run was trained on, as far as its data are still there."""
-    if part.paths is None or not RunFolder(model).config.is_file():
+    if split.paths is None or not RunFolder(model).config.is_file():
         return 0
     try:
         train = prepare(RunFolder.open(model)[1].data).train
     except TagfillError:
         return 0
     seen = {path.resolve() for path in train.paths or ()}
-    return sum(path.resolve() in seen for path in part.paths)
+    return sum(path.resolve() in seen for path in split.paths)

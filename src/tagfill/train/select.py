@@ -36,7 +36,7 @@ class Selector:
             return False
         return self.last_epoch - self.best_epoch > self.patience
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
         return {
             "best_score": self.best_score,
@@ -44,8 +44,8 @@ class Selector:
             "last_epoch": self.last_epoch,
         }
 
-    def restore(self, facts: Mapping[str, Any]) -> None:
-        """Put back what ``facts`` gave."""
-        self.best_score = facts["best_score"]
-        self.best_epoch = facts["best_epoch"]
-        self.last_epoch = facts["last_epoch"]
+    def restore(self, metadata: Mapping[str, Any]) -> None:
+        """Put back what ``metadata`` gave."""
+        self.best_score = metadata["best_score"]
+        self.best_epoch = metadata["best_epoch"]
+        self.last_epoch = metadata["last_epoch"]

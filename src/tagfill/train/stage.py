@@ -30,7 +30,7 @@ from tagfill.train.watch import Watch
 MID_EPOCH_PATIENCE = 60
 """Within an epoch, checkpoints are this many times rarer than at the ends of epochs."""
 Keep = Callable[[dict[str, dict[str, Tensor]], dict[str, Any]], None]
-"""Takes a checkpoint's tensors and facts."""
+"""Takes a checkpoint's tensors and metadata."""
 
 
 def stage_seed(seed: int, number: int = 1) -> int:
@@ -54,7 +54,7 @@ class Stage:
     Args:
         network: maps inputs to ``Output``.
         method: started already.
-        config: optimiser, schedule and the rest.
+        config: optimizer, schedule and the rest.
         data: inputs and labels.
         accelerator: placement, precision and processes.
         events: where progress goes.
@@ -310,21 +310,21 @@ class Stage:
             "watch": self.watch.state(),
             **{f"best_{name}": members for name, members in self.best.items()},
         }
-        facts = {
+        metadata = {
             "stage": self.number,
             "position": vars(self.position),
-            "optimizer": checkpoint.optimizer_facts(self.optimizer),
+            "optimizer": checkpoint.optimizer_metadata(self.optimizer),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict(),
-            "selector": self.selector.facts(),
+            "selector": self.selector.metadata(),
             "history": self.history,
             "best_weights": self.best_weights,
         }
         whole = {group: self.placement.to_store(members) for group, members in tensors.items()}
         if self.world.is_main:
-            self.keep(whole, facts)
+            self.keep(whole, metadata)
 
-    def restore(self, tensors: dict[str, dict[str, Tensor]], facts: dict[str, Any]) -> None:
+    def restore(self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]) -> None:
         """Go on from what ``_save`` kept."""
         mine, weights = self.placement.from_store, self.trained.state_dict()
         self.trained.load_state_dict(mine(tensors["network"], weights))
@@ -332,13 +332,13 @@ class Stage:
         checkpoint.restore_optimizer(
             self.optimizer,
             tensors.get("optimizer", {}),
-            facts["optimizer"],
+            metadata["optimizer"],
             self.placement.moment_from_store,
         )
         if self.schedule is not None:
-            self.schedule.load_state_dict(facts["schedule"])
+            self.schedule.load_state_dict(metadata["schedule"])
         if self.accelerator.scaler is not None:
-            self.accelerator.scaler.load_state_dict(facts["scaler"])
+            self.accelerator.scaler.load_state_dict(metadata["scaler"])
         if self.ema is not None:
             self.ema.load_state_dict(mine(tensors["ema"], weights))
         self.watch.load_state(tensors.get("watch", {}))
@@ -347,7 +347,7 @@ class Stage:
                 "network": mine(tensors["best_network"], weights),
                 "method": tensors.get("best_method", {}),
             }
-        self.best_weights = facts["best_weights"]
-        self.position = Position(**facts["position"])
-        self.selector.restore(facts["selector"])
-        self.history = facts["history"]
+        self.best_weights = metadata["best_weights"]
+        self.position = Position(**metadata["position"])
+        self.selector.restore(metadata["selector"])
+        self.history = metadata["history"]

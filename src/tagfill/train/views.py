@@ -21,21 +21,21 @@ CROPS = (512, 448, 384, 320, 256)
 
 
 @dataclass(frozen=True)
-class Normalisation:
-    """Side of the square input and the statistics it is normalised with."""
+class Normalization:
+    """Side of the square input and the statistics it is normalized with."""
 
     size: int
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
 
-def weak_view(to: Normalisation) -> View:
+def weak_view(to: Normalization) -> View:
     """Squash to the input size and flip at random."""
     v2 = _transforms()
-    return _normalised([v2.Resize((to.size, to.size)), v2.RandomHorizontalFlip()], to)
+    return _normalized([v2.Resize((to.size, to.size)), v2.RandomHorizontalFlip()], to)
 
 
-def strong_view(to: Normalisation) -> View:
+def strong_view(to: Normalization) -> View:
     """RandAugment (two operations of magnitude 9), then Cutout of half the side, after a flip."""
     v2 = _transforms()
     steps = [
@@ -43,10 +43,10 @@ def strong_view(to: Normalisation) -> View:
         v2.RandomHorizontalFlip(),
         v2.RandAugment(RANDAUGMENT_OPERATIONS, RANDAUGMENT_MAGNITUDE),
     ]
-    return _normalised(steps, to, cutout=True)
+    return _normalized(steps, to, cutout=True)
 
 
-def crop_view(to: Normalisation) -> View:
+def crop_view(to: Normalization) -> View:
     """A square of random size and place, as PU-MLC and its forebears crop, squashed to the input.
 
     Sizes are those of the published 448 px protocol (512, 448, 384, 320, 256 out of 512), scaled to
@@ -62,16 +62,16 @@ def crop_view(to: Normalisation) -> View:
         v2.Resize((to.size, to.size)),
         v2.RandomHorizontalFlip(),
     ]
-    return _normalised(steps, to)
+    return _normalized(steps, to)
 
 
-def training_view(augment: Augment, to: Normalisation) -> View:
+def training_view(augment: Augment, to: Normalization) -> View:
     """The single view a stage trains on."""
     return {"flip": weak_view, "strong": strong_view, "crops": crop_view}[augment](to)
 
 
 def cut_out(image: Tensor) -> Tensor:
-    """Paint a square of half the side, at a random place, in a random colour.
+    """Paint a square of half the side, at a random place, in a random color.
 
     Args:
         image: [3, H, W] in 0..1.
@@ -85,8 +85,8 @@ def cut_out(image: Tensor) -> Tensor:
     return painted
 
 
-def _normalised(
-    steps: list[Callable[..., object]], to: Normalisation, cutout: bool = False
+def _normalized(
+    steps: list[Callable[..., object]], to: Normalization, cutout: bool = False
 ) -> View:
     v2 = _transforms()
     after = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]

@@ -53,7 +53,7 @@ def write_picture(trials: Sequence[Trial], criterion: str, out: Path) -> Path:
 
 
 def _numeric(trials: Sequence[Trial]) -> list[str]:
-    """Settings with several numbers; batch size is shown by colour instead."""
+    """Settings with several numbers; batch size is shown by color instead."""
     found = []
     for name in dict.fromkeys(name for trial in trials for name in trial.point):
         values = {trial.point.get(name) for trial in trials}
@@ -76,7 +76,7 @@ def _history(axis: Any, trials: Sequence[Trial], criterion: str) -> None:
 
 
 def _against(axis: Any, name: str, trials: Sequence[Trial]) -> None:
-    """One setting; colours tell the batch size."""
+    """One setting; colors tell the batch size."""
     values, scores = [trial.point[name] for trial in trials], [trial.score for trial in trials]
     for size in sorted({trial.point.get("batch_size", 0) for trial in trials}):
         own = [at for at, trial in enumerate(trials) if trial.point.get("batch_size", 0) == size]

@@ -90,7 +90,7 @@ class Search:
             )
         except Exception as error:  # whatever the database's driver raises
             raise TagfillError(f"cannot open the study at {url} ({error})") from error
-        self._check_facts(study)
+        self._check_metadata(study)
         if self.storage is not None:  # every machine draws its own points
             study.sampler = optuna.samplers.TPESampler()
             return study
@@ -98,9 +98,9 @@ class Search:
         _give_back(study, [each for each in study.trials if each.state.name == "RUNNING"])
         return study
 
-    def _check_facts(self, study: Any) -> None:
+    def _check_metadata(self, study: Any) -> None:
         """Refuse to mix scores that cannot be compared."""
-        facts = {
+        metadata = {
             "method": self.objective.method,
             "criterion": self.objective.criterion,
             "data_hash": self.objective.data.content_hash,
@@ -108,10 +108,11 @@ class Search:
         for name in _FACTS:
             before = study.user_attrs.get(name)
             if before is None:
-                study.set_user_attr(name, facts[name])
-            elif before != facts[name]:
+                study.set_user_attr(name, metadata[name])
+            elif before != metadata[name]:
                 raise TagfillError(
-                    f"the study has another {name.replace('_', ' ')}: {before}, not {facts[name]}",
+                    f"the study has another {name.replace('_', ' ')}: {before},"
+                    f" not {metadata[name]}",
                     file=self.out,
                     remedy="choose another --out, or another --study in a shared database",
                 )

@@ -31,11 +31,11 @@ COCO_CLASSES = {3: "cat", 7: "dog"}
 
 
 def write_coco(
-    home: Path, part: str, labels: dict[int, list[int]], classes: dict[int, str] = COCO_CLASSES
+    home: Path, split: str, labels: dict[int, list[int]], classes: dict[int, str] = COCO_CLASSES
 ) -> None:
     """An instances file of the categories 3 cat and 7 dog; ``labels`` by image number."""
     images = [
-        {"id": number, "file_name": f"COCO_{part}_{number:012d}.jpg", "width": 10, "height": 10}
+        {"id": number, "file_name": f"COCO_{split}_{number:012d}.jpg", "width": 10, "height": 10}
         for number in labels
     ]
     annotations = [
@@ -47,7 +47,7 @@ def write_coco(
     content = {"images": images, "annotations": annotations, "categories": categories}
     folder = home / "annotations"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"instances_{part}.json").write_text(json.dumps(content))
+    (folder / f"instances_{split}.json").write_text(json.dumps(content))
 
 
 def write_cub(home: Path, images: int, attributes: int, training: set[int]) -> Path:
@@ -76,20 +76,20 @@ def write_nuswide(home: Path, train: list[list[int]], test: list[list[int]]) -> 
     for folder in (labels, home / "ImageList", home / "ConceptsList"):
         folder.mkdir(parents=True)
     (home / "ConceptsList" / "Concepts81.txt").write_text("".join(f"{c}\n" for c in concepts))
-    for part, rows in (("Train", train), ("Test", test)):
-        names = "".join(f"sky\\{part}_{row}.jpg\n" for row in range(len(rows)))
-        (home / "ImageList" / f"{part}Imagelist.txt").write_text(names)
+    for split, rows in (("Train", train), ("Test", test)):
+        names = "".join(f"sky\\{split}_{row}.jpg\n" for row in range(len(rows)))
+        (home / "ImageList" / f"{split}Imagelist.txt").write_text(names)
         for column, concept in enumerate(concepts):
             column_text = "".join(f"{row[column]}\n" for row in rows)
-            (labels / f"Labels_{concept}_{part}.txt").write_text(column_text)
+            (labels / f"Labels_{concept}_{split}.txt").write_text(column_text)
     return home
 
 
 def write_published(folder: Path, train: list[list[int]], test: list[list[int]]) -> Path:
     """The published arrays of the single-positive code."""
     folder.mkdir(parents=True)
-    for part, rows in (("train", train), ("val", test)):
-        images = [f"{part}_{row}.jpg" for row in range(len(rows))]
-        np.save(folder / f"formatted_{part}_images.npy", np.array(images))
-        np.save(folder / f"formatted_{part}_labels.npy", np.array(rows, dtype=np.float64))
+    for split, rows in (("train", train), ("val", test)):
+        images = [f"{split}_{row}.jpg" for row in range(len(rows))]
+        np.save(folder / f"formatted_{split}_images.npy", np.array(images))
+        np.save(folder / f"formatted_{split}_labels.npy", np.array(rows, dtype=np.float64))
     return folder

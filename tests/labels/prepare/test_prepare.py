@@ -24,9 +24,9 @@ TRAIN = {f"2008_{n:06d}": (1, -1) if n % 2 else (0, 1) for n in (9, 3, 5, 1, 7)}
 TEST = {"2008_000002": (-1, 1), "2008_000004": (1, 1)}
 
 
-def images_of(prepared: Prepared, part: str) -> list[str]:
+def images_of(prepared: Prepared, split: str) -> list[str]:
     table = prepared.dataset.table
-    return [table.images[row] for row in prepared.dataset.splits[part]]
+    return [table.images[row] for row in prepared.dataset.splits[split]]
 
 
 @pytest.mark.parametrize("place", [".", "VOC2012", "VOCdevkit/VOC2012", "tar/VOCdevkit/VOC2012"])
@@ -114,14 +114,14 @@ def test_coco_keeps_empty_images_on_request(tmp_path: Path) -> None:
 def test_coco_names_every_missing_file_and_its_home(tmp_path: Path) -> None:
     with pytest.raises(TagfillError) as caught:
         prepare("coco2014", tmp_path)
-    for part in ("instances_train2014.json", "instances_val2014.json", "COCO project page"):
-        assert part in str(caught.value)
+    for split in ("instances_train2014.json", "instances_val2014.json", "COCO project page"):
+        assert split in str(caught.value)
     assert "are missing — get them from" in str(caught.value)
 
 
 def test_coco_cut_short(tmp_path: Path) -> None:
-    for part in ("train2014", "val2014"):
-        write_coco(tmp_path, part, COCO_TRAIN)
+    for split in ("train2014", "val2014"):
+        write_coco(tmp_path, split, COCO_TRAIN)
     file = tmp_path / "annotations" / "instances_val2014.json"
     file.write_text(file.read_text()[:-20])
     with pytest.raises(TagfillError, match="not readable as JSON") as caught:
@@ -200,8 +200,8 @@ def test_nuswide_names_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(TagfillError) as caught:
         prepare("nuswide", tmp_path)
     lists = ("Concepts81.txt", "TrainImagelist.txt", "TestImagelist.txt")
-    for part in (*lists, "162 of 162 class files", "NUS-WIDE project page"):
-        assert part in str(caught.value)
+    for split in (*lists, "162 of 162 class files", "NUS-WIDE project page"):
+        assert split in str(caught.value)
     with pytest.raises(TagfillError, match=r"formatted_val_labels\.npy"):
         prepare("nuswide", tmp_path, Options(published=tmp_path))
 

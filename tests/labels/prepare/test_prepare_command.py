@@ -51,8 +51,8 @@ def test_writes_a_table_with_splits(
     written = load_labels(result["out"])
     official = prepare("voc2012", tmp_path).dataset
     assert written.table == official.table
-    for part, rows in official.splits.items():
-        np.testing.assert_array_equal(written.splits[part], rows)
+    for split, rows in official.splits.items():
+        np.testing.assert_array_equal(written.splits[split], rows)
 
 
 def test_masks_before_validation_is_held_out(
@@ -95,8 +95,8 @@ def test_shows_sizes_and_the_next_command(
 def test_a_made_up_coco_is_not_called_published(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for part in ("train2014", "val2014"):
-        write_coco(tmp_path, part, {1: [3]}, {3: "cat"})
+    for split in ("train2014", "val2014"):
+        write_coco(tmp_path, split, {1: [3]}, {3: "cat"})
     out = tmp_path / "coco.csv"
     assert main(["prepare", "coco2014", str(tmp_path), "--out", str(out)]) == 0
     shown = capsys.readouterr()
@@ -151,8 +151,8 @@ def test_voc2012_equals_the_published_files() -> None:
     assert list(table.images) == images
     labels = np.concatenate([published["train_labels"], published["val_labels"]])
     np.testing.assert_array_equal(table.values, labels)
-    for part in ("train", "val"):
-        np.testing.assert_array_equal(splits[part], np.load(files / f"split_{part}_index.npy"))
+    for split in ("train", "val"):
+        np.testing.assert_array_equal(splits[split], np.load(files / f"split_{split}_index.npy"))
     observed = observe_official(prepared.dataset, make("single_positive"), 1200)
     drawn = published["train_labels_obs"][splits["train"]] == 1
     np.testing.assert_array_equal(observed.table.values[splits["train"]] == 1, drawn)

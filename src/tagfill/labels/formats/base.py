@@ -1,4 +1,4 @@
-"""What a label format is: how to recognise it, read it and write it."""
+"""What a label format is: how to recognize it, read it and write it."""
 
 from __future__ import annotations
 

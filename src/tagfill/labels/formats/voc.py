@@ -2,7 +2,7 @@
 
 In the lists 1 means the image shows the class, -1 that it does not, and 0 that it shows only
 objects marked difficult, which by the challenge's rule are no positives. Images without lists are
-labelled by their annotations and the same rule.
+labeled by their annotations and the same rule.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import wasserstein_distance
 
-from tagfill.analyse.drawing import Drawing, colour, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import Drawing, color, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE
 
@@ -68,7 +68,7 @@ def _scatter(axis: Any, name: str, base: Floats, others: Sequence[tuple[str, Flo
     axis.plot((0, top), (0, top), color="0.4", linewidth=1, linestyle=":")
     for number, (other, distance) in enumerate(others):
         axis.scatter(
-            base, distance, s=26, color=colour(number), label=other, alpha=0.85, linewidths=0
+            base, distance, s=26, color=color(number), label=other, alpha=0.85, linewidths=0
         )
     axis.set(
         xlim=(0, top),
@@ -84,6 +84,6 @@ def _scatter(axis: Any, name: str, base: Floats, others: Sequence[tuple[str, Flo
 
 def _dots(axis: Any, classes: Sequence[str], distances: Floats) -> None:
     order = np.argsort(distances)
-    axis.scatter(distances[order], range(len(order)), s=26, color=colour(0))
+    axis.scatter(distances[order], range(len(order)), s=26, color=color(0))
     axis.set_yticks(range(len(order)), labels=[classes[k] for k in order])
     axis.set(xlim=(0, None), xlabel="Wasserstein distance")

@@ -8,54 +8,54 @@ from tests.evaluate.known_truth import drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.counts import at_threshold, count, precision_recall
-from tagfill.evaluate.labelling import Labelling, estimate_labelling, writing_chance
+from tagfill.evaluate.labeling import Labeling, estimate_labeling, writing_chance
 
 
 def test_full_labels_are_certain():
     logits, truth = drawn(50)
-    labelling = estimate_labelling(logits, truth)
-    assert (labelling.regime, labelling.positive, labelling.negative) == ("full", 1.0, 1.0)
+    labeling = estimate_labeling(logits, truth)
+    assert (labeling.regime, labeling.positive, labeling.negative) == ("full", 1.0, 1.0)
 
 
 def test_cells_known_at_random_are_taken_as_they_are():
     logits, truth = drawn()
-    labelling = estimate_labelling(logits, hidden(truth, 0.3, 0.3))
-    assert labelling.regime == "random"
-    assert labelling.positive == labelling.negative == pytest.approx(0.3, abs=0.01)
+    labeling = estimate_labeling(logits, hidden(truth, 0.3, 0.3))
+    assert labeling.regime == "random"
+    assert labeling.positive == labeling.negative == pytest.approx(0.3, abs=0.01)
 
 
 @pytest.mark.parametrize(("positive", "negative"), [(0.7, 0.1), (0.2, 0.6)])
 def test_different_rates_are_found(positive, negative):
     logits, truth = drawn()
-    labelling = estimate_labelling(logits, hidden(truth, positive, negative))
-    assert labelling.regime == "uneven"
-    assert labelling.positive == pytest.approx(positive, abs=0.03)
-    assert labelling.negative == pytest.approx(negative, abs=0.02)
+    labeling = estimate_labeling(logits, hidden(truth, positive, negative))
+    assert labeling.regime == "uneven"
+    assert labeling.positive == pytest.approx(positive, abs=0.03)
+    assert labeling.negative == pytest.approx(negative, abs=0.02)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.9])
 def test_the_rate_of_positives_is_found_without_a_negative(rate):
     logits, truth = drawn()
-    labelling = estimate_labelling(logits, hidden(truth, rate, 0.0))
-    assert labelling.regime == "positives"
-    assert labelling.rate == pytest.approx(rate, abs=0.04)
+    labeling = estimate_labeling(logits, hidden(truth, rate, 0.0))
+    assert labeling.regime == "positives"
+    assert labeling.rate == pytest.approx(rate, abs=0.04)
 
 
 def test_one_positive_an_image_is_a_regime_of_its_own():
     logits, truth = drawn(classes=14)
     labels = one_written(truth)
-    labelling = estimate_labelling(logits, labels)
-    assert labelling.regime == "single"
-    assert labelling.rate == pytest.approx((labels == 1).sum() / truth.sum(), abs=0.04)
-    assert not labelling.positive[(labels == -1).all(axis=1)].any()
+    labeling = estimate_labeling(logits, labels)
+    assert labeling.regime == "single"
+    assert labeling.rate == pytest.approx((labels == 1).sum() / truth.sum(), abs=0.04)
+    assert not labeling.positive[(labels == -1).all(axis=1)].any()
 
 
 def test_images_nobody_tagged_say_nothing_of_single_positives():
     logits, truth = drawn()
     labels = one_written(truth)
     tagged = (labels == 1).any(axis=1)
-    some = estimate_labelling(logits[tagged], labels[tagged])
-    everything = estimate_labelling(logits, labels)
+    some = estimate_labeling(logits[tagged], labels[tagged])
+    everything = estimate_labeling(logits, labels)
     assert everything.rate == pytest.approx(some.rate)
 
 
@@ -66,9 +66,9 @@ def test_negatives_drawn_beside_single_positives():
     labels = one_written(truth)
     negative = ((truth == 0) * np.random.default_rng(2).random(truth.shape)).argmax(axis=1)
     labels[np.arange(len(labels)), negative] = 0
-    labelling = estimate_labelling(logits, labels)
-    assert labelling.regime == "single"
-    assert labelling.negative == pytest.approx(len(labels) / (truth == 0).sum(), abs=0.02)
+    labeling = estimate_labeling(logits, labels)
+    assert labeling.regime == "single"
+    assert labeling.negative == pytest.approx(len(labels) / (truth == 0).sum(), abs=0.02)
 
 
 def test_writing_chance_equals_the_sum_over_all_outcomes():
@@ -85,7 +85,7 @@ def test_writing_chance_equals_the_sum_over_all_outcomes():
 def test_expected_counts_are_counts_when_everything_is_known():
     logits, truth = drawn(200)
     decided = at_threshold(logits, 1.0)
-    ours, plain = Labelling("full", 1.0, 1.0, 1.0).counts(decided, truth), count(decided, truth)
+    ours, plain = Labeling("full", 1.0, 1.0, 1.0).counts(decided, truth), count(decided, truth)
     for name in ("true_positives", "false_positives", "false_negatives"):
         np.testing.assert_allclose(getattr(ours, name), getattr(plain, name))
 
@@ -94,11 +94,11 @@ def test_expected_counts_are_counts_when_everything_is_known():
 def test_expected_figures_come_near_the_real_ones_without_a_negative(hide):
     logits, truth = drawn(3000, 14)
     labels = hide(truth)
-    labelled = (labels == 1).any(axis=1) if hide is one_written else slice(None)
-    logits, truth, labels = logits[labelled], truth[labelled], labels[labelled]
+    labeled = (labels == 1).any(axis=1) if hide is one_written else slice(None)
+    logits, truth, labels = logits[labeled], truth[labeled], labels[labeled]
     decided = at_threshold(logits, 1.2)
-    labelling = estimate_labelling(logits, labels)
-    expected = precision_recall(labelling.counts(decided, labels))
+    labeling = estimate_labeling(logits, labels)
+    expected = precision_recall(labeling.counts(decided, labels))
     real = precision_recall(count(decided, truth))
     assert expected.overall_precision == pytest.approx(real.overall_precision, abs=0.04)
     assert expected.overall_recall == pytest.approx(real.overall_recall, abs=0.04)
@@ -106,7 +106,7 @@ def test_expected_figures_come_near_the_real_ones_without_a_negative(hide):
 
 def test_a_known_rate_is_used_as_it_is():
     logits, truth = drawn(100)
-    assert estimate_labelling(logits, hidden(truth, 0.5, 0.0), rate=0.25).positive == 0.25
+    assert estimate_labeling(logits, hidden(truth, 0.5, 0.0), rate=0.25).positive == 0.25
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_a_known_rate_is_used_as_it_is():
 )
 def test_mistakes(labels, rate, message):
     with pytest.raises(TagfillError, match=message):
-        estimate_labelling([[0.0, 1.0]], labels, rate=rate)
+        estimate_labeling([[0.0, 1.0]], labels, rate=rate)

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from tagfill.explain.fonts import fallbacks
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
-GREY = "#8A8A8A"
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette, which color-blind readers can tell apart."""
+GRAY = "#8A8A8A"
 DOTS_PER_INCH = 130
 _GLYPH = re.compile(r"Glyph (\d+) ")
 _STYLE = {
@@ -110,9 +110,9 @@ def new_figure(
     return figure, figure.subplots(rows, columns, squeeze=False, **sharing)
 
 
-def colour(number: int) -> str:
-    """The colour of the n-th run."""
-    return COLOURS[number % len(COLOURS)]
+def color(number: int) -> str:
+    """The color of the n-th run."""
+    return COLORS[number % len(COLORS)]
 
 
 def whole_numbers(axis: Any) -> None:

@@ -1,4 +1,4 @@
-"""Colours as three floats in 0..255, and the light that falls on them."""
+"""Colors as three floats in 0..255, and the light that falls on them."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-Colour = tuple[float, float, float]
+Color = tuple[float, float, float]
 Ink = tuple[int, int, int, int]
-"""A final colour, with opacity, as Pillow draws it."""
-Paint = str | Colour | Ink
-"""A colour as drawings name it: hex code or floats (both get lit), or ink (already final)."""
+"""A final color, with opacity, as Pillow draws it."""
+Paint = str | Color | Ink
+"""A color as drawings name it: hex code or floats (both get lit), or ink (already final)."""
 
 
 @cache
-def parse(code: str) -> Colour:
+def parse(code: str) -> Color:
     """Read ``"#rrggbb"``."""
     red, green, blue = (int(code[at : at + 2], 16) for at in (1, 3, 5))
     return float(red), float(green), float(blue)
 
 
-def as_colour(paint: str | Colour) -> Colour:
-    """A colour from its hex code or itself."""
+def as_color(paint: str | Color) -> Color:
+    """A color from its hex code or itself."""
     return parse(paint) if isinstance(paint, str) else paint
 
 
-def mix(first: str | Colour, second: str | Colour, share: float) -> Colour:
+def mix(first: str | Color, second: str | Color, share: float) -> Color:
     """``first`` with a share of ``second`` stirred in."""
-    one, two = as_colour(first), as_colour(second)
+    one, two = as_color(first), as_color(second)
     keep = 1.0 - share
     return (
         one[0] * keep + two[0] * share,
@@ -36,20 +36,20 @@ def mix(first: str | Colour, second: str | Colour, share: float) -> Colour:
     )
 
 
-def lighter(paint: str | Colour, share: float = 0.25) -> Colour:
+def lighter(paint: str | Color, share: float = 0.25) -> Color:
     """Towards a warm white."""
     return mix(paint, (255.0, 250.0, 238.0), share)
 
 
-def darker(paint: str | Colour, share: float = 0.2) -> Colour:
+def darker(paint: str | Color, share: float = 0.2) -> Color:
     """Towards a soft blue-black."""
     return mix(paint, (38.0, 34.0, 58.0), share)
 
 
-def vary(rng: Random, paint: str | Colour, amount: float = 14.0) -> Colour:
-    """A colour near the given one: common brightness shift plus a little per channel."""
+def vary(rng: Random, paint: str | Color, amount: float = 14.0) -> Color:
+    """A color near the given one: common brightness shift plus a little per channel."""
     shift = rng.uniform(-amount, amount)
-    red, green, blue = as_colour(paint)
+    red, green, blue = as_color(paint)
     half = amount / 2
     return (
         red + shift + rng.uniform(-half, half),
@@ -58,24 +58,24 @@ def vary(rng: Random, paint: str | Colour, amount: float = 14.0) -> Colour:
     )
 
 
-def pick(rng: Random, *codes: str, amount: float = 12.0) -> Colour:
-    """One of the named colours, slightly varied."""
+def pick(rng: Random, *codes: str, amount: float = 12.0) -> Color:
+    """One of the named colors, slightly varied."""
     return vary(rng, rng.choice(codes), amount)
 
 
 @dataclass(frozen=True)
 class Light:
-    """How the hour and the distance change a colour.
+    """How the hour and the distance change a color.
 
     Args:
         tint: factor for each channel.
-        haze: colour of the air.
+        haze: color of the air.
         haze_share: how much air lies between the thing and the eye, 0..1.
         night: lamps and windows shine.
     """
 
-    tint: Colour = (1.0, 1.0, 1.0)
-    haze: Colour = (235.0, 240.0, 245.0)
+    tint: Color = (1.0, 1.0, 1.0)
+    haze: Color = (235.0, 240.0, 245.0)
     haze_share: float = 0.0
     night: bool = False
 
@@ -86,18 +86,18 @@ class Light:
     def on(self, paint: Paint) -> Ink:
         """The ink a lit surface needs."""
         if isinstance(paint, str):
-            colour = parse(paint)
+            color = parse(paint)
         elif len(paint) == 4:
             return paint
         else:
-            colour = paint
-        lit = (colour[0] * self.tint[0], colour[1] * self.tint[1], colour[2] * self.tint[2])
+            color = paint
+        lit = (color[0] * self.tint[0], color[1] * self.tint[1], color[2] * self.tint[2])
         return ink(mix(lit, self.haze, self.haze_share) if self.haze_share else lit)
 
 
-def ink(paint: str | Colour, opacity: float = 1.0) -> Ink:
-    """A final colour that no light changes: lamps, the moon, lit windows."""
-    red, green, blue = as_colour(paint)
+def ink(paint: str | Color, opacity: float = 1.0) -> Ink:
+    """A final color that no light changes: lamps, the moon, lit windows."""
+    red, green, blue = as_color(paint)
     return _byte(red), _byte(green), _byte(blue), _byte(255 * opacity)
 
 

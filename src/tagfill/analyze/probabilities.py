@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import PowerNorm
 
-from tagfill.analyse.drawing import Drawing, new_figure, whole_numbers
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import Drawing, new_figure, whole_numbers
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 
 CELLS = "unobserved_positives"
 
 
 def draw(subject: Subject) -> Drawing:
-    """One panel a run: probability upwards, epochs to the right, share of cells as colour."""
+    """One panel a run: probability upwards, epochs to the right, share of cells as color."""
     runs = subject.some()
     shares = [_shares(run) for run in runs]
     highest = max(each.max() for each in shares)

@@ -1,4 +1,4 @@
-"""How likely a cell was to be labelled given what it truly is: what incomplete labels hide.
+"""How likely a cell was to be labeled given what it truly is: what incomplete labels hide.
 
 A tag that is often present but rarely written looks rare. Knowing how rarely it is written turns
 frequencies of observed tags into frequencies of tags.
@@ -39,14 +39,14 @@ _LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Labelling:
+class Labeling:
     """The chance that a cell's label came to be known.
 
     Args:
         regime: what was assumed.
-        positive: that a positive cell is labelled: one number, or [N, K].
-        negative: that a negative cell is labelled; 0 where negatives are never written.
-        rate: share of all positives that are labelled.
+        positive: that a positive cell is labeled: one number, or [N, K].
+        negative: that a negative cell is labeled; 0 where negatives are never written.
+        rate: share of all positives that are labeled.
     """
 
     regime: LabelRegime
@@ -70,7 +70,7 @@ class Labelling:
     def weights(self, labels: Labels) -> tuple[Floats, Floats]:
         """[N, K] what each cell adds to the expected true and false positives if it is predicted.
 
-        A labelled positive stands for 1 / chance positives. Where negatives are never written, the
+        A labeled positive stands for 1 / chance positives. Where negatives are never written, the
         false positives are all predicted cells less the expected true ones.
         """
         positive = labels == POSITIVE
@@ -93,16 +93,16 @@ class Labelling:
 
     def as_dict(self) -> dict[str, Any]:
         """What to tell the user."""
-        return {"regime": self.regime, "labelling_rate": self.rate}
+        return {"regime": self.regime, "labeling_rate": self.rate}
 
 
-def estimate_labelling(
+def estimate_labeling(
     logits: npt.ArrayLike, labels: npt.ArrayLike, *, rate: float | None = None
-) -> Labelling:
-    """How likely positives and negatives were to be labelled.
+) -> Labeling:
+    """How likely positives and negatives were to be labeled.
 
     - No unknown cell: certain.
-    - Positives and negatives: P(labelled positive) = c p(x) and P(labelled negative) = d (1 - p(x))
+    - Positives and negatives: P(labeled positive) = c p(x) and P(labeled negative) = d (1 - p(x))
       with p(x) = sigmoid(slope x + bias), all four by maximum likelihood; c = d unless the labels
       clearly say otherwise.
     - Positives only: the same with d = 0. Every positive has the same chance c (selected completely
@@ -114,7 +114,7 @@ def estimate_labelling(
     Args:
         logits: [N, K] of images the model was not trained on.
         labels: [N, K] of 1, 0, -1.
-        rate: the share of positives that are labelled, where it is known; labels must be
+        rate: the share of positives that are labeled, where it is known; labels must be
             positives only.
 
     Raises:
@@ -127,7 +127,7 @@ def estimate_labelling(
     if rate is not None:
         return _given(rate, negative)
     if positive + negative == states.size:
-        return Labelling("full", 1.0, 1.0, 1.0)
+        return Labeling("full", 1.0, 1.0, 1.0)
     step = max(1, -(-states.size // SAMPLE))
     sample, known = scores[::step].astype(np.float64), states[::step]
     with one_thread():
@@ -136,7 +136,7 @@ def estimate_labelling(
         if negative:
             return _partly_known(sample, known)
         chance = fit_line_and_chances(sample.ravel(), known.ravel()).positive
-    return Labelling("positives", chance, 0.0, chance)
+    return Labeling("positives", chance, 0.0, chance)
 
 
 def writing_chance(probabilities: Floats) -> Floats:
@@ -154,15 +154,15 @@ def writing_chance(probabilities: Floats) -> Floats:
     return chance
 
 
-def _given(rate: float, negative: int) -> Labelling:
+def _given(rate: float, negative: int) -> Labeling:
     if not 0 < rate <= 1:
-        raise TagfillError(f"a labelling rate of {rate:g} is not in 0 to 1")
+        raise TagfillError(f"a labeling rate of {rate:g} is not in 0 to 1")
     if negative:
-        raise TagfillError("a labelling rate can be given for positive-only labels alone")
-    return Labelling("positives", rate, 0.0, rate)
+        raise TagfillError("a labeling rate can be given for positive-only labels alone")
+    return Labeling("positives", rate, 0.0, rate)
 
 
-def _partly_known(scores: Floats, labels: Labels) -> Labelling:
+def _partly_known(scores: Floats, labels: Labels) -> Labeling:
     known = labels != UNKNOWN
     share = float(known.mean())
     even = Cells(scores[known], labels[known], share, share)
@@ -170,18 +170,18 @@ def _partly_known(scores: Floats, labels: Labels) -> Labelling:
     cost -= known.sum() * np.log(share) + (~known).sum() * np.log1p(-share)
     joint = fit_line_and_chances(scores.ravel(), labels.ravel())
     if cost - joint.cost < _EVIDENCE:
-        return Labelling("random", share, share, share)
-    return Labelling("uneven", joint.positive, joint.negative, joint.positive)
+        return Labeling("random", share, share, share)
+    return Labeling("uneven", joint.positive, joint.negative, joint.positive)
 
 
 def _one_each(labels: Labels) -> bool:
     """Whether images have one positive each, and negatives, if any, in the same number each."""
     positives, negatives = ((labels == state).sum(axis=1) for state in (POSITIVE, NEGATIVE))
-    labelled = negatives[positives > 0]
-    return bool(positives.max() == 1 and labelled.min() == negatives.max())
+    labeled = negatives[positives > 0]
+    return bool(positives.max() == 1 and labeled.min() == negatives.max())
 
 
-def _single(scores: Scores, labels: Labels, sample: Floats, known: Labels) -> Labelling:
+def _single(scores: Scores, labels: Labels, sample: Floats, known: Labels) -> Labeling:
     asked = (known == POSITIVE).any(axis=1)
     sample, known = sample[asked], known[asked]
     positives, negatives = (int((known == state).sum()) for state in (POSITIVE, NEGATIVE))
@@ -196,4 +196,4 @@ def _single(scores: Scores, labels: Labels, sample: Floats, known: Labels) -> La
             break
     everywhere = writing_chance(sigmoid(line(scores)))
     everywhere[~(labels == POSITIVE).any(axis=1)] = 0.0
-    return Labelling("single", everywhere, negative, min(rate, 1.0))
+    return Labeling("single", everywhere, negative, min(rate, 1.0))

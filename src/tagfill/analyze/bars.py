@@ -1,6 +1,6 @@
 """What two runs say of the same images, side by side: Zhou et al. 2022, Fig. 6.
 
-The images are the first of their part with several tags, not chosen by how they came out.
+The images are the first of their split with several tags, not chosen by how they came out.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tagfill.analyse.drawing import GREY, Drawing, colour, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import GRAY, Drawing, color, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.images import open_image
 from tagfill.labels import POSITIVE, Labels, Rows
 
@@ -25,9 +25,9 @@ def draw(subject: Subject) -> Drawing:
     runs = subject.several()[:2]
     runs[0].train_truth()
     cases = [
-        (part, row)
-        for part, count in _shares(runs[0], subject.images)
-        for row in _chosen(runs[0].part(part).judged_by, count)
+        (split, row)
+        for split, count in _shares(runs[0], subject.images)
+        for row in _chosen(runs[0].split(split).judged_by, count)
     ]
     if not cases:
         raise CannotDrawError(f"no image has {TAGS} known tags")
@@ -39,50 +39,50 @@ def draw(subject: Subject) -> Drawing:
         **({"width_ratios": (1, 1.6)} if pictured else {}),
     )
     rows: list[tuple[object, ...]] = []
-    for line, (part, row) in zip(axes, cases, strict=True):
-        rows += _bars(line[-1], runs, part, row)
+    for line, (split, row) in zip(axes, cases, strict=True):
+        rows += _bars(line[-1], runs, split, row)
         if pictured:
-            _picture(line[0], runs[0], part, row)
+            _picture(line[0], runs[0], split, row)
     axes[0][-1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.16), ncols=2)
     axes[-1][-1].set_xlabel("predicted probability")
-    notes = ("bold: observed; plain: there, but nobody wrote it; grey: not there",)
+    notes = ("bold: observed; plain: there, but nobody wrote it; gray: not there",)
     return Drawing(
-        figure, ("part", "image", "tag", "label", "run", "probability"), rows, notes=notes
+        figure, ("split", "image", "tag", "label", "run", "probability"), rows, notes=notes
     )
 
 
 def _shares(run: RunView, images: int) -> list[tuple[str, int]]:
-    parts = ["train", *(name for name in ("test", "val") if name in run.data.parts)][:2]
-    return [(part, -(-images // len(parts))) for part in parts]
+    splits = ["train", *(name for name in ("test", "val") if name in run.data.splits)][:2]
+    return [(split, -(-images // len(splits))) for split in splits]
 
 
 def _chosen(labels: Labels, count: int) -> Rows:
     return np.flatnonzero((labels == POSITIVE).sum(axis=1) >= TAGS)[:count]
 
 
-def _bars(axis: Any, runs: Sequence[RunView], part: str, row: int) -> list[tuple[object, ...]]:
-    whole = runs[0].part(part)
+def _bars(axis: Any, runs: Sequence[RunView], split: str, row: int) -> list[tuple[object, ...]]:
+    whole = runs[0].split(split)
     truth, observed = whole.judged_by[row], whole.table.values[row]
-    chances = [run.probabilities(part)[row] for run in runs]
+    chances = [run.probabilities(split)[row] for run in runs]
     present = np.flatnonzero(truth == POSITIVE)
     absent = [k for k in np.argsort(-np.maximum(*chances)) if truth[k] != POSITIVE][:WRONG]
     shown = [*present.tolist(), *absent]
     places = np.arange(len(shown))[::-1]
     for number, (run, chance) in enumerate(zip(runs, chances, strict=True)):
         axis.barh(
-            places + 0.2 - 0.4 * number, chance[shown], 0.38, color=colour(number), label=run.name
+            places + 0.2 - 0.4 * number, chance[shown], 0.38, color=color(number), label=run.name
         )
     axis.set_yticks(places, labels=[runs[0].data.classes[k] for k in shown])
     for text, k in zip(axis.get_yticklabels(), shown, strict=True):
-        text.set_color("black" if truth[k] == POSITIVE else GREY)
-        told = part == "train" and observed[k] == POSITIVE
+        text.set_color("black" if truth[k] == POSITIVE else GRAY)
+        told = split == "train" and observed[k] == POSITIVE
         text.set_fontweight("bold" if told else "normal")
     axis.set(xlim=(0, 1))
     axis.grid(axis="y", visible=False)
-    axis.set_title(f"{part}: {whole.table.images[row]}", fontsize=9, fontweight="normal")
+    axis.set_title(f"{split}: {whole.table.images[row]}", fontsize=9, fontweight="normal")
     return [
         (
-            part,
+            split,
             whole.table.images[row],
             runs[0].data.classes[k],
             _state(truth[k], observed[k]),
@@ -100,8 +100,8 @@ def _state(truth: int, observed: int) -> str:
     return "observed" if observed == POSITIVE else "unobserved"
 
 
-def _picture(axis: Any, run: RunView, part: str, row: int) -> None:
-    paths = run.part(part).paths
+def _picture(axis: Any, run: RunView, split: str, row: int) -> None:
+    paths = run.split(split).paths
     assert paths is not None
     picture = open_image(paths[row], 256)
     picture.thumbnail((320, 320))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tagfill.analyse.class_gain import NAMED
-from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
-from tagfill.analyse.subject import Subject
+from tagfill.analyze.class_gain import NAMED
+from tagfill.analyze.drawing import COLORS, Drawing, new_figure
+from tagfill.analyze.subject import Subject
 from tagfill.labels import POSITIVE
 
 
@@ -20,7 +20,7 @@ def draw(subject: Subject) -> Drawing:
     order = np.argsort(share)
     figure, axes = new_figure(size=(5.2, 1.0 + 0.19 * min(len(classes), NAMED)))
     axis = axes[0][0]
-    axis.barh(range(len(order)), share[order], color=COLOURS[0], height=0.72)
+    axis.barh(range(len(order)), share[order], color=COLORS[0], height=0.72)
     named = len(classes) <= NAMED
     axis.set_yticks(
         range(len(order)) if named else [], labels=[classes[k] for k in order] if named else []

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from tagfill import methods
-from tagfill.analyse.drawing import Drawing, colour, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import Subject
+from tagfill.analyze.drawing import Drawing, color, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import Subject
 from tagfill.errors import TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.methods.base import CellMethod
@@ -39,7 +39,7 @@ def draw(subject: Subject) -> Drawing:
         for number, (name, method) in enumerate(losses.items()):
             slope = gradient(method, logits, code, classes)
             dashes = _DASHES[number % len(_DASHES)]
-            axis.plot(logits, slope, color=colour(number), linestyle=dashes, label=name)
+            axis.plot(logits, slope, color=color(number), linestyle=dashes, label=name)
             rows += [
                 (name, panel, *each) for each in zip(logits.tolist(), slope.tolist(), strict=True)
             ]

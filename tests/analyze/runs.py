@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.train.given import write_given_features
 
-from tagfill.analyse.subject import RunView, open_runs
+from tagfill.analyze.subject import RunView, open_runs
 from tagfill.train.config import DataConfig
 from tagfill.train.resolve import Request
 from tagfill.train.run import fit

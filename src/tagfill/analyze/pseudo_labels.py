@@ -1,6 +1,6 @@
 """How right a method's labels of unknown cells are, epoch by epoch.
 
-Of methods that label cell by cell only the cells labelled so far count. Estimates of all cells,
+Of methods that label cell by cell only the cells labeled so far count. Estimates of all cells,
 such as those of ``role``, count as positive from a probability of 0.5 on, else as negative.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tagfill.analyse.drawing import Drawing, colour, new_figure, whole_numbers
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import Drawing, color, new_figure, whole_numbers
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 
 _LINES = {"precision": "-", "recall": "--"}
 
@@ -28,9 +28,7 @@ def draw(subject: Subject) -> Drawing:
             for figure_name, line in _LINES.items():
                 values = _series(run, kind, figure_name)
                 label = f"{run.name}, {figure_name}"
-                axis.plot(
-                    range(1, len(values) + 1), values, line, color=colour(number), label=label
-                )
+                axis.plot(range(1, len(values) + 1), values, line, color=color(number), label=label)
             rows += _rows(run, kind)
         axis.set(title=f"{kind} among the labels given", xlabel="epoch", ylim=(-3, 103))
         whole_numbers(axis)

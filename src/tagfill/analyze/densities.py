@@ -6,30 +6,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import COLORS, Drawing, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.errors import TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE, Labels
 
 SHOWN, BINS = 3, 25
-KINDS = {"with the tag": (POSITIVE, COLOURS[0]), "without": (NEGATIVE, COLOURS[1])}
+KINDS = {"with the tag": (POSITIVE, COLORS[0]), "without": (NEGATIVE, COLORS[1])}
 
 
 def draw(subject: Subject) -> Drawing:
     """Runs one below the other, classes side by side."""
     runs = subject.some()
-    part = runs[0].judged_part
-    labels = runs[0].part(part).judged_by
+    split = runs[0].evaluated_split
+    labels = runs[0].split(split).judged_by
     if not (labels == NEGATIVE).any():
-        raise CannotDrawError(f"the {part} images have no known negatives")
+        raise CannotDrawError(f"the {split} images have no known negatives")
     columns = _columns(runs[0], labels, subject.classes)
     figure, axes = new_figure(len(runs), len(columns), size=(3.1, 1.9), sharex=True, sharey="col")
     edges = np.linspace(0, 1, BINS + 1)
     rows: list[tuple[object, ...]] = []
     for line, run in zip(axes, runs, strict=True):
-        chances = run.probabilities(part)
-        truth = run.part(part).judged_by
+        chances = run.probabilities(split)
+        truth = run.split(split).judged_by
         for axis, column in zip(line, columns, strict=True):
             for kind, (code, shade) in KINDS.items():
                 cells = chances[truth[:, column] == code, column]
@@ -51,7 +51,7 @@ def draw(subject: Subject) -> Drawing:
     axes[0][-1].legend(loc="upper center")
     header = ("run", "class", "images", "from", "to", "share, %")
     return Drawing(
-        figure, header, rows, notes=(f"{part} images; the vertical axis is logarithmic",)
+        figure, header, rows, notes=(f"{split} images; the vertical axis is logarithmic",)
     )
 
 

@@ -1,8 +1,8 @@
 """The loss around the minimum a run has found: Zhou et al. 2022, Fig. 5.
 
 Weights move along two random directions in which every filter (a row of a weight matrix) is as long
-as the one it is added to (Li et al. 2018); biases and normalisation stay. The loss is the run's own
-on its training images, with the label estimates of the best epoch, minus the loss at the centre.
+as the one it is added to (Li et al. 2018); biases and normalization stay. The loss is the run's own
+on its training images, with the label estimates of the best epoch, minus the loss at the center.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tagfill.analyse.drawing import Drawing, colour, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import Mask, RunView, Subject
+from tagfill.analyze.drawing import Drawing, color, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import Mask, RunView, Subject
 from tagfill.evaluate.arrays import Floats
 from tagfill.methods.base import Method, Step
 from tagfill.models.head import LinearHead
@@ -64,7 +64,7 @@ def draw(subject: Subject) -> Drawing:
     findings = {}
     for number, (run, rise) in enumerate(zip(runs, rises, strict=True)):
         means = [float(rise[_ring(radii, ring, rings[1])].mean()) for ring in rings]
-        profile.plot(rings, means, color=colour(number), label=run.name)
+        profile.plot(rings, means, color=color(number), label=run.name)
         findings[run.name] = {"rise_at_half": means[len(means) // 2], "rise_at_one": means[-1]}
     profile.set(xlabel="distance, in weight lengths", ylabel="mean loss above the minimum")
     profile.legend()
@@ -78,13 +78,13 @@ def draw(subject: Subject) -> Drawing:
 
 
 def scan(run: RunView, steps: Floats) -> Floats:
-    """[points, points] loss above that of the centre; rows go along the second direction."""
+    """[points, points] loss above that of the center; rows go along the second direction."""
     ways = tuple(directions(run.module, SEED + each) for each in range(2))
     loss = _loss(run)
     with torch.no_grad(), _movable(run.module, ways) as move:
         answer = _answers(run, move)
-        centre = loss(answer(0, 0))
-        found = [[loss(answer(x, y)) - centre for x in steps] for y in steps]
+        center = loss(answer(0, 0))
+        found = [[loss(answer(x, y)) - center for x in steps] for y in steps]
     return np.array(found)
 
 
@@ -119,7 +119,7 @@ def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
 
     if not isinstance(network, LinearHead):
         return answer
-    centre, first, second = (
+    center, first, second = (
         [each.logits for each in answer(*place)] for place in ((0, 0), (1, 0), (0, 1))
     )
 
@@ -127,7 +127,7 @@ def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
         move(x, y)
         return [
             Output(at + x * (right - at) + y * (up - at))
-            for at, right, up in zip(centre, first, second, strict=True)
+            for at, right, up in zip(center, first, second, strict=True)
         ]
 
     return linear

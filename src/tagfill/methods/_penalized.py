@@ -10,7 +10,7 @@ from tagfill.losses.assume import assume_negative
 from tagfill.methods.base import LossTerms, Method, Setup, Step, require_positives
 
 
-class Penalised(Method):
+class Penalized(Method):
     """Assume negative, and small weights.
 
     Args:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import COLORS, Drawing, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.evaluate.arrays import Floats
 
 NAMED = 60
@@ -18,23 +18,23 @@ NAMED = 60
 def draw(subject: Subject) -> Drawing:
     """Differences in average precision to the first run, one panel for every other run."""
     base, *others = subject.several()
-    part = base.judged_part
-    before = _precisions(base, part)
+    split = base.evaluated_split
+    before = _precisions(base, split)
     classes = base.data.classes
     height = 1.2 + 0.19 * min(len(classes), NAMED)
     figure, axes = new_figure(1, len(others), size=(4.6, height))
     rows: list[tuple[object, ...]] = []
     findings = {}
     for axis, run in zip(axes[0], others, strict=True):
-        gain = _precisions(run, part) - before
+        gain = _precisions(run, split) - before
         order = np.argsort(gain)
         places = np.arange(len(order))
-        sides = [COLOURS[0] if gain[each] >= 0 else COLOURS[1] for each in order]
+        sides = [COLORS[0] if gain[each] >= 0 else COLORS[1] for each in order]
         axis.barh(places, gain[order], color=sides, height=0.72)
         axis.axvline(0, color="0.3", linewidth=0.8)
         axis.grid(axis="y", visible=False)
         axis.set_ylim(-0.7, len(order) - 0.3)
-        axis.set(xlabel=f"gain in average precision over {base.name}, points ({part})")
+        axis.set(xlabel=f"gain in average precision over {base.name}, points ({split})")
         axis.set_title(f"{run.name}: {np.nanmean(gain):+.2f} on average")
         _name_classes(axis, [classes[each] for each in order])
         rows += [(run.name, classes[k], before[k], before[k] + gain[k], gain[k]) for k in order]
@@ -46,11 +46,11 @@ def draw(subject: Subject) -> Drawing:
     return Drawing(figure, header, [tuple(map(_plain, row)) for row in rows], findings)
 
 
-def _precisions(run: RunView, part: str) -> Floats:
+def _precisions(run: RunView, split: str) -> Floats:
     """[K] in percent."""
-    per_class = run.metrics.get(part, {}).get("per_class")
+    per_class = run.metrics.get(split, {}).get("per_class")
     if not per_class:
-        raise CannotDrawError(f"the {part} figures of {run.name} have no average precisions")
+        raise CannotDrawError(f"the {split} figures of {run.name} have no average precisions")
     values = [each["average_precision"] for each in per_class]
     return 100 * np.array([np.nan if value is None else value for value in values])
 

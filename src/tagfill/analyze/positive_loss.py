@@ -1,13 +1,13 @@
 """How the loss of positives falls during training: of the observed ones, and of the others.
 
 Zhou et al. 2022, Fig. 2b, shows the first panel. The loss is the mean of -log p over the cells, the
-same for all methods, whatever they minimise.
+same for all methods, whatever they minimize.
 """
 
 from __future__ import annotations
 
-from tagfill.analyse.drawing import Drawing, colour, new_figure, whole_numbers
-from tagfill.analyse.subject import Subject
+from tagfill.analyze.drawing import Drawing, color, new_figure, whole_numbers
+from tagfill.analyze.subject import Subject
 
 PANELS = {
     "positive_loss": "observed positives",
@@ -31,7 +31,7 @@ def draw(subject: Subject) -> Drawing:
             axis.plot(
                 epochs,
                 [float("nan") if v is None else v for v in values],
-                color=colour(number),
+                color=color(number),
                 label=run.name,
             )
             rows += [(run.name, title, e, v) for e, v in zip(epochs, values, strict=True)]

@@ -15,7 +15,7 @@ from scipy.special import expit
 from torch import nn
 
 from tagfill import methods
-from tagfill.analyse.kinds import CannotDrawError
+from tagfill.analyze.kinds import CannotDrawError
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import UNKNOWN, Labels
@@ -24,7 +24,7 @@ from tagfill.models.bundle import Bundle
 from tagfill.models.bundle import load as load_bundle
 from tagfill.train.assemble import Assembly
 from tagfill.train.config import StageConfig
-from tagfill.train.data import Part, TrainingData, prepare, without_unreadable
+from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
 from tagfill.train.events import Events
 from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
@@ -88,26 +88,26 @@ class RunView:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @property
-    def judged_part(self) -> str:
+    def evaluated_split(self) -> str:
         """The test images where there are any, else the validation images."""
         for name in ("test", "val"):
-            if name in self.data.parts:
+            if name in self.data.splits:
                 return name
         raise CannotDrawError(f"{self.name} has neither test nor validation images")
 
-    def part(self, name: str) -> Part:
+    def split(self, name: str) -> Split:
         """The images of one purpose."""
-        if name not in self.data.parts:
+        if name not in self.data.splits:
             raise CannotDrawError(f"{self.name} has no {name} images")
-        return self.data.parts[name]
+        return self.data.splits[name]
 
-    def probabilities(self, part: str) -> Floats:
-        """[N, K] of a part's images, not calibrated."""
-        if part not in self._scores:
-            inputs = self.assembly.inputs(self.part(part), self.stage)
+    def probabilities(self, split: str) -> Floats:
+        """[N, K] of a split's images, not calibrated."""
+        if split not in self._scores:
+            inputs = self.assembly.inputs(self.split(split), self.stage)
             logits = scores(self.module, inputs, World(), self.device)
-            self._scores[part] = expit(logits.double().numpy())
-        return self._scores[part]
+            self._scores[split] = expit(logits.double().numpy())
+        return self._scores[split]
 
     def train_truth(self) -> Labels:
         """[N, K] the full labels of the training images; they must be known."""

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import wasserstein_distance
-from tests.analyse.runs import train_runs
+from tests.analyze.runs import train_runs
 
 from tagfill import methods
-from tagfill.analyse import (
+from tagfill.analyze import (
     bars,
     class_gain,
     densities,
@@ -21,8 +21,8 @@ from tagfill.analyse import (
     pseudo_labels,
     shares,
 )
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.errors import TagfillError
 from tagfill.methods.base import CellMethod
 
@@ -74,13 +74,13 @@ def test_distances_are_those_of_the_unobserved_cells(runs: list[RunView]) -> Non
     drawing = distances.draw(Subject(runs[:2]))
     found = {(row[0], row[1]): row[2] for row in drawing.rows}
     run = runs[1]
-    part = run.data.train
-    assert part.truth is not None
-    unknown = part.table.values[:, 2] == -1
+    split = run.data.train
+    assert split.truth is not None
+    unknown = split.table.values[:, 2] == -1
     chances = run.probabilities("train")[:, 2]
-    hidden, absent = (chances[unknown & (part.truth[:, 2] == code)] for code in (1, 0))
+    hidden, absent = (chances[unknown & (split.truth[:, 2] == code)] for code in (1, 0))
     expected = wasserstein_distance(hidden, absent)
-    assert found["em", part.table.classes[2]] == pytest.approx(expected)
+    assert found["em", split.table.classes[2]] == pytest.approx(expected)
     assert len(distances.draw(Subject(runs[:1])).rows) == 6
 
 
@@ -119,12 +119,12 @@ def test_gradients_need_no_run(runs: list[RunView]) -> None:
 
 def test_shares_count_the_hidden_positives(runs: list[RunView]) -> None:
     drawing = shares.draw(Subject(runs))
-    part = runs[0].data.train
-    assert part.truth is not None
-    unknown = part.table.values == -1
+    split = runs[0].data.train
+    assert split.truth is not None
+    unknown = split.table.values == -1
     expected = {
-        name: (int(unknown[:, k].sum()), int((part.truth[unknown[:, k], k] == 1).sum()))
-        for k, name in enumerate(part.table.classes)
+        name: (int(unknown[:, k].sum()), int((split.truth[unknown[:, k], k] == 1).sum()))
+        for k, name in enumerate(split.table.classes)
     }
     assert {row[0]: tuple(row[1:3]) for row in drawing.rows} == expected
 
@@ -151,18 +151,18 @@ def test_landscape_is_the_training_loss(runs: list[RunView], number: int) -> Non
     inputs = run.assembly.inputs(run.data.train, run.stage)
     (features,) = inputs.plain(range(len(inputs)))
     with torch.no_grad(), landscape._movable(run.module, tuple(ways)) as move:
-        centre = loss([run.module(features)])
+        center = loss([run.module(features)])
         move(0.5, -1.0)
         moved = loss([run.module(features)])
-    assert shortcut[0, 2] == pytest.approx(moved - centre, abs=1e-5)
+    assert shortcut[0, 2] == pytest.approx(moved - center, abs=1e-5)
 
 
 def test_bars_show_all_tags_of_an_image(runs: list[RunView]) -> None:
     drawing = bars.draw(Subject(runs, images=4))
     images = {(row[0], row[1]) for row in drawing.rows}
-    assert [part for part, _ in images].count("train") == 2
-    part, image = sorted(images)[0]
-    whole = runs[0].part(str(part))
+    assert [split for split, _ in images].count("train") == 2
+    split, image = sorted(images)[0]
+    whole = runs[0].split(str(split))
     truth = whole.judged_by[whole.table.row_of[str(image)]]
     present = {whole.table.classes[k] for k in np.flatnonzero(truth == 1)}
     shown = {row[2] for row in drawing.rows if row[1] == image and row[3] != "absent"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagfill.analyse.drawing import Drawing, styled
-from tagfill.analyse.kinds import KINDS, CannotDrawError
-from tagfill.analyse.subject import Subject
+from tagfill.analyze.drawing import Drawing, styled
+from tagfill.analyze.kinds import KINDS, CannotDrawError
+from tagfill.analyze.subject import Subject
 from tagfill.errors import TagfillError
 from tagfill.explain.fonts import boxes_note
 
@@ -34,7 +34,7 @@ class Analyses:
     notes: tuple[str, ...] = ()
 
 
-def analyse(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
+def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
     """Draw figures into a folder.
 
     Args:
@@ -53,7 +53,7 @@ def analyse(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
     for kind in dict.fromkeys(kinds or KINDS):
         try:
             with styled() as letters:
-                drawing: Drawing = importlib.import_module(f"tagfill.analyse.{kind}").draw(subject)
+                drawing: Drawing = importlib.import_module(f"tagfill.analyze.{kind}").draw(subject)
                 files = drawing.save(out, kind)
         except CannotDrawError as reason:
             if kinds:

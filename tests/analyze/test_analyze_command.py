@@ -1,4 +1,4 @@
-"""`tagfill analyse`: files, reasons, and mistakes."""
+"""`tagfill analyze`: files, reasons, and mistakes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.analyse.runs import train_runs
+from tests.analyze.runs import train_runs
 from tests.explain.font import installed, write_font
 
-from tagfill.analyse import attention
-from tagfill.analyse.drawing import styled
-from tagfill.analyse.kinds import KINDS
+from tagfill.analyze import attention
+from tagfill.analyze.drawing import styled
+from tagfill.analyze.kinds import KINDS
 from tagfill.cli.main import main
 from tagfill.labels.io import save_labels
 from tagfill.observe import make, observe_dataset
@@ -23,7 +23,7 @@ from tagfill.scenes import write_scenes
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
-    assert main(["analyse", *map(str, arguments), "--json"]) == 0
+    assert main(["analyze", *map(str, arguments), "--json"]) == 0
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
     return result
 
@@ -45,7 +45,7 @@ def test_makes_what_the_runs_allow_and_says_why_not(
         rows = list(csv.reader((out / f"{kind}.csv").read_text().splitlines()))
         assert len(rows) > 2
         assert len({len(row) for row in rows}) == 1
-    assert main(["analyse", str(tmp_path / "an"), "--kind", "class_gain", "--out", str(out)]) == 2
+    assert main(["analyze", str(tmp_path / "an"), "--kind", "class_gain", "--out", str(out)]) == 2
     assert "class_gain cannot be drawn: it needs two runs" in capsys.readouterr().err
 
 
@@ -64,7 +64,7 @@ def test_mistakes_end_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--kind", "gradients", "--methods", "nonsense"], "nonsense"),
         (["--points", "1"], "three points"),
     ):
-        assert main(["analyse", *arguments, "--out", str(tmp_path / "x")]) == 2
+        assert main(["analyze", *arguments, "--out", str(tmp_path / "x")]) == 2
         assert message in capsys.readouterr().err
 
 
@@ -74,7 +74,7 @@ def test_class_names_in_other_scripts(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "data" / "classes.txt").write_text("\n".join(names), encoding="utf-8")
     train_runs(tmp_path, "an", "em")
     capsys.readouterr()
-    words = ["analyse", tmp_path / "an", tmp_path / "em", "--kind", "class_gain", "distances"]
+    words = ["analyze", tmp_path / "an", tmp_path / "em", "--kind", "class_gain", "distances"]
     words = [*map(str, words), "--out", str(tmp_path / "figures")]
     with warnings.catch_warnings(record=True) as warned, installed():
         assert main(words) == 0

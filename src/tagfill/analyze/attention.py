@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tagfill.analyse.drawing import COLOURS, Drawing, new_figure
-from tagfill.analyse.kinds import CannotDrawError
-from tagfill.analyse.subject import RunView, Subject
+from tagfill.analyze.drawing import COLORS, Drawing, new_figure
+from tagfill.analyze.kinds import CannotDrawError
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.explain.draw import overlay
 from tagfill.explain.maps import Explanation, explain_images
 from tagfill.images import open_image
 from tagfill.labels import POSITIVE
-from tagfill.recover.choose import Wish
+from tagfill.recover.choose import Amount
 from tagfill.recover.recovery import Recovery, recover
 
 PRECISION, RECOVERED, SIDE = 0.8, 2, 300
@@ -62,7 +62,7 @@ def draw(subject: Subject) -> Drawing:
 
 def _recovered(found: Recovery) -> dict[int, list[tuple[int, float]]]:
     """By image with an observed tag: the likeliest recovered classes with their probability."""
-    cells = found.suggest(Wish(precision=PRECISION))
+    cells = found.suggest(Amount(precision=PRECISION))
     told = (found.table.values == POSITIVE).any(axis=1)
     tags: dict[int, list[tuple[int, float]]] = {}
     for each in np.argsort(-cells.probability, kind="stable"):
@@ -98,7 +98,7 @@ def _tag(
     shown = (
         "observed" if state == "observed" else f"{state.removeprefix('recovered, ')} {chance:.0%}"
     )
-    shade = {"observed": "black", "recovered, wrong": COLOURS[1]}.get(state, COLOURS[0])
+    shade = {"observed": "black", "recovered, wrong": COLORS[1]}.get(state, COLORS[0])
     _show(axis, overlay(picture, seen.heat[column]), f"{name}\n{shown}", shade)
     x, y = peak(seen.heat[column])
     return name, state, chance, x, y

@@ -1,4 +1,4 @@
-"""`tagfill analyse`: figures that look into runs."""
+"""`tagfill analyze`: figures that look into runs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from tagfill.analyse.kinds import KINDS
+from tagfill.analyze.kinds import KINDS
 
 if TYPE_CHECKING:
-    from tagfill.analyse.make import Analyses
+    from tagfill.analyze.make import Analyses
 
 
-def analyse(
+def analyze(
     *runs: Path,
     kind: Annotated[
         list[str] | None,
@@ -42,8 +42,8 @@ def analyse(
         out: Folder for the files.
         json: One JSON object on stdout.
     """
-    from tagfill.analyse.make import analyse as draw_all
-    from tagfill.analyse.subject import Subject, open_runs
+    from tagfill.analyze.make import analyze as draw_all
+    from tagfill.analyze.subject import Subject, open_runs
     from tagfill.cli.output import print_json
     from tagfill.errors import TagfillError
 
@@ -52,12 +52,12 @@ def analyse(
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
     found = draw_all(subject, out, kind or ())
     if json:
-        print_json(_facts(found))
+        print_json(_metadata(found))
     else:
         _show(found)
 
 
-def _facts(found: Analyses) -> dict[str, Any]:
+def _metadata(found: Analyses) -> dict[str, Any]:
     figures = [
         {
             "kind": made.kind,
