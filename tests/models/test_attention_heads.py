@@ -164,11 +164,11 @@ def test_lem_projection_is_linear_relu_linear_of_unit_length() -> None:
 
 def test_lem_projection_can_be_frozen_and_freed() -> None:
     head = LemHead(6, 3, LemConfig(hidden=8, dropout=0.0))
-    head.freeze_projection()
+    head.train_embeddings(False)
     features = torch.randn(2, 6, 2, 2)
     head(features).logits.sum().backward()
     assert all(each.grad is None for each in head.projection.parameters())
-    head.freeze_projection(False)
+    head.train_embeddings(True)
     output = head(features)
     assert output.embeddings is not None
     output.embeddings[0].sum().backward()

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from tests.train.given import write_given_features
 
-from tagfill.train.config import DataConfig
+from tagfill import methods
+from tagfill.errors import TagfillError
+from tagfill.methods import lac
+from tagfill.train.config import DataConfig, MethodConfig
 from tagfill.train.data import prepare
 from tagfill.train.resolve import Request, resolve
 from tagfill.train.run import configure
@@ -135,6 +138,36 @@ def test_the_second_of_two_stages_contrasts_from_its_first_epoch(
     first, second = (stage.method for stage in config.stages)
     assert (first.name, second.name) == ("plc", "lac")
     assert second.settings["stage_one"] == stage_one
+
+
+def two_stages(**wanted: Any) -> list[MethodConfig]:
+    request = Request(DataConfig("labels.csv"), mode="two_stage", **wanted)
+    config, _ = resolve(request, regime="partial", images=9, given_features=False, has_gpu=False)
+    return [stage.method for stage in config.stages]
+
+
+def test_settings_of_both_stages_reach_the_first_one() -> None:
+    first, second = two_stages(method_settings={"plc_weight": 0.25, "threshold": 0.7, "queue": 64})
+    made = methods.configure(first.name, first.settings, first.preset)
+    assert (made.weight, made.threshold) == (0.25, 0.7)
+    again = methods.configure(second.name, second.settings, second.preset)
+    assert (again.plc_weight, again.threshold, again.queue) == (0.25, 0.7, 64)
+
+
+@pytest.mark.parametrize("preset", list(lac.PRESETS))
+def test_every_preset_of_lac_trains_in_two_stages(preset: str) -> None:
+    first, second = two_stages(method_preset=preset)
+    wanted = lac.PRESETS[preset]
+    made = methods.configure(first.name, first.settings, first.preset)
+    assert made.weight == wanted.plc_weight
+    assert (made.normalize, made.include_observed) == (wanted.normalize, wanted.include_observed)
+    again = methods.configure(second.name, second.settings, second.preset)
+    assert again == replace(wanted, stage_one=0.0)
+
+
+def test_two_stages_of_a_method_without_stages_are_refused() -> None:
+    with pytest.raises(TagfillError, match="two_stage trains lac, not em"):
+        two_stages(method="em")
 
 
 def test_the_second_of_two_stages_may_be_shorter_and_slower(data: Path) -> None:

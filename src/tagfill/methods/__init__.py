@@ -20,7 +20,7 @@ from typing import Any, cast, get_type_hints
 
 from tagfill.errors import TagfillError, nearest
 from tagfill.methods._values import fitted
-from tagfill.methods.base import Method, MethodModule
+from tagfill.methods.base import Method, MethodModule, StagePlan
 
 ENTRY_POINTS = "tagfill.methods"
 _NOT_METHODS = {"base"}
@@ -80,6 +80,27 @@ def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | Non
     if not hasattr(method, "needs"):
         method.needs = module.INFO.needs
     return method
+
+
+def staged_names() -> list[str]:
+    """The methods that have a schedule of stages of their own."""
+    return [name for name in names() if hasattr(find(name), "stages")]
+
+
+def stages(
+    name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
+) -> tuple[StagePlan, ...]:
+    """The stages of a method's own schedule; empty where it has none."""
+    plan = getattr(find(name), "stages", None)
+    return () if plan is None else tuple(plan(configure(name, settings, preset)))
+
+
+def head_settings(
+    name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
+) -> dict[str, Any]:
+    """What the head a method needs must be set to."""
+    wanted = getattr(find(name), "head_settings", None)
+    return {} if wanted is None else dict(wanted(configure(name, settings, preset)))
 
 
 @cache

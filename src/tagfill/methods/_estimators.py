@@ -52,6 +52,10 @@ class Estimator:
         """Go on from ``state``."""
         raise NotImplementedError
 
+    def inherit(self, previous: Estimator) -> None:
+        """Begin with the estimates of another of the same kind, without its momentum."""
+        self.load_state(previous.state())
+
 
 class _Learned(Estimator):
     """An estimator made of parameters that the loop's optimizer learns."""
@@ -118,6 +122,10 @@ class RowTable(Estimator):
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         self.rows.load_state(state)
 
+    def inherit(self, previous: Estimator) -> None:
+        assert isinstance(previous, RowTable)
+        self.rows.inherit(previous.rows)
+
 
 class Factors(_Learned):
     """A table of low rank: image factors [N, R] times class factors [K, R], plus evidence."""
@@ -175,6 +183,11 @@ class RowFactors(_Learned):
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         super().load_state(state)
         self.rows.load_state(state)
+
+    def inherit(self, previous: Estimator) -> None:
+        assert isinstance(previous, RowFactors)
+        super().load_state(previous.state())
+        self.rows.inherit(previous.rows)
 
     def _guess(self, images: Tensor, observed: Tensor) -> Tensor:
         return images @ self.parts["classes"].T + _evidence(observed)

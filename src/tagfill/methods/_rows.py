@@ -94,6 +94,11 @@ class Rows:
         self.last.copy_(state["last"])
         self.steps = int(state["steps"])
 
+    def inherit(self, previous: Rows) -> None:
+        """Begin with the values another table has now, without its momentum."""
+        for index in torch.arange(len(previous)).split(CHUNK):
+            self.fill(previous.read(index), int(index[0]))
+
     def _gather(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         table = self.table[rows]
         return table[:, VALUE], table[:, MOMENTUM], table[:, SQUARE], self.last[rows]

@@ -6,7 +6,9 @@ A method is one module of this package, named like the method. It exposes
 - ``build(config) -> Method``,
 - ``INFO``: an ``Info`` with title, source paper and equations, and what the method needs,
 - optionally ``PRESETS``: named ``Config`` objects, such as the published code's values,
-- optionally ``SEARCH``: values worth trying, for ``tagfill tune`` (see ``_search``).
+- optionally ``SEARCH``: values worth trying, for ``tagfill tune`` (see ``_search``),
+- optionally ``stages(config)``: the stages of a schedule of its own (``--mode two_stage``),
+- optionally ``head_settings(config)``: what the head it needs must be set to.
 
 The docstring of ``Config`` documents every field in its ``Args`` section; that of the module gives
 formula, paper and differences from the published code. ``tagfill methods`` and docs/methods.md are
@@ -62,6 +64,10 @@ class Needs:
     activation_maps: bool = False
     epoch_scores: bool = False
 
+    def of_the_head(self) -> list[str]:
+        """What the head must give besides scores."""
+        return [name for name in ("embeddings", "activation_maps") if getattr(self, name)]
+
 
 @dataclass(frozen=True)
 class Info:
@@ -81,6 +87,20 @@ class Info:
 
 
 @dataclass(frozen=True)
+class StagePlan:
+    """One stage of a method's own schedule.
+
+    Args:
+        method: the name of the method that is trained.
+        settings: its hyper-parameters. In the last stage, which trains the method itself, what the
+            user set is stronger.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Setup:
     """What a method learns at the start of training.
 
@@ -88,7 +108,7 @@ class Setup:
         observed: [N, K] int8 labels of the training images (1, 0, -1).
         epochs: how many epochs training will last.
         steps_per_epoch: optimizer steps of an epoch.
-        learning_rate: of the network; methods with parameters of their own scale it.
+        learning_rate: of the classification head; methods with parameters of their own scale it.
         device: where tensors live.
         seed: for the method's own random draws.
         expected_positives: k, where the method needs it.
@@ -212,6 +232,9 @@ class Method:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Restore what ``state`` gave; called after ``start``."""
+
+    def inherit(self, previous: Method) -> None:
+        """Take over what the same method learned in an earlier stage; called after ``start``."""
 
     def estimates(self) -> Tensor | None:
         """[N, K] probability of each cell being positive, observed cells as observed; or None."""

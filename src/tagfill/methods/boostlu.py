@@ -8,8 +8,8 @@ and the rates 0.5, 0.2 and 0.1 % for all data sets, which are the defaults of ``
 large loss (``base`` "an") training may undo the boost by smaller maps.
 
 The published model pools its maps this way when it predicts, too. The loss is computed from the
-raw maps whatever the head does with them; for predictions that match, give the ``cam`` head the
-same factor (its setting ``boost``).
+raw maps whatever the head does with them; the ``cam`` head gets the same factor (its setting
+``boost``), so that predictions match.
 """
 
 from __future__ import annotations
@@ -99,6 +99,11 @@ class BoostedMaps(Method):
     def pseudo_labels(self) -> Tensor | None:
         """The base's."""
         return self.base.pseudo_labels()
+
+
+def head_settings(config: Config) -> dict[str, float]:
+    """The head boosts its predictions as the loss does."""
+    return {"boost": config.alpha}
 
 
 def _base(config: Config) -> Method:

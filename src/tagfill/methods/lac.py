@@ -41,7 +41,16 @@ from tagfill.losses.consistency import confident_labels
 from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
 from tagfill.methods._queue import Queue
 from tagfill.methods._settings import require_choice, require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    Needs,
+    Setup,
+    StagePlan,
+    Step,
+    require_positives,
+)
 from tagfill.methods.plc import Normalize, assumed, consistency, strong_view
 
 INFO = Info(
@@ -201,6 +210,17 @@ class LabelAwareConsistency(Method):
         classes = torch.cat([classes, past_classes]).repeat_interleave(2)
         flat = entries.flatten(0, 1)
         return supervised_contrast(flat @ flat.T / self.config.temperature, classes)
+
+
+def stages(config: Config) -> tuple[StagePlan, StagePlan]:
+    """The paper's schedule: ``plc`` first, then all three losses from the first epoch on."""
+    first = {
+        "threshold": config.threshold,
+        "weight": config.plc_weight,
+        "normalize": config.normalize,
+        "include_observed": config.include_observed,
+    }
+    return StagePlan("plc", first), StagePlan("lac", {"stage_one": 0.0})
 
 
 def build(config: Config) -> Method:

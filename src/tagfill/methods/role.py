@@ -161,6 +161,11 @@ class OnlineEstimation(Method):
         """The estimator's."""
         self.estimator.load_state(state)
 
+    def inherit(self, previous: Method) -> None:
+        """Begin with the estimates of an earlier stage (MLSPL's LinearInit)."""
+        assert isinstance(previous, OnlineEstimation)
+        self.estimator.inherit(previous.estimator)
+
     def estimates(self) -> Tensor | None:
         """What the estimator believes."""
         logits = self.estimator.everything()

@@ -32,6 +32,9 @@ class Head(nn.Module):
         """
         raise NotImplementedError
 
+    def train_embeddings(self, wanted: bool) -> None:
+        """Free what only makes embeddings for a stage that trains on them, or fix it."""
+
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """The matrices that penalties on classifier weights act on."""
         raise NotImplementedError

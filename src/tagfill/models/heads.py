@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +16,26 @@ HeadConfig = LinearConfig | CamConfig | q2l.Q2LConfig | lem.LemConfig
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of head: its settings, its class, its named settings."""
+    """A kind of head: its settings, its class, its named settings, what it gives beside scores."""
 
     config: type[Any]
     head: type[Any]
     presets: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    gives: frozenset[str] = frozenset()
 
 
 HEADS: dict[str, Kind] = {
     "linear": Kind(LinearConfig, LinearHead),
     "q2l": Kind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS),
-    "lem": Kind(lem.LemConfig, lem.LemHead, lem.PRESETS),
-    "cam": Kind(CamConfig, CamHead),
+    "lem": Kind(lem.LemConfig, lem.LemHead, lem.PRESETS, frozenset({"embeddings"})),
+    "cam": Kind(CamConfig, CamHead, gives=frozenset({"activation_maps"})),
 }
+
+
+def head_giving(needs: Set[str]) -> str | None:
+    """The first head that gives all of this besides scores; None where nothing is needed."""
+    fitting = (name for name, kind in HEADS.items() if needs and needs <= kind.gives)
+    return next(fitting, None)
 
 
 def configure_head(

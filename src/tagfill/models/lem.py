@@ -46,9 +46,9 @@ class LemHead(Head):
             nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, config.embedding)
         )
 
-    def freeze_projection(self, frozen: bool = True) -> None:
-        """Fix the projection head, as in the first training stage, or free it for the second."""
-        self.projection.requires_grad_(not frozen)
+    def train_embeddings(self, wanted: bool) -> None:
+        """Free the projection head, as in the second training stage, or fix it as in the first."""
+        self.projection.requires_grad_(wanted)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps; embeddings are always returned, attention maps on request."""

@@ -19,7 +19,6 @@ from tagfill.methods.base import Needs
 from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
 from tagfill.models.heads import build_head, configure_head
-from tagfill.models.lem import LemHead
 from tagfill.models.network import Network, build_network
 from tagfill.models.preprocess import eval_transform
 from tagfill.train.cache import FeatureRows
@@ -71,8 +70,7 @@ class Assembly:
     def trained_module(self, stage: StageConfig, needs: Needs) -> nn.Module:
         """What a stage trains: the head on cached features, the whole network on images."""
         head = self.network.head
-        if isinstance(head, LemHead):
-            head.freeze_projection(not needs.embeddings)
+        head.train_embeddings(needs.embeddings)
         return self.network if stage.inputs == "images" else head
 
     def stage_data(self, stage: StageConfig, needs: Needs) -> StageData:

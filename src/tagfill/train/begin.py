@@ -80,7 +80,7 @@ def begin(
 
     Args:
         method: made from ``stage.method``.
-        stage: the length of training and the learning rate.
+        stage: the length of training and the learning rates.
         data: the labels.
         positives: for the methods that need k or class priors.
         seed: of the run.
@@ -94,7 +94,7 @@ def begin(
             observed=data.observed,
             epochs=stage.epochs,
             steps_per_epoch=-(-len(data.inputs) // (stage.batch_size * stage.accumulate)),
-            learning_rate=stage.learning_rate,
+            learning_rate=head_learning_rate(stage),
             device=device,
             seed=seed,
             expected_positives=expected,
@@ -102,3 +102,9 @@ def begin(
             truth=data.truth,
         )
     )
+
+
+def head_learning_rate(stage: StageConfig) -> float:
+    """Of the classification head, which may learn faster than a backbone beside it."""
+    multiplier = stage.head_multiplier if stage.inputs == "images" else 1.0
+    return stage.learning_rate * multiplier

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from tagfill import methods
 from tagfill.errors import TagfillError
+from tagfill.models.heads import head_giving
 from tagfill.train.config import (
     DataConfig,
     InputKind,
@@ -164,13 +165,14 @@ def _gentle(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_two_stages(request: Request) -> Request:
-    """The two-stage schedule is LAC's own."""
-    if request.method not in ("auto", "lac"):
+    """Only a method that has stages of its own can train in them."""
+    able = methods.staged_names()
+    if request.method not in ("auto", *able):
         raise TagfillError(
-            f"mode two_stage trains lac, not {request.method}",
+            f"mode two_stage trains {' or '.join(able)}, not {request.method}",
             remedy="leave out --method, or choose another --mode",
         )
-    return replace(request, method="lac")
+    return replace(request, method=able[0]) if request.method == "auto" else request
 
 
 def _check_no_backbone(request: Request) -> None:
@@ -218,13 +220,15 @@ def _stages(
         )
     kind: InputKind = "features" if features else "images"
     base = LINEAR if features else FINETUNE
-    first_fields = {each.name for each in dataclasses.fields(methods.find("plc").Config)}
-    first_settings = {key: each for key, each in method.settings.items() if key in first_fields}
-    second_settings = {"stage_one": 0.0, **method.settings}  # the first stage is plc
+    *earlier, last = methods.stages(method.name, method.settings, method.preset)
+    final = replace(method, settings={**last.settings, **method.settings})
     second = {**overrides, **_prefixed("second_", overrides)}
     return (
-        _stage(MethodConfig("plc", method.preset, first_settings), kind, base, overrides),
-        _stage(MethodConfig("lac", method.preset, second_settings), kind, base, second),
+        *(
+            _stage(MethodConfig(plan.method, None, dict(plan.settings)), kind, base, overrides)
+            for plan in earlier
+        ),
+        _stage(final, kind, base, second),
     )
 
 
@@ -253,26 +257,20 @@ def _fitting_head(
 ) -> ModelConfig:
     """The head the method needs, unless the user named one."""
     needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
-    wanted = None
-    if any(each.embeddings for each in needs):
-        wanted = "lem"
-    elif any(each.activation_maps for each in needs):
-        wanted = "cam"
+    wanted = head_giving({need for each in needs for need in each.of_the_head()})
     if wanted is None:
         return model
-    settings = dict(model.head_settings)
-    if stages[-1].method.name == "boostlu":
-        method = stages[-1].method
-        alpha = methods.configure(method.name, method.settings, method.preset).alpha
-        settings.setdefault("boost", alpha)
+    last = stages[-1].method
+    required = methods.head_settings(last.name, last.settings, last.preset)
+    settings = {**required, **model.head_settings}
     if model.head == wanted:
         return replace(model, head_settings=settings)
     if "head" in overrides:
         raise TagfillError(
-            f"{stages[-1].method.name} needs the head {wanted}, not {model.head}",
+            f"{last.name} needs the head {wanted}, not {model.head}",
             remedy=f"leave out --head, or use --head {wanted}",
         )
-    notes.append(f"head: {wanted}, which {stages[-1].method.name} needs")
+    notes.append(f"head: {wanted}, which {last.name} needs")
     return replace(model, head=wanted, head_settings=settings)
 
 

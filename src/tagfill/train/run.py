@@ -188,7 +188,7 @@ class _Runner:
                 data = self.assembly.stage_data(config, method.needs)
                 self._start(method, config, data, events)
             if previous is not None and type(previous) is type(method):
-                _hand_over(previous, method)
+                method.inherit(previous)
             stage = Stage(
                 module,
                 method,
@@ -271,12 +271,6 @@ class _Runner:
     def _keep(self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]) -> None:
         whole = {**metadata, "data_hash": self.data.content_hash}
         save_checkpoint(self.folder.checkpoint, tensors, whole)
-
-
-def _hand_over(previous: Method, method: Method) -> None:
-    """Learned label estimates go on into the next stage (MLSPL's LinearInit)."""
-    if method.parameter_groups():
-        method.load_state(previous.state())
 
 
 def _sharding(config: RunConfig) -> list[str]:
