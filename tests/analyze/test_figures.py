@@ -24,7 +24,7 @@ from tagfill.analyze import (
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
 from tagfill.errors import TagfillError
-from tagfill.methods.base import CellMethod
+from tagfill.methods.base import ElementwiseMethod
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +98,8 @@ def test_gradients_have_their_closed_forms() -> None:
     logits = torch.linspace(-6, 6, 25, dtype=torch.float64)
     chance = logits.sigmoid()
     an, em = methods.make("an"), methods.make("em", {"alpha": 0.3})
-    assert isinstance(an, CellMethod)
-    assert isinstance(em, CellMethod)
+    assert isinstance(an, ElementwiseMethod)
+    assert isinstance(em, ElementwiseMethod)
     torch.testing.assert_close(gradients.gradient(an, logits, 1, 5), chance - 1)
     torch.testing.assert_close(gradients.gradient(an, logits, -1, 5), chance)
     pull = 0.3 * chance * (1 - chance) * logits

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tagfill.losses import weak_negative
-from tagfill.methods.base import CellMethod, Info, Method, Needs
+from tagfill.methods.base import ElementwiseMethod, Info, Method, Needs
 
 INFO = Info(title="Half", source="this test", needs=Needs(two_views=True))
 
@@ -44,7 +44,7 @@ PRESETS = {"light": Config(weight=0.1)}
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return CellMethod("half", lambda x, z: weak_negative(x, z, gamma=config.weight))
+    return ElementwiseMethod("half", lambda x, z: weak_negative(x, z, gamma=config.weight))
 '''
 
 

@@ -11,7 +11,7 @@ import torch
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.methods.base import CellMethod
+from tagfill.methods.base import ElementwiseMethod
 from tagfill.models.head import LinearConfig, LinearHead
 from tagfill.train import grid
 from tagfill.train.batched import Batched, Setting
@@ -187,7 +187,7 @@ def test_loss_that_depends_on_the_batch_is_never_computed_for_all_heads_at_once(
     def centered(logits, observed):
         return (logits - logits.mean()) ** 2 + observed.float().mean() * logits
 
-    monkeypatch.setattr(methods, "make", lambda *_: _with_needs(CellMethod("odd", centered)))
+    monkeypatch.setattr(methods, "make", lambda *_: _with_needs(ElementwiseMethod("odd", centered)))
     stage = StageConfig(MethodConfig("em"), epochs=2)
     settings = [Setting(replace(stage, learning_rate=rate)) for rate in (0.1, 0.01)]
     data = make_data()

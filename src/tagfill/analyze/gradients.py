@@ -18,7 +18,7 @@ from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import Subject
 from tagfill.errors import TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
-from tagfill.methods.base import CellMethod
+from tagfill.methods.base import ElementwiseMethod
 
 DEFAULT = ("an", "em", "an_ls", "wan", "asl", "hill")
 PANELS = {"observed positive": POSITIVE, "unknown": UNKNOWN, "observed negative": NEGATIVE}
@@ -51,27 +51,29 @@ def draw(subject: Subject) -> Drawing:
     return Drawing(figure, ("loss", "label", "logit", "gradient"), rows, notes=notes)
 
 
-def gradient(method: CellMethod, logits: torch.Tensor, code: int, classes: int) -> torch.Tensor:
+def gradient(
+    method: ElementwiseMethod, logits: torch.Tensor, code: int, classes: int
+) -> torch.Tensor:
     """[points] derivative of one cell's loss by its logit, in an image of so many classes."""
     table = logits[:, None].repeat(1, classes).requires_grad_()
     observed = torch.full(table.shape, code, dtype=torch.int8)
-    cells = method.cells(table, observed)
+    cells = method.terms(table, observed)
     if not cells.requires_grad:
         return torch.zeros_like(logits)
     (slope,) = torch.autograd.grad(cells[:, 0].sum(), table)
     return slope[:, 0]
 
 
-def _losses(subject: Subject) -> tuple[dict[str, CellMethod], list[str]]:
+def _losses(subject: Subject) -> tuple[dict[str, ElementwiseMethod], list[str]]:
     """The methods asked for, else those of the runs, else a usual choice."""
-    found: dict[str, CellMethod] = {}
+    found: dict[str, ElementwiseMethod] = {}
     skipped = []
     if subject.methods or not subject.runs:
         made = {text: _parsed(text) for text in subject.methods or DEFAULT}
     else:
         made = {run.stage.method.name: run.new_method() for run in subject.runs}
     for name, method in made.items():
-        if isinstance(method, CellMethod):
+        if isinstance(method, ElementwiseMethod):
             found[name] = method
         else:
             skipped.append(name)

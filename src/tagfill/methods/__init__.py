@@ -1,4 +1,4 @@
-"""Methods, one module each: the module's name is the method's name.
+"""Methods, one module each or several near relatives in one (see ``base``).
 
 ``find("role")`` returns a method's module wherever it lives: in this folder, in an installed
 package that declares an entry point in the group ``tagfill.methods``, or in a Python file
@@ -31,23 +31,24 @@ def names() -> list[str]:
     return sorted({*own_names(), *_declared()})
 
 
-@cache
 def own_names() -> tuple[str, ...]:
     """The methods of this package."""
-    modules = (module.name for module in pkgutil.iter_modules(__path__))
-    return tuple(name for name in modules if name[0] != "_" and name not in _NOT_METHODS)
+    return tuple(sorted(_own()))
 
 
 def find(name: str) -> MethodModule:
-    """The module of a method, by its name or the path of a Python file."""
+    """The module of a method, by its name or the path of a Python file.
+
+    Of a module that several methods share it is that method's own part, which has the same face.
+    """
     if name.endswith(".py"):
         return _from_file(Path(name))
-    if name not in names():
-        remedy = f"{nearest(name, names())}use one of {', '.join(names())}"
-        raise TagfillError(f"unknown method {name!r}", remedy=remedy)
-    if name in own_names():
-        return cast(MethodModule, importlib.import_module(f"{__name__}.{name}"))
-    return _checked(_declared()[name].load(), name)
+    if name in _own():
+        return _own()[name]
+    if name in _declared():
+        return _checked(_declared()[name].load(), name)
+    remedy = f"{nearest(name, names())}use one of {', '.join(names())}"
+    raise TagfillError(f"unknown method {name!r}", remedy=remedy)
 
 
 def configure(
@@ -101,6 +102,18 @@ def head_settings(
     """What the head a method needs must be set to."""
     wanted = getattr(find(name), "head_settings", None)
     return {} if wanted is None else dict(wanted(configure(name, settings, preset)))
+
+
+@cache
+def _own() -> dict[str, MethodModule]:
+    """Every method of this package by its name."""
+    known: dict[str, MethodModule] = {}
+    for entry in pkgutil.iter_modules(__path__):
+        if entry.name[0] != "_" and entry.name not in _NOT_METHODS:
+            module = importlib.import_module(f"{__name__}.{entry.name}")
+            shared = getattr(module, "METHODS", None)
+            known |= {entry.name: cast(MethodModule, module)} if shared is None else shared
+    return known
 
 
 @cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagfill.losses.assume import assume_negative
-from tagfill.methods.base import CellMethod, Info, Method
+from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(title="Assume negative (AN)", source="Cole et al. 2021 (MLSPL), Eq. 8")
 
@@ -23,4 +23,4 @@ class Config:
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return CellMethod("an", assume_negative)
+    return ElementwiseMethod("an", assume_negative)

@@ -1,6 +1,7 @@
 """The method protocol: what the training loop and a method tell each other.
 
-A method is one module of this package, named like the method. It exposes
+A method is one module of this package, named like the method; near relatives share one, which
+lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's module exposes
 
 - ``Config``: a frozen dataclass of hyper-parameters, the paper's values as defaults,
 - ``build(config) -> Method``,
@@ -22,6 +23,7 @@ batch, its state is the same everywhere, and it needs no code for communication.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -248,24 +250,24 @@ class Method:
         return None
 
 
-class CellMethod(Method):
+class ElementwiseMethod(Method):
     """A method without state: the mean over images and classes of a pure loss.
 
     Args:
         name: of the method and of its only term.
-        cells: (logits [B, K], observed [B, K]) -> [B, K].
+        terms: (logits [B, K], observed [B, K]) -> [B, K].
     """
 
-    def __init__(self, name: str, cells: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.name, self.cells = name, cells
+    def __init__(self, name: str, terms: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.name, self.terms = name, terms
 
     def start(self, setup: Setup) -> None:
         """Refuse labels without positives."""
         require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all cells."""
-        return {self.name: self.cells(step.output.logits, step.observed).mean()}
+        """One term, the mean over all entries."""
+        return {self.name: self.terms(step.output.logits, step.observed).mean()}
 
 
 class MethodModule(Protocol):
@@ -273,10 +275,31 @@ class MethodModule(Protocol):
 
     INFO: Info
     Config: type[Any]
+    build: Callable[[Any], Method]
 
-    @staticmethod
-    def build(config: Any) -> Method:
-        """Make the method."""
+
+class NamedMethod:
+    """One of several methods that share a module, with the face a module of its own would have.
+
+    Args:
+        info: as ``INFO``.
+        config: as ``Config``.
+        build: from such a configuration to the method.
+        presets: as ``PRESETS``.
+        text: formula, paper and differences; by default the docstring of the module it shares.
+    """
+
+    def __init__(
+        self,
+        info: Info,
+        config: type[Any],
+        build: Callable[[Any], Method],
+        presets: Mapping[str, Any] | None = None,
+        text: str | None = None,
+    ) -> None:
+        self.INFO, self.Config, self.build = info, config, build
+        self.PRESETS = presets or {}
+        self.__doc__ = text or sys.modules[config.__module__].__doc__
 
 
 def require_positives(observed: Tensor, method: str) -> None:

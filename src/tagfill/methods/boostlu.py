@@ -20,9 +20,9 @@ from typing import Literal
 
 from torch import Tensor
 
+from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.losses.activation import boosted_logits
-from tagfill.methods import an, ll_cp, ll_ct, ll_r
 from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 from tagfill.models.output import Output
@@ -108,13 +108,7 @@ def head_settings(config: Config) -> dict[str, float]:
 
 def _base(config: Config) -> Method:
     delta = DELTAS[config.base] if config.delta is None else config.delta
-    if config.base == "ll_r":
-        return ll_r.build(ll_r.Config(delta=delta))
-    if config.base == "ll_ct":
-        return ll_ct.build(ll_ct.Config(delta=delta))
-    if config.base == "ll_cp":
-        return ll_cp.build(ll_cp.Config(delta=delta))
-    return an.build(an.Config())
+    return methods.make(config.base, None if config.base == "an" else {"delta": delta})
 
 
 def build(config: Config) -> Method:

@@ -21,7 +21,7 @@ from functools import partial
 
 from tagfill.losses.entropy import entropy_maximization
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import CellMethod, Info, Method
+from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(title="Entropy maximization", source="Zhou et al. 2022 (EM + APL), Eq. 3-5")
 
@@ -54,4 +54,6 @@ PRESETS = {
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return CellMethod("em", partial(entropy_maximization, alpha=config.alpha, eps=config.eps))
+    return ElementwiseMethod(
+        "em", partial(entropy_maximization, alpha=config.alpha, eps=config.eps)
+    )

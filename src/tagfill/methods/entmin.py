@@ -19,7 +19,7 @@ from typing import Literal
 
 from tagfill.losses.entropy import entropy_minimization
 from tagfill.methods._settings import require_choice, require_range
-from tagfill.methods.base import CellMethod, Info, Method
+from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(
     title="Entropy minimization",
@@ -46,7 +46,7 @@ class Config:
 
 def build(config: Config) -> Method:
     """Make the method."""
-    return CellMethod(
+    return ElementwiseMethod(
         "entmin",
         partial(
             entropy_minimization,

@@ -18,7 +18,7 @@ from functools import partial
 
 from tagfill.losses.robust import hill
 from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
-from tagfill.methods.base import CellMethod, Info, Method
+from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(title="Hill loss", source="Zhang et al. 2021 (Hill and SPLC)")
 
@@ -51,4 +51,4 @@ PRESETS = {"published": Config(reduction="sum")}
 def build(config: Config) -> Method:
     """Make the method."""
     cells = partial(hill, lam=config.lam, margin=config.margin, gamma=config.gamma)
-    return CellMethod("hill", reduced(cells, config.reduction))
+    return ElementwiseMethod("hill", reduced(cells, config.reduction))

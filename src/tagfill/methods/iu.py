@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagfill.losses.assume import ignore_unknown
-from tagfill.methods.base import CellMethod, Info, Method, Needs, Setup, require_negatives
+from tagfill.methods.base import ElementwiseMethod, Info, Method, Needs, Setup, require_negatives
 
 INFO = Info(
     title="Ignore unknown (IU)",
@@ -27,7 +27,7 @@ class Config:
     """Nothing to set."""
 
 
-class IgnoreUnknown(CellMethod):
+class IgnoreUnknown(ElementwiseMethod):
     """Refuses positive-only labels."""
 
     def start(self, setup: Setup) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tagfill.methods.base import CellMethod, LossTerms, Method, Step
+from tagfill.methods.base import ElementwiseMethod, LossTerms, Method, Step
 from tagfill.models.head import LinearHead
 from tagfill.models.output import Output
 from tagfill.train.config import StageConfig
@@ -123,14 +123,16 @@ class Batched:
             for group in method.parameter_groups():
                 yield {"params": group.parameters, "lr": group.learning_rate}
 
-    def _joint_blocks(self) -> list[tuple[slice, CellMethod]]:
+    def _joint_blocks(self) -> list[tuple[slice, ElementwiseMethod]]:
         """Runs of neighboring settings whose loss can be computed for all their heads at once."""
         blocks = []
         numbers = range(len(self.settings))
         for _, members in groupby(numbers, key=lambda each: self.settings[each].stage.method):
             block = list(members)
             method = self.methods[block[0]]
-            if isinstance(method, CellMethod) and _takes_all_heads(method, self.data.observed):
+            if isinstance(method, ElementwiseMethod) and _takes_all_heads(
+                method, self.data.observed
+            ):
                 blocks.append((slice(block[0], block[-1] + 1), method))
         return blocks
 
@@ -158,7 +160,7 @@ class Batched:
             for each in self.single
         }
         losses = [
-            (where, method.cells(logits[:, where], observed[:, where]).mean(dim=(0, 2)))
+            (where, method.terms(logits[:, where], observed[:, where]).mean(dim=(0, 2)))
             for where, method in self.joint
         ] + [
             (slice(each, each + 1), _total(self.methods[each].loss(step)))
@@ -240,15 +242,18 @@ def _total(terms: LossTerms) -> Tensor:
     return torch.stack(list(terms.values())).sum(0, keepdim=True)
 
 
-def _takes_all_heads(method: CellMethod, observed: Tensor) -> bool:
+def _takes_all_heads(method: ElementwiseMethod, observed: Tensor) -> bool:
     """Whether a loss of [B, K] cells gives the same for [B, G, K] as head by head."""
-    if type(method).loss is not CellMethod.loss or type(method).after_step is not Method.after_step:
+    if (
+        type(method).loss is not ElementwiseMethod.loss
+        or type(method).after_step is not Method.after_step
+    ):
         return False
     labels = observed[:_PROBED]
     logits = torch.linspace(-4, 4, 2 * labels.numel()).view(len(labels), 2, -1)
     try:
-        joint = method.cells(logits, labels[:, None].expand_as(logits))
+        joint = method.terms(logits, labels[:, None].expand_as(logits))
     except (RuntimeError, IndexError, ValueError):
         return False
-    single = [method.cells(each, labels) for each in logits.unbind(1)]
+    single = [method.terms(each, labels) for each in logits.unbind(1)]
     return torch.allclose(joint, torch.stack(single, dim=1))
