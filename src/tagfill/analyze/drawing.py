@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tagfill.explain.fonts import fallbacks
+from tagfill.files import atomic_path, write_csv
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which color-blind readers can tell apart."""
@@ -63,14 +63,11 @@ class Drawing:
 
     def save(self, folder: Path, name: str) -> dict[str, Path]:
         """Write the picture as PNG and SVG, and the data as CSV."""
-        folder.mkdir(parents=True, exist_ok=True)
         files = {suffix: folder / f"{name}.{suffix}" for suffix in ("png", "svg", "csv")}
-        self.figure.savefig(files["png"], dpi=DOTS_PER_INCH)
-        self.figure.savefig(files["svg"], metadata={"Date": None})
-        with files["csv"].open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(self.header)
-            writer.writerows(map(_rounded, self.rows))
+        with atomic_path(files["png"]) as png, atomic_path(files["svg"]) as svg:
+            self.figure.savefig(png, dpi=DOTS_PER_INCH)
+            self.figure.savefig(svg, metadata={"Date": None})
+        write_csv(files["csv"], self.header, map(_rounded, self.rows))
         return files
 
 

@@ -19,6 +19,7 @@ from tagfill.bench.data import make_variant, open_source
 from tagfill.bench.plan import Cell, cell_key
 from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision, summary
+from tagfill.files import atomic_path, write_json
 from tagfill.labels import NEGATIVE, Labels
 from tagfill.labels.io import load_labels
 from tagfill.models.bundle import load as load_bundle
@@ -98,9 +99,9 @@ def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outc
         raise
     except Exception as error:  # one failed cell must not cost the others
         message = str(error) if isinstance(error, TagfillError) else repr(error)
-        _write(folder / FAILURE, {"cell": cell.place, "message": message})
+        write_json(folder / FAILURE, {"cell": cell.place, "message": message})
         return Outcome(cell, {}, folder, message)
-    _write(folder / RESULT, {"cell": cell.place, "figures": figures})
+    write_json(folder / RESULT, {"cell": cell.place, "figures": figures})
     return Outcome(cell, figures, folder)
 
 
@@ -169,8 +170,8 @@ class Evaluation:
         images = None if self.data.images is None else Path(self.data.images)
         scored = score_images(bundle, dataset, table, images=[images])
         logits, labels = scored.logits, np.asarray(scored.split.table.values)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(self.folder / SCORES, test=logits, test_labels=labels)
+        with atomic_path(self.folder / SCORES) as draft:
+            np.savez_compressed(draft, test=logits, test_labels=labels)
         figures = summary(logits, labels, bundle.classes, logits=True).as_dict()
         return _held_out_figures({"test": figures})
 
@@ -216,7 +217,8 @@ def _keep_scores(
     held_out = [split for split in ("val", "test") if split in data.splits]
     kept: dict[str, npt.NDArray[Any]] = {split: score(split) for split in held_out}
     kept |= {f"{split}_labels": data.splits[split].judged_by for split in held_out}
-    np.savez_compressed(folder.path / SCORES, allow_pickle=False, **kept)
+    with atomic_path(folder.path / SCORES) as draft:
+        np.savez_compressed(draft, allow_pickle=False, **kept)
     truth, found = data.train.truth, {}
     if truth is not None and stage.inputs == "features":
         found["train_mAP"] = {"train": mean_average_precision(score("train"), truth).mAP}
@@ -235,10 +237,3 @@ def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:
         return None
     labeled = state["pseudo"].cpu().numpy() >= 0
     return 100 * float((truth[labeled] == NEGATIVE).mean()) if labeled.any() else None
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}")
-    partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)

@@ -20,6 +20,7 @@ from tagfill.evaluate.resampling import (
     mean_average_precision_statistic,
     paired_bootstrap,
 )
+from tagfill.files import write_json
 
 RESAMPLES = 1000
 
@@ -41,8 +42,7 @@ def difference(
     if not all(np.array_equal(labels[0], each) for each in labels):
         return None
     found = paired_bootstrap(_mean(first), _mean(second), len(labels[0]), resamples=resamples)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(asdict(found)) + "\n", encoding="utf-8")
+    write_json(kept, asdict(found))
     return found
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,6 +14,7 @@ from PIL import Image
 
 from tagfill.bench.spec import SCENES, Labels, Source
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_folder
 from tagfill.labels import POSITIVE, UNKNOWN, Dataset, Rows
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.labels.split import published_split
@@ -186,13 +185,8 @@ def _reviewed(
 def _write_once(folder: Path, write: Callable[[Path], None]) -> None:
     if folder.is_dir():
         return
-    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-    part.mkdir(parents=True)
-    try:
-        write(part)
-        part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    with atomic_folder(folder) as draft:
+        write(draft)
 
 
 def _write_tables(folder: Path, masked: Dataset) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import platform
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +13,7 @@ from typing import Any
 from tagfill.bench.curves import picture_name
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.table import Report, Sheet
+from tagfill.files import write_csv, write_json, write_text
 
 VERSIONS = ("tagfill", "torch", "numpy")
 
@@ -46,19 +45,17 @@ def markdown(
 
 def write(report: Report, page: str, folder: Path, name: str) -> list[Path]:
     """Write NAME.md, NAME.csv and NAME.json."""
-    folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{name}.{kind}" for kind in ("md", "csv", "json")]
-    files[0].write_text(page, encoding="utf-8")
+    write_text(files[0], page)
     _write_csv(report.records, files[1])
-    files[2].write_text(json.dumps(as_dict(report), indent=2) + "\n", encoding="utf-8")
+    write_json(files[2], as_dict(report))
     return files
 
 
 def publish(recipe: Recipe, page: str, pictures: Iterable[Path], folder: Path) -> list[Path]:
     """The page and its PNG pictures in a folder of pages; the files."""
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{recipe.name}.md"
-    file.write_text(page, encoding="utf-8")
+    write_text(file, page)
     shown = [picture for picture in pictures if picture.suffix == ".png"]
     return [file, *(Path(shutil.copy(picture, folder)) for picture in shown)]
 
@@ -96,10 +93,7 @@ def _escaped(text: str) -> str:
 
 def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
     names = list(dict.fromkeys(name for record in records for name in record))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
+    write_csv(path, names, ([record.get(name, "") for name in names] for record in records))
 
 
 def _python() -> str:

@@ -103,6 +103,7 @@ def _draw(
 ) -> dict[str, Any]:
     from tagfill.explain.draw import Seen, sheet
     from tagfill.explain.maps import KINDS, explain_images
+    from tagfill.files import atomic_path
     from tagfill.images import open_image
     from tagfill.models.heads import head_name
 
@@ -120,7 +121,8 @@ def _draw(
         rows.append((file.name, picture, seen))
         tags = [_saved(picture, each, out / f"{name}-{_slug(each.tag)}.png") for each in seen]
         listed.append({"image": str(file), "tags": tags})
-    sheet(rows).save(out / "sheet.png")
+    with atomic_path(out / "sheet.png") as draft:
+        sheet(rows).save(draft)
     kind = KINDS[head_name(bundle.network.config)]
     return {
         "out": str(out),
@@ -145,8 +147,10 @@ def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
     """Save a heat map over its picture; what there is to say about it."""
     from tagfill.explain.draw import overlay
     from tagfill.explain.heat import peak
+    from tagfill.files import atomic_path
 
-    overlay(picture, seen.heat).save(file)
+    with atomic_path(file) as draft:
+        overlay(picture, seen.heat).save(draft)
     x, y = peak(seen.heat)
     return {
         "tag": seen.tag,

@@ -13,6 +13,7 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.export.checks import compare, example_inputs, latency, mean_precision
 from tagfill.export.files import quantize, write_archive, write_onnx
+from tagfill.files import atomic_path
 from tagfill.labels import LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, archive_engine, bundle_engine, onnx_engine
@@ -119,7 +120,8 @@ def export_model(
             milliseconds=_latencies(engines, inputs),
             mAP={} if labeled is None else _precisions(engines, labeled),
         )
-        os.replace(draft, out)
+        with atomic_path(out) as finished:
+            os.replace(draft, finished)
     return report
 
 

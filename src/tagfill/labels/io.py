@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
 
@@ -54,11 +55,8 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
         raise TagfillError(f"{format} can only be read", remedy=f"write one of {writable}")
     if not len(dataset.table):
         raise TagfillError("there is no image to write", file=target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return label_format.write(dataset, target)
-    except OSError as error:
-        raise TagfillError(f"cannot be written ({error.strerror})", file=target) from error
+    with atomic_path(target) as draft:
+        return label_format.write(dataset, draft)
 
 
 def detect(path: Path) -> Format:

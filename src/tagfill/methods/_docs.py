@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tagfill import losses
+from tagfill.files import write_text
 from tagfill.methods import own_names
 from tagfill.methods._describe import Description, describe
 
@@ -116,4 +117,4 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
     for file, text in pages().items():
-        (folder / file).write_text(text, encoding="utf-8")
+        write_text(folder / file, text)

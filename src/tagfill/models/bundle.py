@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -20,6 +17,7 @@ import torch
 from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_folder, write_json
 from tagfill.models.engines import bundle_engine
 from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
@@ -75,20 +73,14 @@ class Bundle:
         """Write the bundle; the folder appears, or is replaced, only when all of it is on disk."""
         self._check()
         target = Path(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        try:
+        with atomic_folder(target) as draft:
             tensors = {
                 name: tensor.detach().cpu().contiguous().clone()
                 for name, tensor in self.network.state_dict().items()
             }
             save_file(tensors, draft / TENSORS)
             described = self._describe(_sha256(draft / TENSORS))
-            (draft / DESCRIPTION).write_text(json.dumps(described, indent=2) + "\n")
-            draft.chmod(target.parent.stat().st_mode)  # a temporary folder is its owner's alone
-            _replace(draft, target)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            write_json(draft / DESCRIPTION, described)
         return target
 
     def _check(self) -> None:
@@ -183,17 +175,6 @@ def _fill(network: Network, file: Path) -> None:
             f"the tensors do not fit the network described (for example {odd[0]!r})", file=file
         )
     network.load_state_dict(state)
-
-
-def _replace(draft: Path, target: Path) -> None:
-    """Put a finished folder in the place of another; the old one goes last."""
-    old = None
-    if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-        os.replace(target, old / target.name)
-    os.replace(draft, target)
-    if old is not None:
-        shutil.rmtree(old)
 
 
 def _sha256(file: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_open
 from tagfill.models.tagging import Prediction
 from tagfill.predict.sources import Unreadable
 
@@ -155,16 +156,12 @@ def open_writer(
             raise TagfillError("parquet is not text", remedy="name a file with --out")
         yield _text_writer(target, format, classes, model)
         return
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if format == "parquet":
-            with target.open("wb") as binary:
-                yield ParquetWriter(binary, classes)
-            return
-        with target.open("w", encoding="utf-8", newline="") as text:
-            yield _text_writer(text, format, classes, model)
-    except OSError as error:
-        raise TagfillError(f"cannot be written ({error.strerror})", file=target) from error
+    if format == "parquet":
+        with atomic_open(target, "wb") as binary:
+            yield ParquetWriter(binary, classes)
+        return
+    with atomic_open(target, newline="") as text:
+        yield _text_writer(text, format, classes, model)
 
 
 def _text_writer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_path, write_csv, write_text
 from tagfill.labels import POSITIVE, UNKNOWN, Dataset, LabelTable, Suggestions
 from tagfill.labels.io import save_labels
 from tagfill.recover.choose import Cells
@@ -77,23 +77,15 @@ def _each(cells: Cells) -> list[tuple[int, int, float, float]]:
 
 def _write(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
     writers = {".csv": _write_csv, ".jsonl": _write_jsonl, ".parquet": _write_parquet}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        writers[path.suffix.lower()](rows, columns, path)
-    except OSError as error:
-        raise TagfillError(f"cannot be written ({error.strerror})", file=path) from error
+    writers[path.suffix.lower()](rows, columns, path)
 
 
 def _write_csv(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(path, columns, ([row[name] for name in columns] for row in rows))
 
 
 def _write_jsonl(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    path.write_text("".join(lines), encoding="utf-8")
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def _write_parquet(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
@@ -102,7 +94,8 @@ def _write_parquet(rows: Sequence[Record], columns: Sequence[str], path: Path) -
 
     numbers = {"probability": pa.float64(), "gain": pa.float64(), "label": pa.int8()}
     schema = pa.schema([(name, numbers.get(name, pa.string())) for name in columns])
-    parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), path)
+    with atomic_path(path) as draft:
+        parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), draft)
 
 
 def _tasks(cells: Cells, table: LabelTable) -> Dataset:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tagfill.files import write_text
 from tagfill.recover.recovery import Recovery, recover
 from tagfill.report import card, classes, compare, figures, gallery, learned
 from tagfill.report.source import Source, read_run
@@ -112,10 +113,7 @@ def _recovered(run: Path, images: int, sinks: Sequence[Sink], gaps: list[str]) -
 def _write(template: str, metadata: dict[str, Any], target: Path, gaps: Sequence[str]) -> Written:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     text = _environment().get_template(template).render(made=made, **metadata)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.part")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(target)
+    write_text(target, text)
     return Written(target, tuple(gaps))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_path, write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import save_labels
 from tagfill.labels.table import Labels, LabelTable
@@ -84,7 +85,8 @@ def write_scenes(
     dataset = _dataset(folder, truths, size, test_fraction)
     _write_coco(folder / BOXES, dataset.table.images, [boxes for _, boxes in truths], size)
     shown = [Image.open(folder / image) for image in dataset.table.images[:24]]
-    contact_sheet(shown).save(folder / SHEET)
+    with atomic_path(folder / SHEET) as sheet:
+        contact_sheet(shown).save(sheet)
     save_labels(dataset, folder / LABELS, format=dataset.format)
     return dataset
 
@@ -138,7 +140,8 @@ def _draw(job: _Job) -> list[Truth]:
     truths = []
     for index in job.indices:
         scene = draw_scene(index, job.size, job.seed, job.difficulty)
-        scene.image.save(job.out / image_id(index), quality=_QUALITY)
+        with atomic_path(job.out / image_id(index), sync=False) as file:
+            scene.image.save(file, quality=_QUALITY)
         truths.append((scene.labels, scene.boxes))
     return truths
 
@@ -183,4 +186,4 @@ def _write_coco(
             for number, (row, box) in enumerate(flat, start=1)
         ],
     }
-    path.write_text(json.dumps(content), encoding="utf-8")
+    write_text(path, json.dumps(content))

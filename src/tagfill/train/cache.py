@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_path, write_text
 
 Features = npt.NDArray[np.float16]
 
@@ -105,20 +106,18 @@ class FeatureStore:
         text = json.dumps(dict(about), sort_keys=True)
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         self.folder = (root or cache_root()) / "features" / name
-        self.folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(self.folder / "about.json", text.encode())
+        write_text(self.folder / "about.json", text)
 
     def add(self, hashes: Sequence[str], features: Features) -> None:
         """Keep the features of some images."""
         name = uuid.uuid4().hex
         try:
-            partial = self.folder / f".{name}.npy"
-            np.save(partial, features.astype(np.float16))
-            partial.replace(self.folder / f"{name}.npy")
-            _write_whole(self.folder / f"{name}.txt", "\n".join(hashes).encode())
-        except OSError as error:
+            with atomic_path(self.folder / f"{name}.npy") as draft:
+                np.save(draft, features.astype(np.float16))
+            write_text(self.folder / f"{name}.txt", "\n".join(hashes))
+        except TagfillError as error:
             raise TagfillError(
-                f"features could not be kept ({error.strerror})",
+                f"features {error.message}",
                 file=self.folder,
                 remedy="free disk space (`tagfill cache --prune`) or set TAGFILL_CACHE",
             ) from error
@@ -145,13 +144,14 @@ class FeatureStore:
 
     def _names(self) -> dict[str, list[str]]:
         return {
-            file.stem: file.read_text().splitlines() for file in sorted(self.folder.glob("*.txt"))
+            file.stem: file.read_text().splitlines()
+            for file in sorted(self.folder.glob("[!.]*.txt"))
         }
 
 
 def known_hashes(root: Path | None = None) -> set[str]:
     """Content hashes of all images that have features somewhere, so they can be decoded."""
-    files = ((root or cache_root()) / "features").glob("*/*.txt")
+    files = ((root or cache_root()) / "features").glob("*/[!.]*.txt")
     return {name for file in files for name in file.read_text().splitlines()}
 
 
@@ -162,7 +162,7 @@ def stores(root: Path | None = None) -> Iterator[StoreInfo]:
         yield StoreInfo(
             path=folder,
             about=json.loads((folder / "about.json").read_text()),
-            images=sum(len(file.read_text().splitlines()) for file in folder.glob("*.txt")),
+            images=sum(len(file.read_text().splitlines()) for file in folder.glob("[!.]*.txt")),
             bytes=sum(file.stat().st_size for file in folder.iterdir()),
             used=(folder / "about.json").stat().st_mtime,
         )
@@ -175,9 +175,3 @@ def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
     for store in old:
         shutil.rmtree(store.path, ignore_errors=True)
     return old
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    partial.write_bytes(content)
-    partial.replace(path)

@@ -8,7 +8,6 @@ every draw depends only on the seed and the position.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_path
 
 _FACTS = "metadata"
 _SEPARATOR = "/"
@@ -33,21 +33,15 @@ def save_checkpoint(
         for group, members in tensors.items()
         for name, tensor in members.items()
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file(flat, partial, metadata={_FACTS: json.dumps(metadata)})
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except (OSError, SafetensorError) as error:
+        with atomic_path(path) as draft:
+            save_file(flat, draft, metadata={_FACTS: json.dumps(metadata)})
+    except (TagfillError, SafetensorError) as error:
         raise TagfillError(
             f"could not write the checkpoint ({error})",
             file=path,
             remedy="the last one is intact: free disk space, then `tagfill train --resume`",
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:

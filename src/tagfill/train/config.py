@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import tomli_w
 
 from tagfill.errors import TagfillError
+from tagfill.files import write_text
 from tagfill.train.optim import OptimizerName, ScheduleName
 
 InputKind = Literal["features", "images"]
@@ -151,9 +152,7 @@ def _require(name: str, value: float | None, low: float, high: float = float("in
 def save_config(config: RunConfig, path: Path, metadata: Mapping[str, Any]) -> None:
     """Write the settings and the metadata of the run: versions, the hash of the data."""
     document = {**_plain(dataclasses.asdict(config)), "metadata": dict(metadata)}
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_text(tomli_w.dumps(document), encoding="utf-8")
-    partial.replace(path)
+    write_text(path, tomli_w.dumps(document))
 
 
 def load_config(path: Path) -> RunConfig:

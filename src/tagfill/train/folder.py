@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
+from tagfill.files import write_json
 from tagfill.train.config import RunConfig, load_config, save_config
 
 RUNS = Path("tagfill-runs")
@@ -91,9 +92,7 @@ class RunFolder:
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the figures; the file is there only when the run is finished."""
-        partial = self.metrics.with_suffix(".part")
-        partial.write_text(json.dumps(metrics, indent=2, default=_plain) + "\n", encoding="utf-8")
-        partial.replace(self.metrics)
+        write_json(self.metrics, metrics, default=_plain)
 
     def read_events(self) -> list[dict[str, Any]]:
         """The log; an epoch that a crash made it repeat counts once, as it was the last time."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tagfill.files import atomic_path, write_csv
 from tagfill.tune.space import METHOD
 from tagfill.tune.study import Trial
 
@@ -25,12 +25,13 @@ def write_table(trials: Sequence[Trial], out: Path) -> Path:
     """All trials, best first."""
     names = list(dict.fromkeys(name for trial in trials for name in trial.point))
     path = out / TABLE
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["trial", "score", "epoch", *names, "error"])
-        for trial in ranked(trials):
-            values = [trial.point.get(name, "") for name in names]
-            writer.writerow([trial.number, trial.score, trial.epoch, *values, trial.error or ""])
+    rows = (
+        [trial.number, trial.score, trial.epoch]
+        + [trial.point.get(name, "") for name in names]
+        + [trial.error or ""]
+        for trial in ranked(trials)
+    )
+    write_csv(path, ["trial", "score", "epoch", *names, "error"], rows)
     return path
 
 
@@ -48,7 +49,8 @@ def write_picture(trials: Sequence[Trial], criterion: str, out: Path) -> Path:
     for axis, name in zip(axes[1:], numeric, strict=True):
         _against(axis, name, scored)
     path = out / PICTURE
-    figure.savefig(path, dpi=150)
+    with atomic_path(path) as draft:
+        figure.savefig(draft, dpi=150)
     return path
 
 
