@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test install dev lint types layers unit docs clean
+.PHONY: demo test install dev lint types layers unit docs site clean
 
 demo: install
 	$(BIN)/tagfill demo
 
-test: dev lint types layers unit
+test: dev lint types layers site unit
 
 install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
@@ -35,6 +35,9 @@ layers: dev
 
 unit: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+site: dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 docs: install
 	$(BIN)/python -m tagfill.methods._docs
