@@ -36,8 +36,8 @@ from tagfill.scenes import write_scenes
 from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.data import TrainingData, prepare
 from tagfill.train.linear import fit_linear
-from tagfill.train.run import Run
 from tagfill.train.score import score_images
+from tagfill.train.trained import TrainedRun
 
 METHODS = ("an", "an_ls", "wan", "epr", "role", "em", "em_apl")
 SCENES, SIZE = 1200, 224
@@ -51,7 +51,7 @@ class Row:
     """One method on one data set."""
 
     method: str
-    run: Run
+    run: TrainedRun
     found: Recovery
     predicted: Array
 

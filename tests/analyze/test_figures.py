@@ -77,7 +77,7 @@ def test_distances_are_those_of_the_unobserved_cells(runs: list[RunView]) -> Non
     split = run.data.train
     assert split.truth is not None
     unknown = split.table.values[:, 2] == -1
-    chances = run.probabilities("train")[:, 2]
+    chances = run.raw_probabilities("train")[:, 2]
     hidden, absent = (chances[unknown & (split.truth[:, 2] == code)] for code in (1, 0))
     expected = wasserstein_distance(hidden, absent)
     assert found["em", split.table.classes[2]] == pytest.approx(expected)

@@ -42,7 +42,7 @@ def draw(subject: Subject) -> Drawing:
     pictures = [_fitted(open_image(paths[row_of[found.table.images[row]]])) for row in rows]
     figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
     table: list[tuple[object, ...]] = []
-    explained = explain_images(run.bundle, pictures)
+    explained = explain_images(run.model, pictures)
     for line, row, picture, seen in zip(axes, rows, pictures, explained, strict=True):
         for axis in line:
             axis.axis("off")

@@ -63,7 +63,7 @@ def _chosen(labels: Labels, count: int) -> Rows:
 def _bars(axis: Any, runs: Sequence[RunView], split: str, row: int) -> list[tuple[object, ...]]:
     whole = runs[0].split(split)
     truth, observed = whole.judged_by[row], whole.table.values[row]
-    chances = [run.probabilities(split)[row] for run in runs]
+    chances = [run.raw_probabilities(split)[row] for run in runs]
     present = np.flatnonzero(truth == POSITIVE)
     absent = [k for k in np.argsort(-np.maximum(*chances)) if truth[k] != POSITIVE][:WRONG]
     shown = [*present.tolist(), *absent]

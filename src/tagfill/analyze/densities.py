@@ -28,7 +28,7 @@ def draw(subject: Subject) -> Drawing:
     edges = np.linspace(0, 1, BINS + 1)
     rows: list[tuple[object, ...]] = []
     for line, run in zip(axes, runs, strict=True):
-        chances = run.probabilities(split)
+        chances = run.raw_probabilities(split)
         truth = run.split(split).judged_by
         for axis, column in zip(line, columns, strict=True):
             for kind, (code, shade) in KINDS.items():

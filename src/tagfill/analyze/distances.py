@@ -51,7 +51,7 @@ def draw(subject: Subject) -> Drawing:
 
 def class_distances(run: RunView) -> Floats:
     """[K]; NaN for classes without positives or negatives among the unobserved labels."""
-    truth, unknown, chances = run.train_truth(), run.unobserved, run.probabilities("train")
+    truth, unknown, chances = run.train_truth(), run.unobserved, run.raw_probabilities("train")
     distances = np.full(truth.shape[1], np.nan)
     for k in range(truth.shape[1]):
         hidden = chances[unknown[:, k] & (truth[:, k] == POSITIVE), k]

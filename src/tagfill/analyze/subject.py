@@ -2,90 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy.special import expit
-from torch import nn
 
 from tagfill import methods
 from tagfill.analyze.kinds import CannotDrawError
-from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import UNKNOWN, Labels
 from tagfill.methods.base import Method
-from tagfill.models.bundle import Bundle
-from tagfill.models.bundle import load as load_bundle
-from tagfill.train.assemble import Assembly
-from tagfill.train.config import StageConfig
-from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
-from tagfill.train.events import Events
-from tagfill.train.folder import RunFolder
-from tagfill.train.gather import World
-from tagfill.train.inputs import scores
+from tagfill.train.data import Split
+from tagfill.train.trained import TrainedRun
 
 Mask = npt.NDArray[np.bool_]
 
 
-class RunView:
-    """A finished run; data, model and scores are loaded when first asked for."""
+class RunView(TrainedRun):
+    """A finished run under the name it has in figures; what it lacks costs the figure."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.folder, self.config = RunFolder.open(path)
-        self.metrics = self.folder.read_metrics()
-        self.name = name
-        self._scores: dict[str, Floats] = {}
+    label: str | None = None
+
+    @classmethod
+    def named(cls, path: Path, label: str) -> Self:
+        """Open a run folder."""
+        run = cls.open(path)
+        run.label = label
+        return run
 
     @property
-    def stage(self) -> StageConfig:
-        """The last stage."""
-        return self.config.stages[-1]
+    def name(self) -> str:
+        """What figures call the run."""
+        return self.label or super().name
 
     @cached_property
-    def epochs(self) -> list[dict[str, Any]]:
+    def epochs(self) -> list[Mapping[str, Any]]:
         """The log of every epoch of every stage, in order."""
-        return [event for event in self.folder.read_events() if event["event"] == "epoch"]
-
-    @cached_property
-    def data(self) -> TrainingData:
-        """What the run learnt from and was judged by."""
-        data = without_unreadable(prepare(self.config.data))
-        if data.content_hash != self.metrics["data_hash"]:
-            raise TagfillError("the labels have changed since the run", file=self.folder.path)
-        return data
-
-    @cached_property
-    def bundle(self) -> Bundle:
-        """The trained model."""
-        return load_bundle(self.folder.model)
-
-    @cached_property
-    def assembly(self) -> Assembly:
-        """The trained network with its inputs."""
-        return Assembly(
-            self.config, self.data, self.device, Events(), network=self.bundle.network.eval()
-        )
-
-    @cached_property
-    def module(self) -> nn.Module:
-        """What the last stage trained: the head, or the whole network."""
-        return self.assembly.trained_module(self.stage, self.new_method().needs).to(self.device)
+        return [event for event in self.events if event["event"] == "epoch"]
 
     def new_method(self) -> Method:
         """The method of the last stage, not started."""
         config = self.stage.method
         return methods.make(config.name, config.settings, config.preset)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the network runs."""
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @property
     def evaluated_split(self) -> str:
@@ -99,15 +62,12 @@ class RunView:
         """The images of one purpose."""
         if name not in self.data.splits:
             raise CannotDrawError(f"{self.name} has no {name} images")
-        return self.data.splits[name]
+        return super().split(name)
 
-    def probabilities(self, split: str) -> Floats:
+    def raw_probabilities(self, split: str) -> Floats:
         """[N, K] of a split's images, not calibrated."""
-        if split not in self._scores:
-            inputs = self.assembly.inputs(self.split(split), self.stage)
-            logits = scores(self.module, inputs, World(), self.device)
-            self._scores[split] = expit(logits.double().numpy())
-        return self._scores[split]
+        raw: Floats = expit(self.scores(split).astype(np.float64))
+        return raw
 
     def train_truth(self) -> Labels:
         """[N, K] the full labels of the training images; they must be known."""
@@ -172,6 +132,8 @@ def open_runs(paths: Iterable[Path]) -> list[RunView]:
     paths = list(paths)
     names = [path.resolve().name for path in paths]
     return [
-        RunView(path, name if names.count(name) == 1 else f"{path.resolve().parent.name}/{name}")
+        RunView.named(
+            path, name if names.count(name) == 1 else f"{path.resolve().parent.name}/{name}"
+        )
         for path, name in zip(paths, names, strict=True)
     ]

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from tagfill import methods
 from tagfill.bench.data import make_variant, open_source
 from tagfill.bench.plan import Cell, cell_key
 from tagfill.errors import TagfillError
@@ -23,18 +22,15 @@ from tagfill.files import atomic_path, write_json
 from tagfill.labels import NEGATIVE, Labels
 from tagfill.labels.io import load_labels
 from tagfill.models.bundle import load as load_bundle
-from tagfill.train.assemble import Assembly
 from tagfill.train.checkpoint import load_checkpoint
 from tagfill.train.config import DataConfig, RunConfig
 from tagfill.train.data import TrainingData, prepare, without_unreadable
-from tagfill.train.device import make_accelerator
-from tagfill.train.events import Events, Sink
+from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder
-from tagfill.train.gather import World
-from tagfill.train.inputs import scores
 from tagfill.train.limits import Interrupted
 from tagfill.train.run import configure, resume, train
 from tagfill.train.score import score_images
+from tagfill.train.trained import TrainedRun
 
 RESULT, SCORES, FAILURE = "cell.json", "scores.npz", "failure.json"
 Figures = Mapping[str, Mapping[str, float]]
@@ -149,7 +145,7 @@ class Training:
         else:
             finished = resume(folder, sinks)
         figures = _held_out_figures(finished.metrics)
-        figures |= _keep_scores(finished.folder, finished.config, self.data)
+        figures |= _keep_scores(finished)
         shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
         return figures
 
@@ -197,32 +193,18 @@ def _held_out_figures(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]
     return found
 
 
-def _keep_scores(
-    folder: RunFolder, config: RunConfig, data: TrainingData
-) -> dict[str, dict[str, float]]:
+def _keep_scores(run: TrainedRun) -> dict[str, dict[str, float]]:
     """Keep scores for comparisons, and judge what only the trained model can tell."""
-    accelerator = make_accelerator(config.precision, config.threads)
-    network = load_bundle(folder.model).network
-    assembly = Assembly(config, data, accelerator.device, Events(), network=network)
-    stage = config.stages[-1]
-    module = assembly.trained_module(stage, methods.find(stage.method.name).INFO.needs)
-
-    def score(split: str) -> npt.NDArray[np.float32]:
-        inputs = assembly.inputs(data.splits[split], stage)
-        found: npt.NDArray[np.float32] = scores(
-            module.to(accelerator.device), inputs, World.current(), accelerator.device
-        ).numpy()
-        return found
-
+    data, found = run.data, {}
     held_out = [split for split in ("val", "test") if split in data.splits]
-    kept: dict[str, npt.NDArray[Any]] = {split: score(split) for split in held_out}
+    kept: dict[str, npt.NDArray[Any]] = {split: run.scores(split) for split in held_out}
     kept |= {f"{split}_labels": data.splits[split].judged_by for split in held_out}
-    with atomic_path(folder.path / SCORES) as draft:
+    with atomic_path(run.path / SCORES) as draft:
         np.savez_compressed(draft, allow_pickle=False, **kept)
-    truth, found = data.train.truth, {}
-    if truth is not None and stage.inputs == "features":
-        found["train_mAP"] = {"train": mean_average_precision(score("train"), truth).mAP}
-    precision = None if truth is None else _pseudo_precision(folder.checkpoint, truth)
+    truth = data.train.truth
+    if truth is not None and run.stage.inputs == "features":
+        found["train_mAP"] = {"train": mean_average_precision(run.scores("train"), truth).mAP}
+    precision = None if truth is None else _pseudo_precision(run.folder.checkpoint, truth)
     if precision is not None:
         found["pseudo_precision"] = {"train": precision}
     return found

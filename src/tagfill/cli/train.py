@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
-    from tagfill.train.run import Run
+    from tagfill.train.trained import TrainedRun
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class DataOptions:
     difficult: Literal["negative", "positive", "unknown"] | None = None
     "What VOC objects marked difficult count as."
     features: str | None = None
-    "Which feature set to use, where the source has several."
+    "A .npy file with a row of features an image; or the name of one of the source's feature sets."
     truth: str | None = None
     "Full labels behind masked ones: for oracle methods, and to judge by."
     val: str | None = None
@@ -223,7 +223,7 @@ def _run(
     out: Path | None,
     tensorboard: bool,
     quiet: bool,
-) -> Run:
+) -> TrainedRun:
     from tagfill.cli.output import log
     from tagfill.train import run as runs
     from tagfill.train.config import load_config
@@ -322,7 +322,7 @@ def given(options: Any) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _show(run: Run, page: Path | None) -> None:
+def _show(run: TrainedRun, page: Path | None) -> None:
     from tagfill.cli.output import console, table
 
     rows = []

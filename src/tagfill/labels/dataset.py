@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import Problem, TagfillError
+from tagfill.labels.features import load_features
 from tagfill.labels.table import LabelTable, Rows
 
 
@@ -51,7 +52,7 @@ class Suggestions:
         return len(self.image)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Labels read from one source.
 
@@ -83,6 +84,16 @@ class Dataset:
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
+    def __repr__(self) -> str:
+        splits = ", ".join(f"{name} {len(rows):,}" for name, rows in self.splits.items())
+        place = f"Dataset({str(self.source)!r}, {self.format}"
+        return f"{place}{', ' if splits else ''}{splits}, {self.table!r})"
+
+    def _repr_html_(self) -> str:
+        from tagfill.labels.display import table_html
+
+        return table_html(self.table, repr(self))
+
     def split(self, split: str) -> LabelTable:
         """The observed labels of one named split."""
         if split not in self.splits:
@@ -105,11 +116,4 @@ class Dataset:
             raise TagfillError(
                 f"there is no feature set {name!r} (feature sets here: {known})", file=self.source
             )
-        splits = [np.load(file, allow_pickle=False) for file in self.features[name]]
-        matrix: npt.NDArray[np.floating] = np.concatenate(splits)
-        if len(matrix) != len(self.table):
-            raise TagfillError(
-                f"feature set {name!r} has {len(matrix)} rows for {len(self.table)} images",
-                file=self.source,
-            )
-        return matrix
+        return load_features(self.features[name], self.table.images)

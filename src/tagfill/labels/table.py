@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.intp]
 """Row numbers into a table."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelTable:
     """Which image has which tag, as far as anyone knows.
 
@@ -66,6 +66,17 @@ class LabelTable:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelTable({len(self):,} images, {len(self.classes):,} classes: {self.positives:,}"
+            f" positive, {self.negatives:,} negative, {self.unknowns:,} unknown)"
+        )
+
+    def _repr_html_(self) -> str:
+        from tagfill.labels.display import table_html
+
+        return table_html(self, repr(self))
 
     @property
     def positives(self) -> int:

@@ -113,9 +113,7 @@ def load(path: str | Path) -> Bundle:
     Raises:
         TagfillError: not a bundle, one of a newer version, or one that was changed or damaged.
     """
-    folder = Path(path)
-    if not (folder / DESCRIPTION).is_file() and (folder / "model" / DESCRIPTION).is_file():
-        folder = folder / "model"
+    folder = _model_folder(path)
     described = _read_description(folder / DESCRIPTION)
     tensors = folder / TENSORS
     if not tensors.is_file():
@@ -138,6 +136,18 @@ def load(path: str | Path) -> Bundle:
     )
     bundle._check()
     return bundle
+
+
+def description(path: str | Path) -> dict[str, Any]:
+    """What a model folder says of its model, without the weights."""
+    return _read_description(_model_folder(path) / DESCRIPTION)
+
+
+def _model_folder(path: str | Path) -> Path:
+    folder = Path(path)
+    inside = folder / "model"
+    is_run = not (folder / DESCRIPTION).is_file() and (inside / DESCRIPTION).is_file()
+    return inside if is_run else folder
 
 
 def _read_description(file: Path) -> dict[str, Any]:

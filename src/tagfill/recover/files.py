@@ -40,7 +40,12 @@ def write_suggestions(cells: Cells, table: LabelTable, evidence: str, path: Path
     if path.suffix.lower() == LABEL_STUDIO:
         save_labels(_tasks(cells, table), path, format="label_studio")
         return
-    rows = [
+    _write(suggestion_rows(cells, table, evidence), SUGGESTION, path)
+
+
+def suggestion_rows(cells: Cells, table: LabelTable, evidence: str) -> list[Record]:
+    """Suggested tags in review order, one a row."""
+    return [
         {
             "image": table.images[row],
             "tag": table.classes[column],
@@ -51,7 +56,6 @@ def write_suggestions(cells: Cells, table: LabelTable, evidence: str, path: Path
         }
         for row, column, probability, gain in _each(cells)
     ]
-    _write(rows, SUGGESTION, path)
 
 
 def write_suspects(cells: Cells, table: LabelTable, path: Path) -> None:

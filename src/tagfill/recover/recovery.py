@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,18 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
-from tagfill.models.bundle import load as load_bundle
 from tagfill.recover.choose import Amount, Cells, Mask, at_precision, choose
 from tagfill.recover.crossfit import CrossFit
 from tagfill.recover.evidence import Evidence, gather_evidence
 from tagfill.train.assemble import Assembly
-from tagfill.train.data import prepare, without_unreadable
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
-from tagfill.train.folder import RunFolder
+from tagfill.train.trained import TrainedRun
 
 FOLDS = 4
 
@@ -91,36 +89,33 @@ class Recovery:
 
 
 def recover(
-    run: str | Path, *, folds: int = FOLDS, images: int | None = None, sinks: Sequence[Sink] = ()
+    run: str | Path | TrainedRun,
+    *,
+    folds: int = FOLDS,
+    images: int | None = None,
+    sinks: Sequence[Sink] = (),
 ) -> Recovery:
     """Look for the tags that the training images of a run have and nobody wrote.
 
     Args:
-        run: folder of a finished run, whose labels and images are where they were.
+        run: a finished run or its folder; its labels and images are where they were.
         folds: heads to train on parts of the images; each scores the images it has not seen.
         images: learn from and look at no more training images than this, evenly spread. The
             method's own estimates, which are of all images, are then left aside.
         sinks: where progress goes.
     """
-    folder, config = RunFolder.open(Path(run))
-    metrics = folder.read_metrics()
-    data = without_unreadable(prepare(config.data))
-    if data.content_hash != metrics["data_hash"]:
-        raise TagfillError(
-            "the labels have changed since the run",
-            file=config.data.labels,
-            remedy="train again, with --init to begin from this run's weights",
-        )
-    checkpoint: Path | None = folder.checkpoint
+    opened = TrainedRun.of(run)
+    config, metrics, data = opened.config, opened.metrics, opened.data
+    checkpoint: Path | None = opened.folder.checkpoint
     if images is not None and images < len(data.train):
         checkpoint = None
         rows = np.linspace(0, len(data.train) - 1, images).astype(np.intp)
         data = replace(data, train=data.train.take(rows))
     accelerator = make_accelerator(config.precision, config.threads)
     with Events(*sinks) as events:
-        network = load_bundle(folder.model).network
+        network = copy.deepcopy(opened.model.network)  # its head is trained again
         assembly = Assembly(config, data, accelerator.device, events, network=network)
         crossfit = CrossFit(assembly, accelerator, events)
         evidence = gather_evidence(crossfit, folds, checkpoint)
     truth = data.train.truth
-    return Recovery(folder.path, metrics["method"], data.train.table, evidence, truth)
+    return Recovery(opened.path, metrics["method"], data.train.table, evidence, truth)

@@ -14,6 +14,7 @@ from tagfill.recover.recovery import Recovery, recover
 from tagfill.report import card, classes, compare, figures, gallery, learned
 from tagfill.report.source import Source, read_run
 from tagfill.train.events import Sink
+from tagfill.train.trained import TrainedRun
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,7 +34,7 @@ class Written:
 
 
 def write_report(
-    run: str | Path,
+    run: str | Path | TrainedRun,
     out: str | Path | None = None,
     *,
     images: int = IMAGES,
@@ -52,16 +53,19 @@ def write_report(
     Raises:
         TagfillError: it is no run folder, or the run is not finished.
     """
-    source = read_run(Path(run), sinks)
+    source = read_run(run, sinks)
     gaps = list(source.gaps)
     if recovery is None and images and source.data is not None:
-        recovery = _recovered(source.path, images, sinks, gaps)
+        recovery = _recovered(source.run, images, sinks, gaps)
     target = Path(out) if out is not None else source.path / FILE
     return _write("run.html.j2", run_metadata(source, recovery, gaps), target, gaps)
 
 
 def write_comparison(
-    runs: Sequence[str | Path], out: str | Path | None = None, *, sinks: Sequence[Sink] = ()
+    runs: Sequence[str | Path | TrainedRun],
+    out: str | Path | None = None,
+    *,
+    sinks: Sequence[Sink] = (),
 ) -> Written:
     """Write a page that compares finished runs with the first of them.
 
@@ -70,7 +74,7 @@ def write_comparison(
         out: the file; ``comparison.html`` in the first folder by default.
         sinks: where progress goes.
     """
-    sources = [read_run(Path(run), sinks) for run in runs]
+    sources = [read_run(run, sinks) for run in runs]
     gaps = [f"{source.name}: {gap}" for source in sources for gap in source.gaps]
     metadata = {"comparison": compare.compare(sources), "sources": sources, "gaps": gaps}
     target = Path(out) if out is not None else sources[0].path / COMPARISON
@@ -101,7 +105,9 @@ def run_metadata(source: Source, recovery: Recovery | None, gaps: Sequence[str])
     }
 
 
-def _recovered(run: Path, images: int, sinks: Sequence[Sink], gaps: list[str]) -> Recovery | None:
+def _recovered(
+    run: TrainedRun, images: int, sinks: Sequence[Sink], gaps: list[str]
+) -> Recovery | None:
     """Missing tags; data too odd or too few for it cost this section, never the page."""
     try:
         return recover(run, folds=FOLDS, images=images, sinks=sinks)

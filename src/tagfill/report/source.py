@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,16 +17,12 @@ from tagfill.evaluate import apply_calibration, at_threshold
 from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, Labels
 from tagfill.models.bundle import Bundle
-from tagfill.models.bundle import load as load_bundle
 from tagfill.models.tagging import UNFITTED
-from tagfill.train.assemble import Assembly
 from tagfill.train.config import RunConfig
-from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
-from tagfill.train.device import make_accelerator
-from tagfill.train.events import Events, Sink
+from tagfill.train.data import Split, TrainingData
+from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder
-from tagfill.train.gather import World
-from tagfill.train.inputs import scores
+from tagfill.train.trained import TrainedRun
 
 Metadata = Mapping[str, Any]
 
@@ -80,6 +75,7 @@ class Source:
     """A finished run.
 
     Args:
+        run: the run itself.
         path: the run folder.
         config: its settings.
         metadata: what was noted when it began: time, versions, command.
@@ -92,6 +88,7 @@ class Source:
         gaps: what could not be looked at, and why.
     """
 
+    run: TrainedRun
     path: Path
     config: RunConfig
     metadata: Metadata
@@ -133,30 +130,34 @@ class Source:
         return [event for event in self.events if event["event"] == kind]
 
 
-def read_run(path: Path, sinks: Sequence[Sink] = ()) -> Source:
-    """Read a run folder and score its held-out images again.
+def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> Source:
+    """Look at a run, its held-out images and the model's scores of them.
 
     Raises:
         TagfillError: it is no run folder, or the run is not finished.
     """
-    folder, config = RunFolder.open(path)
-    metrics = folder.read_metrics()
-    document = tomllib.loads(folder.config.read_text(encoding="utf-8"))
+    opened = TrainedRun.of(run, sinks)
+    metrics = opened.metrics
     gaps: list[str] = []
     bundle, data, held_out = None, None, {}
     try:
-        bundle = load_bundle(folder.model)
-        data = _same_data(config, metrics)
-        held_out = _scored(config, data, bundle, sinks)
+        bundle = opened.model
+        data = opened.data
+        held_out = {
+            name: HeldOut(name, split, opened.scores(name), bundle)
+            for name, split in data.splits.items()
+            if name != "train"
+        }
     except (TagfillError, OSError) as error:
         gaps.append(str(error))
     return Source(
-        path=path,
-        config=config,
-        metadata=document.get("metadata", {}),
+        run=opened,
+        path=opened.path,
+        config=opened.config,
+        metadata=opened.metadata,
         metrics=metrics,
-        events=folder.read_events(),
-        described=_described(folder),
+        events=opened.events,
+        described=_described(opened.folder),
         bundle=bundle,
         data=data,
         held_out=held_out,
@@ -171,37 +172,3 @@ def _described(folder: RunFolder) -> Metadata:
     except (OSError, ValueError) as error:
         raise TagfillError(f"the model's description cannot be read ({error})", file=file) from None
     return described
-
-
-def _same_data(config: RunConfig, metrics: Metadata) -> TrainingData:
-    data = without_unreadable(prepare(config.data))
-    if data.content_hash != metrics["data_hash"]:
-        raise TagfillError("the labels have changed since the run", file=config.data.labels)
-    return data
-
-
-def _scored(
-    config: RunConfig, data: TrainingData, bundle: Bundle, sinks: Sequence[Sink]
-) -> dict[str, HeldOut]:
-    """Score held-out images as the run itself did when it ended."""
-    accelerator, stage = make_accelerator(config.precision, config.threads), config.stages[-1]
-    network = bundle.network.to(accelerator.device)
-    with Events(*sinks) as events:
-        assembly = Assembly(config, data, accelerator.device, events, network=network)
-        module = network.head if stage.inputs == "features" else network
-        return {
-            name: HeldOut(name, split, _logits(module, assembly, split, config), bundle)
-            for name, split in data.splits.items()
-            if name != "train"
-        }
-
-
-def _logits(
-    module: Any, assembly: Assembly, split: Split, config: RunConfig
-) -> npt.NDArray[np.floating]:
-    import torch
-
-    inputs = assembly.inputs(split, config.stages[-1])
-    with torch.no_grad():
-        logits: npt.NDArray[np.floating] = scores(module, inputs, World(), assembly.device).numpy()
-    return logits

@@ -55,10 +55,16 @@ class DataConfig:
             self,
             labels=str(Path(self.labels).absolute()),
             images=full(self.images),
+            features=full(self.features) if is_feature_file(self.features) else self.features,
             truth=full(self.truth),
             val=full(self.val),
             test=full(self.test),
         )
+
+
+def is_feature_file(features: str | None) -> bool:
+    """Whether features are named by their file, not by the name of a set in the label source."""
+    return features is not None and features.endswith(".npy")
 
 
 @dataclass(frozen=True)

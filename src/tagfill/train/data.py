@@ -13,12 +13,13 @@ import numpy.typing as npt
 from tagfill.errors import TagfillError
 from tagfill.images import check_images, find_image, unreadable
 from tagfill.labels import Dataset, Labels, LabelTable, Rows
+from tagfill.labels.features import load_features
 from tagfill.labels.formats import Absent, Difficult, ReadOptions
 from tagfill.labels.io import load_labels
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
 from tagfill.train.cache import content_hashes, known_hashes
-from tagfill.train.config import DataConfig
+from tagfill.train.config import DataConfig, is_feature_file
 
 MISSING_TOLERATED = 0.5
 """Share of images that may be missing before the image folder is taken to be the wrong one."""
@@ -137,12 +138,19 @@ def _whole(source: Dataset, config: DataConfig) -> Split:
     if config.truth is not None:
         truth = read_source(config, config.truth).table.select(source.table.images)
         truth = truth.with_classes(source.table.classes)
-    given = bool(source.features) and config.images is None
     return Split(
         source.table,
         None if truth is None else truth.values,
-        features=source.load_features(config.features) if given else None,
+        features=_given_features(source, config),
     )
+
+
+def _given_features(source: Dataset, config: DataConfig) -> npt.NDArray[np.floating] | None:
+    """Those of a file the user named, or of the source where no image folder is named."""
+    if config.features is not None and is_feature_file(config.features):
+        return load_features([Path(config.features)], source.table.images)
+    given = bool(source.features) and config.images is None
+    return source.load_features(config.features) if given else None
 
 
 def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:

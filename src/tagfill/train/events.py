@@ -102,6 +102,11 @@ class Terminal:
             self._bar = None
 
 
+def progress_sinks() -> tuple[Sink, ...]:
+    """Progress on stderr; in a notebook below the cell."""
+    return (Terminal(Console(stderr=True)),)
+
+
 class TensorBoard:
     """Scalars of every epoch for TensorBoard; needs the ``tensorboard`` package."""
 

@@ -18,6 +18,8 @@ from tagfill.files import write_json
 from tagfill.train.config import RunConfig, load_config, save_config
 
 RUNS = Path("tagfill-runs")
+GIVEN = "given"
+"""Folder inside a run folder with labels and features that came from memory."""
 _RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
 
 
@@ -52,6 +54,10 @@ class RunFolder:
         """The bundle."""
         return self.path / "model"
 
+    def scores(self, split: str) -> Path:
+        """The model's scores of the images of a split."""
+        return self.path / "scores" / f"{split}.safetensors"
+
     @property
     def is_finished(self) -> bool:
         """Whether the run reached its end."""
@@ -67,7 +73,7 @@ class RunFolder:
                 file=path,
                 remedy=f"go on with `tagfill train --resume {path}`, or choose another --out",
             )
-        if path.is_dir() and any(path.iterdir()):
+        if path.is_dir() and any(file.name != GIVEN for file in path.iterdir()):
             raise TagfillError("is not empty", file=path, remedy="choose another --out")
         path.mkdir(parents=True, exist_ok=True)
         save_config(config, folder.config, {**metadata, **_environment()})

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from tagfill.labels import NEGATIVE, POSITIVE
 from tagfill.methods.base import Method
 from tagfill.models.bundle import Bundle
 from tagfill.priors import regime_of
+from tagfill.train import scorefile
 from tagfill.train.assemble import Assembly, with_size
 from tagfill.train.begin import Positives, begin
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
@@ -37,26 +38,14 @@ from tagfill.train.forward import StageData
 from tagfill.train.gather import World
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.resolve import FEW_ANSWERS, Request, resolve
+from tagfill.train.scorefile import Scores
 from tagfill.train.stage import Stage, stage_seed
+from tagfill.train.trained import TrainedRun
 
 Array = npt.NDArray[np.floating]
 
 
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder and its figures."""
-
-    folder: RunFolder
-    config: RunConfig
-    metrics: Mapping[str, Any]
-
-    @property
-    def path(self) -> Path:
-        """The run folder."""
-        return self.folder.path
-
-
-def fit(request: Request, out: Path | None = None, sinks: Sequence[Sink] = ()) -> Run:
+def fit(request: Request, out: Path | None = None, sinks: Sequence[Sink] = ()) -> TrainedRun:
     """Train from a request; the run folder is new.
 
     Raises:
@@ -98,7 +87,7 @@ def train(
     out: Path,
     sinks: Sequence[Sink] = (),
     notes: Sequence[str] = (),
-) -> Run:
+) -> TrainedRun:
     """Train a complete configuration on prepared data; the run folder is new."""
     accelerator = make_accelerator(config.precision, config.threads)
     data = without_unreadable(data)
@@ -110,11 +99,11 @@ def train(
     return _execute(folder, config, data, accelerator, sinks, [*data.notes, *notes], None)
 
 
-def resume(path: Path, sinks: Sequence[Sink] = ()) -> Run:
+def resume(path: Path, sinks: Sequence[Sink] = ()) -> TrainedRun:
     """Go on with an interrupted run, to the same end as if it had never stopped."""
     folder, config = RunFolder.open(path)
     if folder.is_finished:
-        return Run(folder, config, folder.read_metrics())
+        return TrainedRun(folder, config)
     accelerator = make_accelerator(config.precision, config.threads)
     data = without_unreadable(prepare(config.data))
     saved = load_checkpoint(folder.checkpoint) if folder.checkpoint.is_file() else None
@@ -135,7 +124,7 @@ def _execute(
     sinks: Sequence[Sink],
     notes: Sequence[str],
     saved: tuple[dict[str, dict[str, Tensor]], dict[str, Any]] | None,
-) -> Run:
+) -> TrainedRun:
     main = World.current().is_main
     everyone = (EventFile(folder.events), *sinks) if main else ()
     deadline = None if config.time_limit is None else time.monotonic() + config.time_limit
@@ -157,9 +146,10 @@ def _execute(
             raise Interrupted(f"tagfill train --resume {folder.path}") from stop
         if main:
             runner.keep_model(metrics)
+            runner.keep_scores()
             folder.write_metrics(metrics)
         events.event("end", **{split: metrics[split].get("mAP") for split in _judged(metrics)})
-    return Run(folder, runner.config, metrics)
+    return TrainedRun(folder, runner.config, data=data, metrics=metrics)
 
 
 @dataclass
@@ -170,6 +160,7 @@ class _Runner:
     assembly: Assembly
     limits: Limits
     decisions: Decisions | None = None
+    logits: dict[str, Scores] = field(default_factory=dict)
 
     def run_stages(
         self,
@@ -230,14 +221,14 @@ class _Runner:
             "seed": self.config.seed,
         }
         held_out = {name: split for name, split in self.data.splits.items() if name != "train"}
-        logits = {
+        self.logits = {
             name: stage.placement.scores(stage.plain, self.assembly.inputs(split, config)).numpy()
             for name, split in held_out.items()
         }
-        self.decisions = _decisions(logits.get("val"), self.data.val)
+        self.decisions = _decisions(self.logits.get("val"), self.data.val)
         metrics["thresholds"] = None if self.decisions is None else self.decisions.as_dict()
         for name, split in held_out.items():
-            metrics[name] = _figures(logits[name], split, self.data.classes, self.decisions)
+            metrics[name] = _figures(self.logits[name], split, self.data.classes, self.decisions)
         return metrics
 
     def keep_model(self, metrics: Mapping[str, Any]) -> None:
@@ -257,6 +248,12 @@ class _Runner:
             calibration=None if decisions is None else decisions.calibration,
             details=details,
         ).save(self.folder.model)
+
+    def keep_scores(self) -> None:
+        """Save the scores of held-out images, for everything that is done with the run later."""
+        for name, logits in self.logits.items():
+            key = scorefile.key_of(self.folder.model, self.data.splits[name])
+            scorefile.write(self.folder.scores(name), key, logits)
 
     def _start(self, method: Method, config: StageConfig, data: StageData, events: Events) -> None:
         """Tell the method what it learns from."""

@@ -1,0 +1,1 @@
+"""tagfill from Python: ``fit``, ``open_run`` and the ``Run`` they give."""

@@ -1,0 +1,234 @@
+"""The functions of ``import tagfill``: train, open, and use a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from tagfill.api.given import Labels, as_dataset, is_path, keep, keep_features
+from tagfill.api.run import Run
+from tagfill.api.table import Table
+from tagfill.api.words import speaks_python
+from tagfill.models.tagging import Pictures, Prediction
+from tagfill.train import run as runs
+from tagfill.train.config import Augment, DataConfig, Precision, Select, ValSplit
+from tagfill.train.events import Sink, progress_sinks
+from tagfill.train.folder import GIVEN, free_path
+from tagfill.train.optim import OptimizerName, ScheduleName
+from tagfill.train.protocols import PresetName, ProtocolName
+from tagfill.train.resolve import Mode, Request
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from PIL.Image import Image
+
+    from tagfill.export.run import Exported, Target
+
+
+class Settings(TypedDict, total=False):
+    """Everything else that can be set; the same as the options of ``tagfill train``."""
+
+    format: str
+    absent: str
+    difficult: str
+    val_fraction: float
+    val_split: ValSplit
+    split_seed: int
+    backbone: str
+    head: str
+    head_preset: str
+    head_settings: dict[str, Any]
+    weights: str
+    pretrained: bool
+    input_size: int
+    lgconv: bool
+    freeze_stages: int
+    freeze_batchnorm: bool
+    init: str
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    optimizer: OptimizerName
+    weight_decay: float
+    head_multiplier: float
+    schedule: ScheduleName
+    warmup: float
+    clip: float
+    accumulate: int
+    ema: float
+    patience: int
+    augment: Augment
+    strong_views: int
+    linear_epochs: int
+    linear_learning_rate: float
+    second_epochs: int
+    second_learning_rate: float
+    seed: int
+    select: Select
+    precision: Precision
+    workers: int
+    threads: int
+    time_limit: float
+    checkpoint_seconds: float
+    gradient_checkpointing: bool
+    shard: bool
+
+
+_DATA = {field.name for field in dataclasses.fields(DataConfig)}
+
+
+@speaks_python
+def fit(
+    labels: Labels,
+    *,
+    images: str | Path | Sequence[str | Path] | None = None,
+    features: str | npt.ArrayLike | None = None,
+    classes: Sequence[str] | None = None,
+    truth: Labels | None = None,
+    val: Labels | None = None,
+    test: Labels | None = None,
+    method: str = "auto",
+    method_settings: dict[str, Any] | None = None,
+    method_preset: str | None = None,
+    mode: Mode = "auto",
+    protocol: ProtocolName | None = None,
+    preset: PresetName | None = None,
+    out: str | Path | None = None,
+    progress: bool = False,
+    **settings: Unpack[Settings],
+) -> Run:
+    """Train a tagger from labels, however incomplete; the same as ``tagfill train``.
+
+    Args:
+        labels: a label file or folder, a ``LabelTable``, a ``Dataset``, a data frame with a column
+            per class, or an array [N, K] of 1 (positive), 0 (negative) and -1 (unknown).
+        images: folder of the images; or, for an array, the file of each row.
+        features: for labels in memory, a matrix [N, D] to train on instead of images. For a source
+            with several feature sets, the name of one.
+        classes: for an array, names of its columns.
+        truth: the full labels behind masked ones, to evaluate by and for oracle methods.
+        val: labels of the validation images.
+        test: labels of the test images.
+        method: name of a method, path of a Python file with one, or auto.
+        method_settings: hyper-parameters of the method.
+        method_preset: a preset of the method.
+        mode: auto, linear, finetune, linear_init or two_stage.
+        protocol: train as a paper states it.
+        preset: fast, good or best.
+        out: the run folder; by default a new one under ``tagfill-runs``.
+        progress: show progress, in a terminal or a notebook.
+        settings: see ``Settings``.
+    """
+    target = Path(out) if out is not None else free_path(_name_of(labels))
+    folder = target / GIVEN
+    places = {"truth": truth, "val": val, "test": test}
+    data: dict[str, Any] = {
+        name: _on_disk(each, folder, name) for name, each in places.items() if each is not None
+    }
+    data |= {name: settings.pop(name) for name in list(settings) if name in _DATA}  # type: ignore[misc]
+    data["labels"], data["images"] = _sources(labels, images, classes, folder)
+    data["features"] = _features(labels, features, folder)
+    request = Request(
+        data=DataConfig(**data),
+        mode=mode,
+        method=method,
+        method_preset=method_preset,
+        method_settings=method_settings or {},
+        protocol=protocol,
+        preset=preset,
+        overrides=dict(settings),
+    )
+    return Run.adopt(runs.fit(request, target, _sinks(progress)))
+
+
+@speaks_python
+def resume(path: str | Path, *, progress: bool = False, trust_code: bool = False) -> Run:
+    """Go on with an interrupted run, to the same end as if it had never stopped.
+
+    Args:
+        path: the run folder.
+        progress: show progress, in a terminal or a notebook.
+        trust_code: run the Python file of the method, where the run names one.
+    """
+    return Run.adopt(runs.resume(Path(path), _sinks(progress)))
+
+
+@speaks_python
+def open_run(path: str | Path, *, progress: bool = False) -> Run:
+    """Open a run folder; nothing in it is executed.
+
+    Args:
+        path: what ``tagfill train`` or ``fit`` wrote.
+        progress: show progress of what takes long, in a terminal or a notebook.
+    """
+    return Run.open(path, _sinks(progress))
+
+
+def predict(run: str | Path | Run, images: Pictures, **options: Any) -> list[Prediction]:
+    """Tags of images; see ``Run.predict``."""
+    return _opened(run).predict(images, **options)
+
+
+def recover(run: str | Path | Run, **options: Any) -> Table:
+    """The tags that training images have and nobody wrote; see ``Run.recover``."""
+    return _opened(run).recover(**options)
+
+
+def explain(run: str | Path | Run, image: str | Path | Image, **options: Any) -> Image:
+    """Where in an image tags are seen; see ``Run.explain``."""
+    return _opened(run).explain(image, **options)
+
+
+def report(run: str | Path | Run, out: str | Path | None = None) -> Path:
+    """Write one HTML page about a run; see ``Run.report``."""
+    return _opened(run).report(out)
+
+
+def export(
+    run: str | Path | Run, out: str | Path, *, to: Target = "onnx", int8: bool = False
+) -> Exported:
+    """Write a model as one file to deploy; see ``Run.export``."""
+    return _opened(run).export(out, to=to, int8=int8)
+
+
+def _opened(run: str | Path | Run) -> Run:
+    return run if isinstance(run, Run) else open_run(run)
+
+
+def _sinks(progress: bool) -> tuple[Sink, ...]:
+    return progress_sinks() if progress else ()
+
+
+def _name_of(labels: Labels) -> str:
+    return (Path(str(labels)).stem if is_path(labels) else "") or "run"
+
+
+def _on_disk(labels: Labels, folder: Path, name: str) -> str:
+    if is_path(labels):
+        return str(labels)
+    return str(keep(as_dataset(labels), folder, name))
+
+
+def _sources(
+    labels: Labels,
+    images: str | Path | Sequence[str | Path] | None,
+    classes: Sequence[str] | None,
+    folder: Path,
+) -> tuple[str, str | None]:
+    """The label file and the image folder; labels in memory are written into the run folder."""
+    listed = None if images is None or is_path(images) else list(images)  # type: ignore[arg-type]
+    place = str(images) if is_path(images) else None
+    if is_path(labels):
+        return str(labels), place
+    dataset = as_dataset(labels, listed, classes)
+    if place is None and dataset.image_root is not None:
+        place = str(dataset.image_root)
+    return str(keep(dataset, folder, "labels")), place or ("." if listed is not None else None)
+
+
+def _features(labels: Labels, features: str | npt.ArrayLike | None, folder: Path) -> str | None:
+    if features is None or isinstance(features, str):
+        return features
+    return str(keep_features(features, folder, len(as_dataset(labels).table)))

@@ -1,0 +1,100 @@
+"""Labels and features that a Python program has in memory, as the files a run is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.files import atomic_path
+from tagfill.labels import UNKNOWN, Dataset, LabelTable
+from tagfill.labels.io import save_labels
+
+Labels = str | Path | LabelTable | Dataset | npt.ArrayLike
+"""A label file or folder, a table, a data set, a data frame, or an array [N, K] of 1, 0, -1."""
+IMAGE_COLUMNS = ("image", "file", "filename", "path", "id")
+
+
+def is_path(labels: object) -> bool:
+    """Whether labels are on disk already."""
+    return isinstance(labels, str | Path)
+
+
+def as_dataset(
+    labels: Labels, images: Sequence[str | Path] | None = None, classes: Sequence[str] | None = None
+) -> Dataset:
+    """Labels in memory as a data set.
+
+    Args:
+        labels: see ``Labels``; a data frame has a column per class, and images in its index or in
+            a column called image, file, filename, path or id. Missing values are unknown.
+        images: the file of each row of an array.
+        classes: names of the columns of an array.
+    """
+    if isinstance(labels, Dataset):
+        return labels
+    table = labels if isinstance(labels, LabelTable) else _table(labels, images, classes)
+    return Dataset(table, source=Path("labels.csv"), format="csv_wide")
+
+
+def keep(dataset: Dataset, folder: Path, name: str) -> Path:
+    """Write a data set beside the run, so that the run can be resumed and opened again."""
+    path = folder / f"{name}.csv"
+    save_labels(replace(dataset, boxes=None, suggestions=None), path, format="csv_wide")
+    return path
+
+
+def keep_features(features: npt.ArrayLike, folder: Path, rows: int) -> Path:
+    """Write a feature matrix beside the run."""
+    matrix = np.asarray(features)
+    if matrix.ndim != 2 or len(matrix) != rows:
+        raise TagfillError(
+            f"features of shape {matrix.shape} do not fit {rows:,} rows of labels",
+            remedy=f"give a matrix [{rows}, D]",
+        )
+    path = folder / "features.npy"
+    with atomic_path(path) as draft:
+        np.save(draft, matrix, allow_pickle=False)
+    return path
+
+
+def _table(
+    labels: Any, images: Sequence[str | Path] | None, classes: Sequence[str] | None
+) -> LabelTable:
+    if hasattr(labels, "columns") and hasattr(labels, "to_numpy"):
+        return _from_frame(labels)
+    values = np.asarray(labels)
+    if values.ndim != 2:
+        raise TagfillError(f"labels must be a matrix [images, classes], got shape {values.shape}")
+    names = [f"class_{column}" for column in range(values.shape[1])] if classes is None else classes
+    ids = _row_names(len(values)) if images is None else [Path(each).as_posix() for each in images]
+    return LabelTable(tuple(ids), tuple(map(str, names)), _codes(values))
+
+
+def _from_frame(frame: Any) -> LabelTable:
+    named = next((name for name in frame.columns if str(name).lower() in IMAGE_COLUMNS), None)
+    ids = frame.index if named is None else frame[named]
+    values = frame if named is None else frame.drop(columns=[named])
+    names = tuple(map(str, values.columns))
+    return LabelTable(tuple(map(str, ids)), names, _codes(values.to_numpy()))
+
+
+def _codes(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Missing values are unknown; anything but 1, 0 and -1 is for ``LabelTable`` to refuse."""
+    if values.dtype == object:
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TagfillError("labels must be 1, 0, -1 or missing") from None
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), UNKNOWN, values)
+    return values
+
+
+def _row_names(count: int) -> list[str]:
+    return [f"row-{row:0{len(str(count))}}" for row in range(count)]

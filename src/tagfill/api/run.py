@@ -1,0 +1,229 @@
+"""The hub: a run, and everything that can be done with it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tagfill.api.given import as_dataset, is_path
+from tagfill.api.table import Table
+from tagfill.api.words import speaks_python
+from tagfill.errors import TagfillError
+from tagfill.evaluate import Metrics, apply_calibration, summary
+from tagfill.evaluate.arrays import Floats
+from tagfill.labels import Dataset, LabelTable
+from tagfill.labels import Labels as Codes
+from tagfill.labels.display import SHOWN, bars_svg
+from tagfill.labels.io import load_labels
+from tagfill.models.tagging import UNFITTED, Pictures, Prediction
+from tagfill.train.score import score_images
+from tagfill.train.trained import TrainedRun
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from tagfill.export.run import Exported, Target
+    from tagfill.recover.recovery import Recovery
+
+
+class Run(TrainedRun):
+    """A run: what ``fit`` returns and ``open_run`` opens.
+
+    ``data``, ``model``, ``metrics``, ``events`` and ``scores(split)`` are read or computed when
+    first asked for, and once.
+    """
+
+    @speaks_python
+    def evaluate(
+        self,
+        labels: str | Path | Dataset | LabelTable | None = None,
+        *,
+        split: str | None = None,
+        images: str | Path | None = None,
+        threshold: float | None = None,
+        bootstrap: int = 0,
+    ) -> Metrics:
+        """Every metric of the model's scores; unknown labels are left out.
+
+        Args:
+            labels: what to compare with; by default the run's own held-out images.
+            split: test, val or train of the run, or a split of ``labels``. By default the test
+                images, or else the validation images; of ``labels`` all images.
+            images: folder of the images, where the labels do not imply it.
+            threshold: a tag is given from this probability on; by default the run's thresholds.
+            bootstrap: number of resamples for confidence intervals.
+        """
+        fitted = self.model.thresholds or UNFITTED
+        if labels is None:
+            name = split or self.evaluated_split
+            probabilities, truth = self.probabilities(name), self.split(name).judged_by
+        else:
+            probabilities, truth = self._scored(labels, split, images)
+        cut = fitted if threshold is None else threshold
+        return summary(probabilities, truth, self.classes, threshold=cut, resamples=bootstrap)
+
+    @speaks_python
+    def predict(
+        self,
+        images: Pictures,
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        batch_size: int = 32,
+    ) -> list[Prediction]:
+        """Tags of images: paths, PIL images or arrays [H, W, 3]; or features [N, D].
+
+        Args:
+            images: one or many.
+            top: give this many tags, the most probable ones.
+            threshold: use this instead of the model's own thresholds.
+            batch_size: images at once.
+        """
+        return self.model.predict(images, top=top, threshold=threshold, batch_size=batch_size)
+
+    @speaks_python
+    def recover(
+        self,
+        *,
+        precision: float | None = None,
+        top: int | None = None,
+        budget: int | None = None,
+    ) -> Table:
+        """The tags that training images have and nobody wrote, the most useful to review first.
+
+        Args:
+            precision: as many tags as possible, of which this share is expected to be right; 0.9
+                when nothing else is asked for.
+            top: instead, the likeliest tags of every image, so many.
+            budget: instead, so many tags in all, those most worth a look.
+        """
+        from tagfill.recover.choose import Amount
+        from tagfill.recover.files import suggestion_rows
+
+        amount = Amount(precision, top, budget)
+        found = self.recovery
+        cells = found.suggest(amount)
+        rows = suggestion_rows(cells, found.table, found.evidence.kind)
+        for row in rows:
+            del row["decision"]  # for files that people fill in
+        paths = self.data.train.paths
+        pictures = {} if paths is None else dict(zip(found.table.images, paths, strict=True))
+        return Table(rows, title=f"missing tags of {self.name}", pictures=pictures)
+
+    @property
+    def recovery(self) -> Recovery:
+        """Probabilities of all labels nobody wrote; computed once."""
+        if self._recovery is None:
+            from tagfill.recover.recovery import recover
+
+            self._recovery = recover(self, sinks=self.sinks)
+        return self._recovery
+
+    _recovery: Recovery | None = None
+
+    @speaks_python
+    def explain(
+        self, image: str | Path | Image, *, tags: Iterable[str] | None = None, top: int = 4
+    ) -> Image:
+        """A picture of where in an image tags are seen: the image beside a heat map per tag.
+
+        Args:
+            image: a file or a PIL image.
+            tags: what to look for; by default the most probable tags.
+            top: how many of these.
+        """
+        from tagfill.explain.draw import Seen, sheet
+        from tagfill.explain.maps import explain_images
+        from tagfill.images import open_image
+
+        named = isinstance(image, str | Path)
+        picture = open_image(image) if isinstance(image, str | Path) else image.convert("RGB")
+        (found,) = explain_images(self.model, [picture])
+        likeliest = (-found.probabilities).argsort(kind="stable")[:top].tolist()
+        columns = likeliest if tags is None else [self._column(tag) for tag in tags]
+        seen = [
+            Seen(self.classes[column], float(found.probabilities[column]), found.heat[column])
+            for column in columns
+        ]
+        return sheet([(Path(str(image)).name if named else "image", picture, seen)])
+
+    @speaks_python
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write one HTML page about the run; ``report.html`` in its folder by default."""
+        from tagfill.report.page import write_report
+
+        return write_report(self, out, sinks=self.sinks).path
+
+    @speaks_python
+    def export(self, out: str | Path, *, to: Target = "onnx", int8: bool = False) -> Exported:
+        """Write the model as one file that needs nothing of tagfill, checked against torch.
+
+        Args:
+            out: the file.
+            to: onnx, or torch for a torch.export archive.
+            int8: 8-bit weights; ONNX only.
+        """
+        from tagfill.export.run import export_model
+
+        return export_model(self.model, Path(out), to=to, int8=int8)
+
+    def _column(self, tag: str) -> int:
+        if tag not in self.classes:
+            known = ", ".join(self.classes)
+            raise TagfillError(f"the model knows no tag {tag!r}", remedy=f"tags: {known}")
+        return self.classes.index(tag)
+
+    def _scored(
+        self,
+        labels: str | Path | Dataset | LabelTable,
+        split: str | None,
+        images: str | Path | None,
+    ) -> tuple[Floats, Codes]:
+        """Probabilities of other images, and their labels over the model's classes."""
+        dataset = load_labels(str(labels)) if is_path(labels) else as_dataset(labels)
+        table = dataset.table if dataset.truth is None else dataset.truth
+        if split is not None:
+            table = table.select(dataset.split(split).images)
+        own = self.config.data.images
+        folders = (
+            [Path(images)] if images is not None else [None, None if own is None else Path(own)]
+        )
+        scored = score_images(self.model, dataset, table, images=folders)
+        values = scored.split.table.with_classes(self.classes).values
+        return apply_calibration(scored.logits, self.model.calibration), values
+
+    def __repr__(self) -> str:
+        if not self.folder.is_finished:
+            return f"Run({str(self.path)!r}, {self.stage.method.name}, not finished)"
+        measured = ", ".join(
+            f"{name} mAP {value:.1f}" for name, value in self._precisions().items()
+        )
+        return (
+            f"Run({str(self.path)!r}, {self.stage.method.name}{', ' if measured else ''}{measured})"
+        )
+
+    def _repr_html_(self) -> str:
+        title = f"<div><b>{html.escape(repr(self))}</b></div>"
+        name = next((name for name in ("test", "val") if name in self._precisions()), None)
+        if name is None:
+            return title
+        classes = [each for each in self.metrics[name]["per_class"] if each["average_precision"]]
+        ranked = sorted(classes, key=lambda each: -each["positives"])[:SHOWN]
+        bars = [
+            (
+                each["name"],
+                [(each["average_precision"], "#33658a")],
+                f"AP {100 * each['average_precision']:.0f}, {each['positives']:,} images",
+            )
+            for each in ranked
+        ]
+        return f"{title}<div>{name} images, most frequent classes</div>{bars_svg(bars, 1.0)}"
+
+    def _precisions(self) -> dict[str, float]:
+        """mAP by split, where it could be measured."""
+        if not self.folder.is_finished:
+            return {}
+        measured = {name: self.metrics.get(name) or {} for name in ("val", "test")}
+        return {name: each["mAP"] for name, each in measured.items() if each.get("mAP")}

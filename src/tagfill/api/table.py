@@ -1,0 +1,126 @@
+"""A small table for people: rows in Python, text in a terminal, pictures in a notebook."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from tagfill.errors import TagfillError
+from tagfill.files import atomic_path, write_csv
+from tagfill.images import open_image
+
+Row = Mapping[str, Any]
+_TEXT_ROWS, _HTML_ROWS, _THUMBNAIL = 12, 24, 96
+
+
+class Table(Sequence[Row]):
+    """Rows with the same columns, in a fixed order.
+
+    Args:
+        rows: mappings with the same keys.
+        title: one line.
+        pictures: image files by the value of the column ``image``.
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], *, title: str = "", pictures: Mapping[str, Path] | None = None
+    ) -> None:
+        self.rows, self.title, self._pictures = list(rows), title, pictures or {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.rows[0]) if self.rows else ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Table: ...
+    def __getitem__(self, index: int | slice) -> Row | Table:
+        if isinstance(index, slice):
+            return Table(self.rows[index], title=self.title, pictures=self._pictures)
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one column."""
+        if name not in self.columns:
+            raise TagfillError(f"no column {name!r}", remedy=f"columns: {', '.join(self.columns)}")
+        return [row[name] for row in self.rows]
+
+    def to_arrow(self) -> Any:
+        """As a ``pyarrow.Table``; its ``to_pandas`` makes a data frame."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([dict(row) for row in self.rows])
+
+    def to_pandas(self) -> Any:
+        """As a pandas data frame, where pandas is installed."""
+        return self.to_arrow().to_pandas()
+
+    def save(self, path: str | Path) -> Path:
+        """Write .csv or .parquet."""
+        target = Path(path)
+        if target.suffix == ".parquet":
+            from pyarrow import parquet
+
+            with atomic_path(target) as draft:
+                parquet.write_table(self.to_arrow(), draft)
+        elif target.suffix == ".csv":
+            write_csv(target, self.columns, (list(row.values()) for row in self.rows))
+        else:
+            raise TagfillError(
+                "the suffix says no format", file=target, remedy="use .csv, .parquet"
+            )
+        return target
+
+    def __repr__(self) -> str:
+        shown = [self.columns, *(map(_text, row.values()) for row in self.rows[:_TEXT_ROWS])]
+        cells = [list(line) for line in shown]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+        more = len(self) - _TEXT_ROWS
+        rest = [f"... and {more:,} more"] if more > 0 else []
+        return "\n".join([f"{self.title}: {len(self):,} rows", *lines, *rest])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(self._html_row(row) for row in self.rows[:_HTML_ROWS])
+        more = len(self) - _HTML_ROWS
+        rest = f"<p>... and {more:,} more</p>" if more > 0 else ""
+        picture = "<th></th>" if self._pictures else ""
+        title = f"<b>{html.escape(self.title)}</b>: {len(self):,} rows"
+        return f"{title}<table><tr>{picture}{head}</tr>{body}</table>{rest}"
+
+    def _html_row(self, row: Row) -> str:
+        cells = "".join(f"<td>{html.escape(_text(value))}</td>" for value in row.values())
+        if not self._pictures:
+            return f"<tr>{cells}</tr>"
+        file = self._pictures.get(str(row.get("image")))
+        return f"<tr><td>{'' if file is None else thumbnail(file)}</td>{cells}</tr>"
+
+
+def thumbnail(file: Path, side: int = _THUMBNAIL) -> str:
+    """A small picture for HTML; nothing where the file cannot be read."""
+    try:
+        picture = open_image(file, side)
+    except TagfillError:
+        return ""
+    picture.thumbnail((side, side))
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=80)
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'<img alt="" src="data:image/jpeg;base64,{data}">'
+
+
+def _text(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,46 @@
+"""Errors in the words of Python: arguments instead of the command line's options."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from tagfill.errors import TagfillError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_RESUME = re.compile(r"`tagfill train --resume ([^`]+)`")
+_OPTION = re.compile(r"--([a-z][a-z0-9]*(?:[-.][a-z0-9]+)*)")
+
+
+def in_python(text: str) -> str:
+    """A message with arguments where options were named.
+
+    >>> in_python("say where with --images, or use --val-fraction 0.2")
+    'say where with `images`, or use `val_fraction` 0.2'
+    """
+    text = _RESUME.sub(lambda match: f"`tagfill.resume({match[1]!r})`", text)
+    return _OPTION.sub(lambda match: f"`{match[1].replace('-', '_')}`", text)
+
+
+def speaks_python(function: Callable[P, R]) -> Callable[P, R]:
+    """Errors of a public function speak of its arguments."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TagfillError as error:
+            message, remedy = in_python(error.message), error.remedy
+            if "--" not in str(error):
+                raise
+            raise TagfillError(
+                message,
+                file=error.file,
+                row=error.row,
+                remedy=None if remedy is None else in_python(remedy),
+            ) from error
+
+    return call

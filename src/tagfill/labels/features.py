@@ -1,0 +1,58 @@
+"""Feature files: matrices [N, D] of numbers, one row an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+
+Features = npt.NDArray[np.floating]
+
+
+def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
+    """The rows of some .npy files, one file after the other, for the images in order.
+
+    Raises:
+        TagfillError: a file is no matrix of finite numbers, or the rows are not those of the
+            images.
+    """
+    matrices = [_matrix(file) for file in files]
+    widths = {matrix.shape[1] for matrix in matrices}
+    if len(widths) > 1:
+        listed = " and ".join(str(matrix.shape[1]) for matrix in matrices)
+        raise TagfillError(f"the files have {listed} features an image", file=files[-1])
+    whole: Features = np.concatenate(matrices)
+    if len(whole) != len(images):
+        raise TagfillError(
+            f"there are {len(whole):,} rows of features for {len(images):,} images",
+            file=files[0],
+            remedy="one row an image, in the order of the labels",
+        )
+    bad = ~np.isfinite(whole).all(axis=1)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise TagfillError(
+            f"{int(bad.sum()):,} rows of features hold NaN or infinity, first: {images[first]!r}",
+            file=files[0],
+            row=first,
+            remedy="compute them again, or leave these images out",
+        )
+    return whole
+
+
+def _matrix(file: Path) -> Features:
+    try:
+        matrix = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise TagfillError(f"is not a readable .npy file ({error})", file=file) from error
+    if not isinstance(matrix, np.ndarray) or matrix.dtype.kind not in "fiu":
+        raise TagfillError("does not hold an array of numbers", file=file)
+    if matrix.ndim != 2 or not matrix.shape[1]:
+        raise TagfillError(
+            f"features of shape {matrix.shape} are no matrix [images, features]", file=file
+        )
+    return matrix

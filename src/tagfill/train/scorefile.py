@@ -1,0 +1,56 @@
+"""Scores kept beside a run, with a hash of what they were computed from and one of themselves."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tagfill.files import write_bytes
+from tagfill.models.bundle import description
+from tagfill.train.cache import content_hashes
+from tagfill.train.data import Split
+
+Scores = npt.NDArray[np.float32]
+"""[N, K] logits."""
+_KEY, _DIGEST, _TENSOR = "key", "digest", "logits"
+
+
+def key_of(model: Path, split: Split) -> str:
+    """A hash of the model's weights and of the images, in their order."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(str(description(model)["sha256"]).encode())
+    for image in split.table.images:
+        digest.update(image.encode("utf-8", "surrogateescape") + b"\0")
+    if split.features is not None:
+        digest.update(np.ascontiguousarray(split.features).tobytes())
+    for content in content_hashes(split.paths or ()):
+        digest.update(content.encode())
+    return digest.hexdigest()
+
+
+def read(file: Path, key: str) -> Scores | None:
+    """What ``write`` kept under the key; None where there is nothing, or nothing sound."""
+    try:
+        with safe_open(file, framework="numpy") as kept:
+            metadata = kept.metadata() or {}
+            if metadata.get(_KEY) != key:
+                return None
+            logits: Scores = kept.get_tensor(_TENSOR)
+    except (OSError, SafetensorError):
+        return None
+    return logits if metadata.get(_DIGEST) == _digest(logits) else None
+
+
+def write(file: Path, key: str, logits: Scores) -> None:
+    """Keep scores."""
+    metadata = {_KEY: key, _DIGEST: _digest(logits)}
+    write_bytes(file, save({_TENSOR: np.ascontiguousarray(logits)}, metadata))
+
+
+def _digest(logits: Scores) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(logits).tobytes(), digest_size=16).hexdigest()

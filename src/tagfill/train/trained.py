@@ -1,0 +1,200 @@
+"""A run, opened: settings, data, model and scores, each loaded once and kept."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate import apply_calibration
+from tagfill.evaluate.arrays import Floats
+from tagfill.models.bundle import Bundle
+from tagfill.models.bundle import load as load_bundle
+from tagfill.train import scorefile
+from tagfill.train.assemble import Assembly
+from tagfill.train.config import RunConfig, StageConfig
+from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
+from tagfill.train.events import Events, Sink
+from tagfill.train.folder import RunFolder
+from tagfill.train.gather import World
+from tagfill.train.inputs import scores as compute_scores
+from tagfill.train.scorefile import Scores
+
+
+class TrainedRun:
+    """A run folder and what it stands for; everything is read when first asked for, and once.
+
+    Args:
+        folder: of the run.
+        config: its settings.
+        data: what it was trained on, where that has been read already.
+        metrics: those of the end of training, where they are known.
+        sinks: where progress goes.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        *,
+        data: TrainingData | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        sinks: Sequence[Sink] = (),
+    ) -> None:
+        self.folder, self.config, self.sinks = folder, config, tuple(sinks)
+        self._scores: dict[str, Scores] = {}
+        known = {"data": data, "metrics": metrics}  # what the cached properties would read
+        self.__dict__.update({name: value for name, value in known.items() if value is not None})
+
+    @classmethod
+    def open(cls, path: str | Path, sinks: Sequence[Sink] = ()) -> Self:
+        """Open a run folder.
+
+        Raises:
+            TagfillError: it is no run folder.
+        """
+        folder, config = RunFolder.open(Path(path))
+        return cls(folder, config, sinks=sinks)
+
+    @classmethod
+    def of(cls, run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> TrainedRun:
+        """The run itself, or the one of a folder."""
+        return run if isinstance(run, TrainedRun) else cls.open(run, sinks)
+
+    @classmethod
+    def adopt(cls, run: TrainedRun) -> Self:
+        """The same run, with all that was read of it, as an object of this class."""
+        adopted = cls.__new__(cls)
+        adopted.__dict__.update(vars(run))
+        return adopted
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+    @property
+    def name(self) -> str:
+        """What to call the run."""
+        return self.path.resolve().name
+
+    @property
+    def stage(self) -> StageConfig:
+        """The last stage of training."""
+        return self.config.stages[-1]
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Any]:
+        """What was measured at the end of training.
+
+        Raises:
+            TagfillError: the run is not finished.
+        """
+        return self.folder.read_metrics()
+
+    @cached_property
+    def metadata(self) -> Mapping[str, Any]:
+        """What was noted at the start: time, versions, command, hash of the data."""
+        document = tomllib.loads(self.folder.config.read_text(encoding="utf-8"))
+        metadata: Mapping[str, Any] = document.get("metadata", {})
+        return metadata
+
+    @cached_property
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        """What happened during training."""
+        return self.folder.read_events()
+
+    @cached_property
+    def data(self) -> TrainingData:
+        """What the run was trained and evaluated on, the same as then.
+
+        Raises:
+            TagfillError: the labels or images are gone, or the labels have changed.
+        """
+        data = without_unreadable(prepare(self.config.data))
+        if data.content_hash != self.metrics["data_hash"]:
+            raise TagfillError(
+                "the labels have changed since the run",
+                file=self.config.data.labels,
+                remedy="train again, with --init to begin from this run's weights",
+            )
+        return data
+
+    @cached_property
+    def model(self) -> Bundle:
+        """The trained model."""
+        return load_bundle(self.folder.model)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the K classes."""
+        return self.model.classes
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network runs."""
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """The trained network with its inputs."""
+        network = self.model.network.to(self.device).eval()
+        return Assembly(self.config, self.data, self.device, Events(*self.sinks), network=network)
+
+    @property
+    def module(self) -> nn.Module:
+        """What the last stage trained: the head, or the whole network."""
+        network = self.model.network.to(self.device)
+        return network.head if self.stage.inputs == "features" else network
+
+    def split(self, name: str) -> Split:
+        """The images of one purpose: train, val or test."""
+        splits = self.data.splits
+        if name not in splits:
+            raise TagfillError(
+                f"the run has no {name} images",
+                file=self.path,
+                remedy=f"it has {', '.join(splits)}",
+            )
+        return splits[name]
+
+    @property
+    def evaluated_split(self) -> str:
+        """The test images where there are any, else the validation images."""
+        for name in ("test", "val"):
+            if name in self.data.splits:
+                return name
+        raise TagfillError("the run has neither test nor validation images", file=self.path)
+
+    def scores(self, split: str) -> Scores:
+        """[N, K] logits of the images of a split: computed once, and kept beside the run."""
+        if split not in self._scores:
+            self._scores[split] = self._kept_or_computed(split)
+        return self._scores[split]
+
+    def probabilities(self, split: str) -> Floats:
+        """[N, K] calibrated, where the run could calibrate."""
+        return apply_calibration(self.scores(split), self.model.calibration)
+
+    def _kept_or_computed(self, name: str) -> Scores:
+        split, file = self.split(name), self.folder.scores(name)
+        key = scorefile.key_of(self.folder.model, split)
+        kept = scorefile.read(file, key)
+        if kept is not None and kept.shape == (len(split), len(self.classes)):
+            return kept
+        with self.assembly.events:
+            inputs = self.assembly.inputs(split, self.stage)
+            logits: Scores = compute_scores(self.module, inputs, World(), self.device).numpy()
+        if World.current().is_main:
+            with suppress(
+                TagfillError
+            ):  # a run folder that cannot be written to is read all the same
+                scorefile.write(file, key, logits)
+        return logits
