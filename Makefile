@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test install dev lint types layers unit docs site clean
+.PHONY: demo test install dev lint types layers unit docs site dist clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -39,8 +39,19 @@ unit: dev
 site: dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
+# Wheel and sdist, installed into a clean environment and run outside of the repository.
+dist: dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv dist/clean
+	dist/clean/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd dist && clean/bin/tagfill --version && clean/bin/tagfill scenes drawn --count 60 \
+	  && clean/bin/tagfill train drawn --out run --mode linear && clean/bin/tagfill predict run drawn/images
+	$(BIN)/cyclonedx-py environment dist/clean --output-reproducible -o dist/sbom.json
+	rm -rf dist/clean dist/drawn dist/run
+
 docs: install
 	$(BIN)/python -m tagfill.methods._docs
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo site dist
