@@ -24,6 +24,7 @@ COMMANDS = {
     "recover": "The tags images have and nobody wrote: suggestions, completed labels, suspects.",
     "explain": "Where in an image a tag is seen: heat maps, and how often they hit.",
     "analyze": "Figures that look into runs: hidden labels, losses, gains by class, attention.",
+    "serve": "The web app: try the model, review the missing tags, train again.",
     "apply": "Answers to suggestions, back into the labels.",
     "cache": "What extracted features take up on disk, and how to be rid of them.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",

@@ -1,0 +1,59 @@
+"""`tagfill serve`: the web app on a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def serve(
+    run: Path,
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8731,
+    database: str | None = None,
+    token: str | None = None,
+    read_only: bool = False,
+    name: list[str] | None = None,
+) -> None:
+    """Try the model, review the missing tags and train again, in a browser; also an HTTP interface.
+
+    Parameters
+    ----------
+    run
+        The folder of a finished run, its photos where they were.
+    host
+        Address to listen on. Any but this machine's own needs a token.
+    port
+        Port to listen on.
+    database
+        Where decisions are kept: a file, sqlite:///FILE or postgresql://USER@HOST/NAME. By default
+        review.db in the run folder.
+    token
+        What everybody must know to be let in; auto makes one up and prints it. The environment
+        variable TAGFILL_TOKEN is taken where this is not given.
+    read_only
+        Look, but change nothing.
+    name
+        A further host name the server goes by.
+    """
+    import os
+    import secrets
+
+    from tagfill.cli.output import log
+    from tagfill.compat import optional
+
+    for module in ("fastapi", "uvicorn", "multipart", "sqlalchemy", "alembic", "prometheus_client"):
+        optional(module, "serve")
+    from tagfill.serve.server import Options, open_service
+    from tagfill.serve.server import serve as listen
+
+    given = token or os.environ.get("TAGFILL_TOKEN") or None
+    secret = secrets.token_urlsafe(24) if given == "auto" else given
+    options = Options(host, port, database, secret, read_only, tuple(name or ()))
+    service = open_service(run, options)
+    shown = f"[{host}]" if ":" in host else host
+    log.print(f"tagfill serves {run} at http://{shown}:{port}/", markup=False)
+    if given == "auto":
+        log.print(f"token: {secret}", markup=False)
+    listen(service, options)

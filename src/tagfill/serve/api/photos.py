@@ -1,0 +1,56 @@
+"""/api/photos: photos by number, as small pictures, with their tags."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query, Response
+
+from tagfill.errors import TagfillError
+from tagfill.explain.draw import overlay
+from tagfill.serve.api.review import card
+from tagfill.serve.api.schema import Card
+from tagfill.serve.pictures import Size, encode
+from tagfill.serve.service import Served
+
+router = APIRouter(prefix="/api/photos", tags=["photos"])
+
+JPEG: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/jpeg": {}}, "description": "A JPEG without metadata."}
+}
+HEAT_SIZE = 640
+KEPT = {"cache-control": "private, max-age=3600"}
+
+
+@router.get("/{photo}")
+def photo_card(service: Served, photo: int) -> Card:
+    """What is known of a photo, and what is suggested."""
+    with service.ledger.lock:
+        service.refresh()
+        return card(service, service.row(photo))
+
+
+@router.get("/{photo}/picture", response_class=Response, responses=JPEG)
+def picture(service: Served, photo: int, size: Size = Size.SMALL) -> Response:
+    """The photo, its longer side at most so many pixels, encoded again."""
+    row = service.row(photo)
+    try:
+        return Response(service.pictures.jpeg(row, size), media_type="image/jpeg", headers=KEPT)
+    except TagfillError:
+        raise HTTPException(404, "the photo's file is missing or broken") from None
+
+
+@router.get("/{photo}/heat", response_class=Response, responses=JPEG)
+def heat(service: Served, photo: int, tag: Annotated[str, Query(max_length=200)]) -> Response:
+    """Where in the photo the model sees a tag: a heat map laid over it."""
+    model, row = service.model, service.row(photo)
+    if tag not in model.bundle.classes:
+        raise HTTPException(404, "the model does not know this tag")
+    try:
+        picture = service.pictures.open(row, HEAT_SIZE)
+    except TagfillError:
+        raise HTTPException(404, "the photo's file is missing or broken") from None
+    picture.thumbnail((HEAT_SIZE, HEAT_SIZE))
+    explanation = model.explanation(row, picture)
+    laid_over = overlay(picture, explanation.heat[model.bundle.classes.index(tag)])
+    return Response(encode(laid_over, HEAT_SIZE), media_type="image/jpeg", headers=KEPT)

@@ -1,0 +1,199 @@
+"""/api/review: cards to look at, answers, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, HTTPException, Query
+
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
+from tagfill.serve.api.schema import (
+    VALUES,
+    Card,
+    CompleteRequest,
+    DecisionsRequest,
+    GridCard,
+    Line,
+    NextCards,
+    NextRequest,
+    Overview,
+    Saved,
+    Suggested,
+    TagRequest,
+    TagReview,
+)
+from tagfill.serve.ledger import ACCEPT, ANSWER, COMPLETE, Entry
+from tagfill.serve.metrics import DECISIONS
+from tagfill.serve.queue import WHOLE_PHOTO, totals
+from tagfill.serve.service import Asker, Served, Service
+
+router = APIRouter(prefix="/api/review", tags=["review"])
+
+
+@router.get("")
+def overview(service: Served) -> Overview:
+    """How far the review has come, tag by tag; the tag with most left to find is first."""
+    with service.ledger.lock:
+        service.refresh()
+        queue = service.queue
+        states = [queue.status(column) for column in range(len(service.ledger.columns.names))]
+        reviews = [TagReview.model_validate(_plain(state)) for state in states]
+        reviews.sort(key=lambda review: (-review.open, review.tag))
+        return Overview.model_validate(
+            {"model": service.model.name, "totals": totals(queue), "tags": reviews}
+        )
+
+
+@router.get("/tags/{tag:path}")
+def tag_state(service: Served, tag: str) -> TagReview:
+    """How far the review of one tag has come."""
+    with service.ledger.lock:
+        service.refresh()
+        return TagReview.model_validate(_plain(service.queue.status(service.column(tag))))
+
+
+@router.post("/next")
+def next_cards(service: Served, person: Asker, wanted: NextRequest) -> NextCards:
+    """The next cards; nobody else gets them until the lease ends."""
+    with service.ledger.lock:
+        service.refresh()
+        exclude = {service.row(photo) for photo in wanted.exclude}
+        if wanted.view == "photo":
+            rows = service.queue.photos(person.name, wanted.count, exclude, guided=wanted.guided)
+            return NextCards(photos=[card(service, row) for row in rows])
+        if wanted.tag is None:
+            raise HTTPException(422, "the view by tag needs a tag")
+        column = service.column(wanted.tag)
+        page = service.queue.tag_page(column, person.name, wanted.count, exclude)
+        return NextCards(grid=[_grid_card(service, int(row), column) for row in page])
+
+
+@router.post("/decisions")
+def decide(service: Served, person: Asker, made: DecisionsRequest) -> Saved:
+    """Save answers; they are on disk when this returns."""
+    with service.ledger.lock:
+        service.refresh()
+        entries = [
+            service.entry(
+                person,
+                service.row(decision.photo),
+                decision.tag,
+                VALUES[decision.value],
+                kind=ANSWER,
+                view=made.view,
+            )
+            for decision in made.decisions
+        ]
+        return _saved(service, entries)
+
+
+@router.post("/complete")
+def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved:
+    """All tags of a photo are known: those not ticked are not there."""
+    with service.ledger.lock:
+        service.refresh()
+        row = service.row(finished.photo)
+        entries = [
+            service.entry(person, row, tag, POSITIVE, kind=ANSWER, view="photo")
+            for tag in dict.fromkeys(finished.yes)
+        ]
+        whole = service.entry(person, row, "", UNKNOWN, kind=COMPLETE, view="photo")
+        return _saved(service, [*entries, whole], [(whole.image, WHOLE_PHOTO)])
+
+
+@router.post("/accept")
+def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
+    """Accept the remaining suggestions of a tag, where its answers say they are right."""
+    with service.ledger.lock:
+        service.refresh()
+        column = service.column(chosen.tag)
+        if not service.queue.status(column).acceptable:
+            raise HTTPException(409, "the answers so far do not say that the rest is right")
+        entries = [
+            service.entry(person, int(row), chosen.tag, POSITIVE, kind=ACCEPT, view="tag")
+            for row in service.queue.remaining(column)
+        ]
+        return _saved(service, entries)
+
+
+@router.post("/undo")
+def undo(service: Served, person: Asker) -> list[Line]:
+    """Take back the asker's last action, as often as wanted; its lines, or none."""
+    with service.ledger.lock:
+        entries = service.ledger.undo(person.name)
+        service.refresh()
+        return lines(service, entries)
+
+
+@router.post("/release")
+def release(service: Served, person: Asker) -> Saved:
+    """Give back the cards that were not answered."""
+    service.queue.release(person.name)
+    return Saved(batch="", saved=0)
+
+
+@router.get("/history")
+def history(
+    service: Served,
+    person: Asker,
+    mine: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> list[Line]:
+    """The latest decisions, the newest first."""
+    with service.ledger.lock:
+        service.refresh()
+        return lines(service, service.ledger.history(limit, person.name if mine else None))
+
+
+def card(service: Service, row: int) -> Card:
+    """A photo with what is known and what is suggested."""
+    names = service.ledger.columns.names
+    return Card(
+        photo=row,
+        name=service.library.table.images[row],
+        split=service.library.split_of[row],
+        yes=service.tags_of(row, POSITIVE),
+        no=service.tags_of(row, NEGATIVE),
+        suggestions=[
+            Suggested(tag=names[column], probability=service.queue.chance(row, column))
+            for column in service.queue.suggestions(row)
+        ],
+        complete=service.ledger.is_complete(row),
+    )
+
+
+def lines(service: Service, entries: Sequence[Entry]) -> list[Line]:
+    """Lines of the log as JSON."""
+    undone = service.ledger.is_undone
+    return [
+        Line(
+            **{name: value for name, value in vars(entry).items() if name != "id"},
+            undone=undone(entry.batch),
+            photo=service.library.table.row_of.get(entry.image),
+        )
+        for entry in entries
+    ]
+
+
+def _grid_card(service: Service, row: int, column: int) -> GridCard:
+    name = service.library.table.images[row]
+    return GridCard(photo=row, name=name, probability=service.queue.chance(row, column))
+
+
+def _saved(
+    service: Service, entries: Sequence[Entry], release: Sequence[tuple[str, str]] = ()
+) -> Saved:
+    answered = [(entry.image, entry.tag) for entry in entries]
+    batch = service.ledger.write(entries, release=[*answered, *release])
+    service.queue.update()
+    DECISIONS.inc(len(entries))
+    return Saved(batch=batch, saved=len(entries))
+
+
+def _plain(state: object) -> dict[str, object]:
+    plain = dict(vars(state))
+    rest = vars(plain["rest"])
+    plain["rest"] = {name: float(np.round(value, 4)) for name, value in rest.items()}
+    return plain

@@ -1,0 +1,218 @@
+"""What requests and answers look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
+
+Answer = Literal["yes", "no", "unsure"]
+VALUES: dict[str, int] = {"yes": POSITIVE, "no": NEGATIVE, "unsure": UNKNOWN}
+
+
+def _plain(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError("must be printable text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must be valid Unicode") from None
+    return text.strip()
+
+
+Tag = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
+"""The name of a tag."""
+Photo = Annotated[int, Field(ge=0, le=2**31 - 1)]
+"""The number of a photo."""
+PersonName = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_plain)]
+
+
+class Model(BaseModel):
+    """Refuses fields it does not know."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Suggested(Model):
+    """A tag a photo may have."""
+
+    tag: str
+    probability: float | None
+
+
+class Card(Model):
+    """A photo to look at."""
+
+    photo: int
+    name: str
+    split: str
+    yes: list[str]
+    no: list[str]
+    suggestions: list[Suggested]
+    complete: bool
+
+
+class GridCard(Model):
+    """A photo that may have the tag of a page."""
+
+    photo: int
+    name: str
+    probability: float | None
+
+
+class NextRequest(Model):
+    """Which cards are wanted."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"view": "photo", "count": 3}]}
+    )
+    view: Literal["photo", "tag"] = "photo"
+    tag: Tag | None = None
+    count: Annotated[int, Field(ge=1, le=200)] = 3
+    exclude: Annotated[list[Photo], Field(max_length=2000)] = []
+    guided: bool = False
+
+
+class NextCards(Model):
+    """Cards, the most useful first; they are the asker's for a while."""
+
+    photos: list[Card] = []
+    grid: list[GridCard] = []
+
+
+class Decided(Model):
+    """An answer about one tag of one photo."""
+
+    photo: Photo
+    tag: Tag
+    value: Answer
+
+
+class DecisionsRequest(Model):
+    """Answers that belong to one action, and are taken back together."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"view": "photo", "decisions": [{"photo": 0, "tag": "boat", "value": "yes"}]}
+            ]
+        },
+    )
+    decisions: Annotated[list[Decided], Field(min_length=1, max_length=2000)]
+    view: Literal["photo", "tag", "data", "suspects"] = "photo"
+
+
+class CompleteRequest(Model):
+    """A photo of which all tags are known now."""
+
+    photo: Photo
+    yes: Annotated[list[Tag], Field(max_length=1000)] = []
+
+
+class TagRequest(Model):
+    """A tag."""
+
+    tag: Tag
+
+
+class RenameRequest(Model):
+    """A tag and its new name; where that exists already the two become one."""
+
+    tag: Tag
+    to: Tag
+
+
+class BulkRequest(Model):
+    """One tag for many photos."""
+
+    photos: Annotated[list[Photo], Field(min_length=1, max_length=20_000)]
+    tag: Tag
+    value: Answer
+
+
+class Saved(Model):
+    """What was saved."""
+
+    batch: str
+    saved: int
+
+
+class Line(Model):
+    """One line of the log of decisions."""
+
+    at: float
+    who: str
+    kind: str
+    view: str
+    image: str
+    tag: str
+    value: int
+    model: str
+    probability: float | None
+    target: str | None
+    batch: str
+    undone: bool
+    photo: int | None
+
+
+class Precision(Model):
+    """How right the rest of a tag's suggestions is: bounds and expectation, as shares."""
+
+    count: int
+    low: float
+    high: float
+    expected: float
+
+
+class TagReview(Model):
+    """How far the review of a tag has come."""
+
+    tag: str
+    suggested: int
+    open: int
+    yes: int
+    no: int
+    written: int
+    rest: Precision
+    acceptable: bool
+
+
+class Totals(Model):
+    """Progress over all tags."""
+
+    photos: int
+    tags: int
+    open: int
+    possible: int
+    expected: float
+    decided: int
+    found: int
+    complete: int
+    guided: dict[str, int]
+    new_tags: int
+
+
+class Overview(Model):
+    """The state of the review."""
+
+    model: str
+    totals: Totals
+    tags: list[TagReview]
+
+
+class Session(Model):
+    """Who the server takes the asker for, and what changes need as X-CSRF-Token."""
+
+    name: str
+    csrf: str | None
+    read_only: bool
+    model: str
+
+
+class NameRequest(Model):
+    """A person's name."""
+
+    name: PersonName

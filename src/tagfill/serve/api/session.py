@@ -1,0 +1,34 @@
+"""/api/session: who asks."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException
+
+from tagfill.serve.api.schema import NameRequest, Session
+from tagfill.serve.service import Asker, Person, Served, Service
+
+router = APIRouter(prefix="/api/session", tags=["session"])
+
+
+@router.get("")
+def session(service: Served, person: Asker) -> Session:
+    """Who the server takes the asker for; begins a session where there is none."""
+    return _session(service, person)
+
+
+@router.put("")
+def rename(service: Served, person: Asker, wanted: NameRequest) -> Session:
+    """Say by which name decisions are to be kept."""
+    if person.session is None:
+        raise HTTPException(400, "programs with a token name themselves in X-Reviewer")
+    service.rename_person(person.session, wanted.name)
+    return _session(service, Person(wanted.name, person.session))
+
+
+def _session(service: Service, person: Person) -> Session:
+    return Session(
+        name=person.name,
+        csrf=None if person.session is None else service.policy.csrf(person.session),
+        read_only=service.policy.read_only,
+        model=service.model.name,
+    )

@@ -1,0 +1,51 @@
+"""The application: routes, checks and pages put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from tagfill import __version__
+from tagfill.errors import TagfillError
+from tagfill.serve import metrics, pages, responses
+from tagfill.serve.api import health, labels, photos, review, runs, session
+from tagfill.serve.security import Gate
+from tagfill.serve.service import Service
+
+ROUTERS = (review, photos, labels, runs, session, health)
+
+
+def create_app(service: Service) -> FastAPI:
+    """The application that serves a run."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="tagfill",
+        version=__version__,
+        description="Tags of photos: predict, explain, review, train again.",
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        default_response_class=responses.SafeJSON,
+    )
+    app.state.service = service
+    for module in ROUTERS:
+        app.include_router(module.router)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=str(pages.STATIC)))
+    app.add_exception_handler(RequestValidationError, responses.invalid)
+    app.add_exception_handler(HTTPException, responses.refused)
+    app.add_exception_handler(TagfillError, responses.mistaken)
+    app.add_middleware(metrics.Timed)
+    app.add_middleware(Gate, policy=service.policy)
+    return app

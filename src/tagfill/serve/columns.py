@@ -1,0 +1,72 @@
+"""The tags there are: those of the label file, those people added, and what was renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
+
+
+class Rename(Protocol):
+    """A tag that bears another name now."""
+
+    @property
+    def tag(self) -> str:
+        """The old name."""
+
+    @property
+    def target(self) -> str | None:
+        """The new one; where it exists already, the two are one tag from now on."""
+
+
+class Columns:
+    """Names and numbers of tags after renames.
+
+    Args:
+        table: the labels as their owner wrote them.
+        renames: in the order they were made.
+    """
+
+    def __init__(self, table: LabelTable, renames: Sequence[Rename]) -> None:
+        self._new_name: dict[str, str] = {}
+        for rename in renames:
+            old, new = rename.tag, str(rename.target)
+            self._new_name = {
+                name: new if now == old else now for name, now in self._new_name.items()
+            }
+            self._new_name[old] = new
+            self._new_name.pop(new, None)
+        named = [self.name(name) for name in table.classes]
+        self.names = list(dict.fromkeys(named))
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self.sources = np.array([self._numbers[name] for name in named], dtype=np.intp)
+        self.base = _merged(table.values, self.sources, len(self.names))
+
+    def name(self, tag: str) -> str:
+        """What a tag is called now."""
+        return self._new_name.get(tag, tag)
+
+    def number(self, tag: str) -> int:
+        """The column of a tag; one nobody has used before gets a new column."""
+        name = self.name(tag)
+        if name not in self._numbers:
+            self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return self._numbers[name]
+
+    def find(self, tag: str) -> int | None:
+        """The column of a tag that is there."""
+        return self._numbers.get(self.name(tag))
+
+
+def _merged(values: Labels, sources: np.ndarray, count: int) -> Labels:
+    """Columns of the same name as one: yes where any says yes, else no where any says no."""
+    merged: Labels = np.full((len(values), count), UNKNOWN, dtype=np.int8)
+    for column, target in enumerate(sources):
+        given, known = values[:, column], merged[:, target]
+        known[(given == NEGATIVE) & (known == UNKNOWN)] = NEGATIVE
+        known[given == POSITIVE] = POSITIVE
+    return merged

@@ -1,0 +1,145 @@
+"""Where decisions are kept: SQLite with a write-ahead log, or PostgreSQL by its address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine, make_url
+
+from tagfill.compat import optional
+from tagfill.errors import TagfillError
+
+
+def _table(name: str, *columns: str) -> sa.TableClause:
+    """A table by its columns; what they hold is said in ``migrations``."""
+    return sa.table(name, *(sa.column(column) for column in columns))
+
+
+decisions = _table(
+    "decisions",
+    *("id", "at", "who", "batch", "kind", "view", "image", "tag", "value"),
+    *("model", "probability", "target"),
+)
+leases = _table("leases", "image", "tag", "who", "expires")
+people = _table("people", "session", "name")
+settings = _table("settings", "name", "value")
+jobs = _table("jobs", "id", "at", "who", "state", "pid", "folder", "run", "message")
+
+_POSTGRES = "postgresql+pg8000"
+
+
+class Database:
+    """An open database whose tables are up to date.
+
+    Args:
+        url: an SQLAlchemy address, such as ``sqlite:///review.db`` or
+            ``postgresql://user@host/name``.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.engine = _engine(url)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        try:
+            with self.engine.connect() as connection:
+                _migrate(connection)
+        except (sa.exc.DBAPIError, OSError) as error:
+            cause = getattr(error, "orig", None) or error
+            raise TagfillError(
+                f"the database cannot be opened ({cause})",
+                file=self.engine.url.render_as_string(hide_password=True),
+                remedy="check the address given with --database",
+            ) from error
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection for reading."""
+        with self.engine.execution_options(writes=False).connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction; writers wait for each other, so that ids appear in order."""
+        with self.engine.begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(sa.text("LOCK TABLE decisions IN SHARE ROW EXCLUSIVE MODE"))
+            yield connection
+
+    def setting(self, name: str, default: str) -> str:
+        """A value kept in the database; the default is stored where there is none yet."""
+        chosen = sa.select(settings.c.value).where(settings.c.name == name)
+        with self.write() as connection:
+            value = connection.scalar(chosen)
+            if value is None:
+                connection.execute(settings.insert().values(name=name, value=default))
+            return default if value is None else str(value)
+
+    def store_setting(self, name: str, value: str) -> None:
+        """Keep a value."""
+        with self.write() as connection:
+            connection.execute(settings.delete().where(settings.c.name == name))
+            connection.execute(settings.insert().values(name=name, value=value))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def database_url(text: str | None, default: Path) -> str:
+    """The address of a database: as given, a file name, or by default a file."""
+    if text is None:
+        return f"sqlite:///{default.absolute()}"
+    if "://" in text:
+        return text
+    return f"sqlite:///{Path(text).absolute()}"
+
+
+def _engine(url: str) -> Engine:
+    try:
+        address = make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise TagfillError("this is no database address", file=url) from error
+    if address.drivername in ("postgresql", "postgres"):
+        address = address.set(drivername=_POSTGRES)
+    if address.drivername == _POSTGRES:
+        optional("pg8000", "postgres")
+        return sa.create_engine(address, pool_pre_ping=True, pool_size=8)
+    if address.drivername != "sqlite":
+        raise TagfillError(
+            f"{address.drivername} is not supported", remedy="use sqlite:///FILE or postgresql://"
+        )
+    if address.database:
+        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = sa.create_engine(address, connect_args={"timeout": 30, "check_same_thread": False})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_immediately)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by _begin_immediately
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA busy_timeout=30000")
+    cursor.close()
+
+
+def _begin_immediately(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(files("tagfill.serve") / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    connection.commit()

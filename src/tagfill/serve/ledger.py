@@ -1,0 +1,278 @@
+"""The log of decisions, and the labels that follow from it.
+
+Nothing in the log is ever changed: an undo is one more line. The labels are a fold over the log,
+so several servers on one database agree once each has read to its end.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
+from tagfill.serve.columns import Columns
+from tagfill.serve.database import Database, decisions, leases
+from tagfill.serve.library import Library
+
+ANSWER, COMPLETE, ACCEPT, BULK, RENAME, UNDO = (
+    *("answer", "complete", "accept"),
+    *("bulk", "rename", "undo"),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the log.
+
+    Args:
+        image, tag: the entry of the label table it is about.
+        value: 1, 0, or -1 where a person could not tell.
+        kind: answer, complete, accept, bulk, rename or undo.
+        view: the page it was made on.
+        who: the person.
+        model: name of the model whose probability was shown.
+        probability: what that model said.
+        target: of a rename the new name, of an undo the batch taken back.
+        batch: what one action of a person made; taken back as a whole.
+        at: seconds since 1970.
+        id: its number in the log.
+    """
+
+    image: str
+    tag: str
+    value: int
+    kind: str
+    view: str
+    who: str
+    model: str
+    probability: float | None = None
+    target: str | None = None
+    batch: str = ""
+    at: float = 0.0
+    id: int = 0
+
+
+@dataclass
+class _Photo:
+    """Live decisions about one photo: by column its answers, and batches that said complete."""
+
+    answers: dict[int, list[Entry]] = field(default_factory=dict)
+    complete: list[Entry] = field(default_factory=list)
+
+
+class Ledger:
+    """Reads and writes the log, and keeps the labels that follow from it.
+
+    Args:
+        database: holds the log.
+        library: photos and the labels before any decision.
+    """
+
+    def __init__(self, database: Database, library: Library) -> None:
+        self.database, self.library = database, library
+        self.lock = threading.RLock()
+        self._start_again()
+        self.refresh()
+
+    def _start_again(self) -> None:
+        self._last = 0
+        self._batches: dict[str, list[Entry]] = {}
+        self._undone: set[str] = set()
+        self._by_person: dict[str, list[str]] = {}
+        self._log: list[Entry] = []
+        self._build()
+
+    def _build(self) -> None:
+        """Work out labels from the whole log; renames make columns move."""
+        live = [entry for entry in self._log if entry.batch not in self._undone]
+        renames = [entry for entry in live if entry.kind == RENAME]
+        self.columns = Columns(self.library.table, renames)
+        self.values: Labels = self.columns.base.copy()
+        self.asked = np.zeros(self.values.shape, dtype=bool)
+        self._since = np.zeros(self.values.shape[1], dtype=np.int64)
+        self._photos: dict[int, _Photo] = {}
+        for entry in live:
+            self._apply(entry)
+
+    # reading
+
+    def refresh(self) -> None:
+        """Take in what other servers have written."""
+        with self.lock:
+            query = sa.select(decisions).where(decisions.c.id > self._last).order_by("id")
+            with self.database.read() as connection:
+                rows = connection.execute(query).mappings().all()
+            for row in rows:
+                self._take(dict(row))
+
+    def _take(self, row: Mapping[str, Any]) -> None:
+        self._last = int(row["id"])
+        entry = Entry(**{name: row[name] for name in Entry.__dataclass_fields__})
+        self._log.append(entry)
+        if entry.kind == UNDO:
+            self._take_back(str(entry.target))
+            return
+        first = entry.batch not in self._batches
+        self._batches.setdefault(entry.batch, []).append(entry)
+        if first:
+            self._by_person.setdefault(entry.who, []).append(entry.batch)
+        if entry.kind == RENAME:
+            self._build()
+        else:
+            self._apply(entry)
+
+    def _take_back(self, batch: str) -> None:
+        if batch in self._undone:
+            return
+        self._undone.add(batch)
+        entries = self._batches.get(batch, [])
+        if any(entry.kind == RENAME for entry in entries):
+            self._build()
+            return
+        for entry in entries:
+            row = self.library.table.row_of.get(entry.image)
+            if row is not None:
+                self._forget(row, batch)
+
+    def _forget(self, row: int, batch: str) -> None:
+        photo = self._photos.get(row)
+        if photo is None:
+            return
+        photo.complete = [entry for entry in photo.complete if entry.batch != batch]
+        for column, entries in list(photo.answers.items()):
+            kept = [entry for entry in entries if entry.batch != batch]
+            if kept:
+                photo.answers[column] = kept
+            else:
+                del photo.answers[column]
+        self._settle(row)
+
+    def _apply(self, entry: Entry) -> None:
+        row = self.library.table.row_of.get(entry.image)
+        if row is None or entry.kind in (RENAME, UNDO):
+            return
+        photo = self._photos.setdefault(row, _Photo())
+        if entry.kind == COMPLETE:
+            photo.complete.append(entry)
+        else:
+            column = self.columns.number(entry.tag)
+            self._widen(entry.id)
+            photo.answers.setdefault(column, []).append(entry)
+        self._settle(row)
+
+    def _widen(self, since: int) -> None:
+        more = len(self.columns.names) - self.values.shape[1]
+        if more > 0:
+            self._since = np.concatenate([self._since, np.full(more, since)])
+            blank = np.full((len(self.values), more), UNKNOWN, dtype=np.int8)
+            self.values = np.concatenate([self.values, blank], axis=1)
+            self.asked = np.concatenate([self.asked, blank == POSITIVE], axis=1)
+
+    def _settle(self, row: int) -> None:
+        """Labels of one photo from its live decisions."""
+        photo = self._photos[row]
+        base = self.columns.base[row]
+        values = np.full(self.values.shape[1], UNKNOWN, dtype=np.int8)
+        values[: len(base)] = base
+        self.asked[row] = False
+        for column, entries in photo.answers.items():
+            values[column] = entries[-1].value
+            self.asked[row, column] = True
+        if photo.complete:
+            thought_of = self._since <= photo.complete[-1].id
+            values[(values == UNKNOWN) & thought_of] = NEGATIVE
+            self.asked[row] |= thought_of
+        self.values[row] = values
+
+    # questions
+
+    @property
+    def table(self) -> LabelTable:
+        """The labels as they are now."""
+        return LabelTable(self.library.table.images, tuple(self.columns.names), self.values)
+
+    def is_complete(self, row: int) -> bool:
+        """Whether a person said that all tags of the photo are known."""
+        photo = self._photos.get(row)
+        return bool(photo and photo.complete)
+
+    @property
+    def completed(self) -> list[int]:
+        """Photos somebody called complete."""
+        return [row for row, photo in self._photos.items() if photo.complete]
+
+    def answers(self, column: int) -> Iterator[tuple[int, Entry]]:
+        """The latest decision of every photo about one tag."""
+        for row, photo in self._photos.items():
+            if column in photo.answers:
+                yield row, photo.answers[column][-1]
+
+    def answer(self, row: int, column: int) -> Entry | None:
+        """The latest decision about one entry."""
+        photo = self._photos.get(row)
+        return photo.answers[column][-1] if photo and column in photo.answers else None
+
+    def current(self) -> Iterator[tuple[int, int, Entry]]:
+        """All decisions that count: row, column, line of the log."""
+        for row, photo in self._photos.items():
+            for column, entries in photo.answers.items():
+                yield row, column, entries[-1]
+
+    def history(self, limit: int, who: str | None = None) -> list[Entry]:
+        """The latest lines of the log, the newest first."""
+        lines = (entry for entry in reversed(self._log) if who is None or entry.who == who)
+        return [entry for _, entry in zip(range(limit), lines, strict=False)]
+
+    def is_undone(self, batch: str) -> bool:
+        """Whether an action was taken back."""
+        return batch in self._undone
+
+    def count(self, condition: Callable[[Entry], bool]) -> int:
+        """How many live decisions meet a condition."""
+        return sum(condition(entry) for _, _, entry in self.current())
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    # writing
+
+    def write(self, entries: Sequence[Entry], *, release: Iterable[tuple[str, str]] = ()) -> str:
+        """Append one action of a person; on return it is on disk. Gives the batch's name.
+
+        Args:
+            entries: its lines.
+            release: leases (image, tag) that end with it.
+        """
+        batch, now = secrets.token_hex(8), time.time()
+        rows = [{**vars(entry), "batch": batch, "at": now} for entry in entries]
+        for row in rows:
+            del row["id"]  # the database numbers them
+        with self.lock:
+            with self.database.write() as connection:
+                if rows:
+                    connection.execute(decisions.insert(), rows)
+                for image, tag in release:
+                    connection.execute(
+                        leases.delete().where(leases.c.image == image, leases.c.tag == tag)
+                    )
+            self.refresh()
+        return batch
+
+    def undo(self, who: str) -> list[Entry]:
+        """Take back the person's last action; gives its lines, none where nothing is left."""
+        with self.lock:
+            self.refresh()
+            mine = self._by_person.get(who, [])
+            batch = next((name for name in reversed(mine) if name not in self._undone), None)
+            if batch is None:
+                return []
+            line = Entry("", "", UNKNOWN, UNDO, "", who, "", target=batch)
+            self.write([line])
+            return self._batches[batch]

@@ -1,0 +1,89 @@
+"""The photos a server is about: names, files and the labels their owner wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.labels import Dataset, Labels, LabelTable, Rows
+from tagfill.train.config import DataConfig
+from tagfill.train.data import prepare
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """All photos of a run, whatever split they are in; a photo is known by its row.
+
+    Args:
+        table: the labels as their owner wrote them.
+        paths: the files.
+        splits: rows of train, val and test.
+        source: the label file.
+        truth: [N, K] the full labels behind masked ones, where a demo or study has them.
+    """
+
+    table: LabelTable
+    paths: tuple[Path, ...]
+    splits: Mapping[str, Rows]
+    source: Path
+    truth: Labels | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def split_of(self) -> tuple[str, ...]:
+        """The split of every photo."""
+        names = [""] * len(self)
+        for name, rows in self.splits.items():
+            for row in rows.tolist():
+                names[row] = name
+        return tuple(names)
+
+    @cached_property
+    def held_out(self) -> Rows:
+        """Photos no model was trained on."""
+        rows = [self.splits[name] for name in ("val", "test") if name in self.splits]
+        return np.concatenate(rows) if rows else np.arange(0)
+
+    def dataset(self, table: LabelTable) -> Dataset:
+        """Labels of these photos, ready to be written."""
+        return Dataset(table=table, source=self.source, format="csv_wide", splits=self.splits)
+
+
+def open_library(config: DataConfig) -> Library:
+    """Find the photos and labels of a run.
+
+    Raises:
+        TagfillError: the run was trained on given features, so there is nothing to look at.
+    """
+    data = prepare(config)
+    if any(part.paths is None for part in data.parts.values()):
+        raise TagfillError(
+            "the run was trained on given features: there are no photos to show",
+            file=config.labels,
+            remedy="train on images, with --images",
+        )
+    tables = [part.table for part in data.parts.values()]
+    ends = np.cumsum([0] + [len(table) for table in tables])
+    truths = [part.truth for part in data.parts.values()]
+    known = [truth for truth in truths if truth is not None]
+    return Library(
+        table=LabelTable(
+            tuple(image for table in tables for image in table.images),
+            data.classes,
+            np.concatenate([table.values for table in tables]),
+        ),
+        paths=tuple(path for part in data.parts.values() for path in part.paths or ()),
+        splits={
+            name: np.arange(start, end)
+            for name, start, end in zip(data.parts, ends[:-1], ends[1:], strict=True)
+        },
+        source=Path(config.labels),
+        truth=np.concatenate(known) if len(known) == len(truths) else None,
+    )

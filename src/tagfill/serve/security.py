@@ -1,0 +1,268 @@
+"""Who may ask what: hosts, tokens, sessions, cross-site requests, sizes, and headers."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tagfill.serve.responses import SafeJSON
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+PUBLIC = ("/static/", "/healthz", "/readyz", "/health", "/login", "/favicon.ico")
+"""What needs no token."""
+STATELESS = ("/api/predict", "/api/explain", "/predict", "/setup", "/webhook")
+"""What changes nothing, and so needs no session: programs call it without one."""
+UPLOADS = ("/api/predict", "/api/explain", "/predict")
+SESSION_SECONDS = 30 * 24 * 3600
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:;"
+        " connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none';"
+        " frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a server allows.
+
+    Args:
+        secret: signs sessions.
+        token: needed by everybody, where given.
+        hosts: names the server may be called by; empty where any address is fine.
+        read_only: refuse whatever changes something.
+        upload_bytes: most bytes of a request with images.
+        body_bytes: most bytes of any other.
+        body_seconds: a request must have arrived by then.
+    """
+
+    secret: str
+    token: str | None = None
+    hosts: frozenset[str] = LOOPBACK
+    read_only: bool = False
+    upload_bytes: int = 64_000_000
+    body_bytes: int = 2_000_000
+    body_seconds: float = 30.0
+
+    def sign(self, session: str) -> str:
+        """A session's signature; another token makes all sessions void."""
+        return self._digest(f"session:{session}")
+
+    def csrf(self, session: str) -> str:
+        """What a page must send along with whatever changes something."""
+        return self._digest(f"csrf:{session}")
+
+    def _digest(self, text: str) -> str:
+        key = f"{self.secret}:{self.token or ''}".encode()
+        return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+    def knows_host(self, host: str) -> bool:
+        """Whether the server goes by this name."""
+        return host in self.hosts or ("*" in self.hosts and _is_address(host))
+
+    def has_token(self, headers: Headers) -> bool:
+        """Whether the right token came along, as a bearer's or as a password."""
+        kind, _, rest = headers.get("authorization", "").partition(" ")
+        given = rest.strip()
+        if kind.lower() == "basic":
+            try:
+                given = base64.b64decode(given, validate=True).decode().partition(":")[2]
+            except (binascii.Error, UnicodeDecodeError):
+                return False
+        elif kind.lower() != "bearer":
+            return False
+        return self.token is not None and same_text(given, self.token)
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two texts are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def host_name(header: str) -> str:
+    """The name in a Host header, without its port."""
+    match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]/@\s]+)(:\d{1,5})?", header.strip())
+    return match[1].strip("[]").lower().rstrip(".") if match else ""
+
+
+class Gate:
+    """Lets in what may come in, and gives every answer the same headers."""
+
+    def __init__(self, app: ASGIApp, policy: Policy) -> None:
+        self.app, self.policy = app, policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request before anything else looks at it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        cookie = _cookie_name(scope)
+        headers = Headers(scope=scope)
+        session = self._session(headers, cookie)
+        trusted = self.policy.has_token(headers)
+        scope.setdefault("state", {}).update(trusted=trusted, session=session, fresh=False)
+        refusal = self._refusal(scope, headers, session, trusted)
+        if refusal is None and session is None and self._may_begin(scope, trusted):
+            session = secrets.token_hex(16)
+            scope["state"].update(session=session, fresh=True)
+        dressed = _dressed(send, scope, self.policy, cookie)
+        if refusal is not None:
+            await refusal(scope, receive, dressed)
+            return
+        limit = self.policy.upload_bytes if _upload(scope) else self.policy.body_bytes
+        await self.app(scope, _limited(receive, limit, self.policy.body_seconds), dressed)
+
+    def _session(self, headers: Headers, name: str) -> str | None:
+        try:
+            morsel = SimpleCookie(headers.get("cookie", "")).get(name)
+        except CookieError:
+            return None
+        session, _, signature = (morsel.value if morsel else "").partition(".")
+        good = re.fullmatch(r"[0-9a-f]{32}", session) and same_text(
+            signature, self.policy.sign(session)
+        )
+        return session if good else None
+
+    def _may_begin(self, scope: Scope, trusted: bool) -> bool:
+        """Where no token is needed, looking at a page begins a session."""
+        path = scope["path"]
+        page = ("." not in path and not path.startswith("/api/")) or path == "/api/session"
+        return self.policy.token is None and not trusted and page
+
+    def _refusal(
+        self, scope: Scope, headers: Headers, session: str | None, trusted: bool
+    ) -> Response | None:
+        path, method = scope["path"], scope["method"]
+        if not self.policy.knows_host(host_name(headers.get("host", ""))):
+            return _refuse(400, "this server does not go by that name")
+        length = headers.get("content-length", "0")
+        limit = self.policy.upload_bytes if _upload(scope) else self.policy.body_bytes
+        if not length.isascii() or not length.isdigit() or len(length) > 18:
+            return _refuse(400, "the content length is no number")
+        if int(length) > limit:
+            return _refuse(413, f"at most {limit:,} bytes at once")
+        if method not in SAFE_METHODS:
+            refusal = self._cross_site(headers) or self._unwritable(path)
+            if refusal is not None:
+                return refusal
+        if path.startswith(PUBLIC):
+            return None
+        if self.policy.token is not None and not trusted and session is None:
+            if method == "GET" and "text/html" in headers.get("accept", ""):
+                return RedirectResponse("/login", 303)
+            return _refuse(401, "a token is needed", {"www-authenticate": "Bearer"})
+        if method in SAFE_METHODS or trusted or path.startswith(STATELESS):
+            return None
+        return self._without_csrf(headers, session)
+
+    def _cross_site(self, headers: Headers) -> SafeJSON | None:
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if site not in (None, "same-origin", "none"):
+            return _refuse(403, "requests from other sites are refused")
+        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+            return _refuse(403, "requests from other sites are refused")
+        return None
+
+    def _unwritable(self, path: str) -> SafeJSON | None:
+        if self.policy.read_only and not path.startswith((*STATELESS, "/login")):
+            return _refuse(403, "this server is read-only")
+        return None
+
+    def _without_csrf(self, headers: Headers, session: str | None) -> SafeJSON | None:
+        if session is None:
+            return _refuse(403, "begin a session first: GET /api/session")
+        if not same_text(headers.get("x-csrf-token", ""), self.policy.csrf(session)):
+            return _refuse(403, "the X-CSRF-Token header is missing or wrong")
+        return None
+
+
+def _upload(scope: Scope) -> bool:
+    return bool(scope["path"].startswith(UPLOADS))
+
+
+def _cookie_name(scope: Scope) -> str:
+    """Servers on other ports of the same machine have sessions of their own."""
+    server = scope.get("server") or ("", 0)
+    return f"tagfill_{server[1] or 0}"
+
+
+def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None) -> SafeJSON:
+    return SafeJSON({"detail": message}, status, dict(headers or {}))
+
+
+def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
+    """A body that is too large or too slow ends the request."""
+    arrived, deadline, complete = 0, time.monotonic() + seconds, False
+
+    async def limited() -> Message:
+        nonlocal arrived, complete
+        if complete:
+            return await receive()
+        try:
+            left = max(deadline - time.monotonic(), 0.001)
+            message = await asyncio.wait_for(receive(), left)
+        except TimeoutError:
+            raise HTTPException(408, "the request took too long to arrive") from None
+        if message["type"] == "http.request":
+            arrived += len(message.get("body", b""))
+            complete = not message.get("more_body", False)
+            if arrived > limit:
+                raise HTTPException(413, f"at most {limit:,} bytes at once")
+        return message
+
+    return limited
+
+
+def _dressed(send: Send, scope: Scope, policy: Policy, cookie: str) -> Send:
+    async def dressed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            if not scope["path"].startswith("/static/"):
+                headers.setdefault("cache-control", "no-store")
+            state: dict[str, Any] = scope["state"]
+            if state.get("fresh"):
+                session = state["session"]
+                headers.append(
+                    "set-cookie",
+                    f"{cookie}={session}.{policy.sign(session)}; Path=/; HttpOnly;"
+                    f" SameSite=Strict; Max-Age={SESSION_SECONDS}",
+                )
+        await send(message)
+
+    return dressed

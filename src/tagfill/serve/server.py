@@ -1,0 +1,104 @@
+"""From a run folder to a listening server."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tagfill.errors import TagfillError
+from tagfill.serve.database import Database, database_url
+from tagfill.serve.security import LOOPBACK, Policy
+
+if TYPE_CHECKING:
+    from tagfill.serve.library import Library
+    from tagfill.serve.model import ServedModel
+    from tagfill.serve.service import Service
+
+DATABASE = "review.db"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to serve.
+
+    Args:
+        host, port: where to listen.
+        database: an address or file; by default ``review.db`` in the run folder.
+        token: needed by everybody, where given.
+        read_only: refuse whatever changes something.
+        names: further host names the server goes by.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8731
+    database: str | None = None
+    token: str | None = None
+    read_only: bool = False
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise TagfillError(f"{self.port} is no port: use 1 to 65535")
+        if not is_loopback(self.host) and not self.token:
+            raise TagfillError(
+                f"listening on {self.host} lets other machines in: that needs a token",
+                remedy="add --token auto, or --token and a text of your own",
+            )
+        if self.token is not None and len(self.token) < 8:
+            raise TagfillError("the token is too short: use 8 characters or more")
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Names the server may be called by; "*" for any address."""
+        own = LOOPBACK | {self.host, *(name.lower() for name in self.names)}
+        return own | {"*"} if self.host in ("0.0.0.0", "::") else own  # noqa: S104
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def open_service(run: Path, options: Options) -> Service:
+    """Open the photos, the model and the database of a run."""
+    from tagfill.serve.model import open_run
+
+    library, model = open_run(run)
+    return build_service(library, model, options)
+
+
+def build_service(library: Library, model: ServedModel, options: Options) -> Service:
+    """The state of a server on photos and a model that are open already."""
+    from tagfill.serve.service import Service
+
+    database = Database(database_url(options.database, model.path / DATABASE))
+    policy = Policy(
+        secret=database.setting("secret", secrets.token_hex(32)),
+        token=options.token,
+        hosts=options.hosts,
+        read_only=options.read_only,
+    )
+    return Service(database, library, model, policy)
+
+
+def serve(service: Service, options: Options) -> None:
+    """Answer requests until the process is told to stop."""
+    import uvicorn
+
+    from tagfill.serve.app import create_app
+
+    uvicorn.run(
+        create_app(service),
+        host=options.host,
+        port=options.port,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=10,
+        timeout_graceful_shutdown=5,
+    )

@@ -1,0 +1,159 @@
+"""What all requests share: photos, labels, the served model and the queue."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import sqlalchemy as sa
+from fastapi import Depends, HTTPException, Request
+
+from tagfill.errors import TagfillError
+from tagfill.labels import UNKNOWN
+from tagfill.serve.database import Database, people
+from tagfill.serve.ledger import Entry, Ledger
+from tagfill.serve.library import Library
+from tagfill.serve.model import ServedModel, open_model
+from tagfill.serve.pictures import Pictures
+from tagfill.serve.queue import Queue
+from tagfill.serve.security import Policy
+
+SERVED = "served model"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who asks.
+
+    Args:
+        name: as the log has it.
+        session: of a browser; None for programs with a token.
+    """
+
+    name: str
+    session: str | None = None
+
+
+class Service:
+    """The state of a server.
+
+    Args:
+        database: decisions, leases, jobs.
+        library: the photos.
+        model: the model served first.
+        policy: what is allowed.
+    """
+
+    def __init__(
+        self, database: Database, library: Library, model: ServedModel, policy: Policy
+    ) -> None:
+        self.database, self.library, self.policy = database, library, policy
+        self.home = model.path.parent
+        self.ledger = Ledger(database, library)
+        self.pictures = Pictures(library.paths)
+        self._switch = threading.Lock()
+        self._use(model)
+
+    def _use(self, model: ServedModel) -> None:
+        self.model, self.queue = model, Queue(self.ledger, model)
+
+    def switch(self, path: Path) -> None:
+        """Serve another run from now on."""
+        with self._switch:
+            if path.resolve() != self.model.path:
+                self._use(open_model(path, self.library))
+                self.database.store_setting(SERVED, str(self.model.path))
+
+    def refresh(self) -> None:
+        """Follow what other servers on the same database have written."""
+        self.ledger.refresh()
+        self.queue.update()
+
+    def row(self, photo: int) -> int:
+        """A photo's row; 404 for one that is not there."""
+        if not 0 <= photo < len(self.library):
+            raise HTTPException(404, "no such photo")
+        return photo
+
+    def column(self, tag: str) -> int:
+        """A tag's column; 404 for one that is not there."""
+        column = self.ledger.columns.find(tag)
+        if column is None:
+            raise HTTPException(404, "no such tag")
+        return column
+
+    def entry(
+        self, person: Person, row: int, tag: str, value: int, *, kind: str, view: str
+    ) -> Entry:
+        """A line for the log, with what the model says of it."""
+        column = self.ledger.columns.find(tag)
+        known = column is not None and column < self.queue.probability.shape[1]
+        return Entry(
+            image=self.library.table.images[row],
+            tag=tag,
+            value=value,
+            kind=kind,
+            view=view,
+            who=person.name,
+            model=self.model.name,
+            probability=self.queue.chance(row, column) if known and column is not None else None,
+        )
+
+    def person(self, session: str | None, header: str | None) -> Person:
+        """Who a request is from."""
+        if session is None:
+            return Person((header or "api")[:80])
+        query = sa.select(people.c.name).where(people.c.session == session)
+        with self.database.read() as connection:
+            name = connection.scalar(query)
+        return Person(str(name) if name else f"guest-{session[:4]}", session)
+
+    def rename_person(self, session: str, name: str) -> None:
+        """Call a session by a person's name."""
+        with self.database.write() as connection:
+            connection.execute(people.delete().where(people.c.session == session))
+            connection.execute(people.insert().values(session=session, name=name))
+
+    def label_state(self, row: int, column: int) -> str:
+        """yes, no, or unknown."""
+        value = int(self.ledger.values[row, column])
+        return "unknown" if value == UNKNOWN else ("no", "yes")[value]
+
+    def tags_of(self, row: int, value: int) -> list[str]:
+        """The names of a photo's tags in one state."""
+        columns = np.flatnonzero(self.ledger.values[row] == value)
+        return [self.ledger.columns.names[column] for column in columns]
+
+    def last_served(self) -> Path | None:
+        """The run that was served when the server last stopped."""
+        value = self.database.setting(SERVED, str(self.model.path))
+        return Path(value) if Path(value).is_dir() else None
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+
+def service_of(request: Request) -> Service:
+    """The service a request is for; it has read the log to its end."""
+    service: Service = request.app.state.service
+    return service
+
+
+def person_of(request: Request) -> Person:
+    """Who a request is from."""
+    state: dict[str, Any] = request.scope["state"]
+    session = None if state["trusted"] else state["session"]
+    name = request.headers.get("x-reviewer")
+    if name is not None and not name.isprintable():
+        raise HTTPException(400, "the reviewer's name has odd characters")
+    return service_of(request).person(session, name)
+
+
+Served = Annotated[Service, Depends(service_of)]
+Asker = Annotated[Person, Depends(person_of)]
+
+__all__ = ["Asker", "Person", "Served", "Service", "TagfillError"]

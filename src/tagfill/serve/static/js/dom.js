@@ -1,0 +1,62 @@
+// Elements from code: text is always text, never markup.
+
+export function h(what, attributes, ...children) {
+  const [name, ...classes] = what.split(".");
+  const element = document.createElement(name || "div");
+  if (classes.length) element.className = classes.join(" ");
+  if (attributes instanceof Node || Array.isArray(attributes) || typeof attributes !== "object" || attributes === null) {
+    children.unshift(attributes);
+    attributes = {};
+  }
+  set(element, attributes);
+  add(element, children);
+  return element;
+}
+
+export function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) element.removeAttribute(name);
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(element.style, value);
+    else if (name in element && !name.includes("-") && typeof value !== "string") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  return element;
+}
+
+function add(element, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false || child === true) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+}
+
+export function fill(element, ...children) {
+  element.replaceChildren();
+  add(element, children);
+  return element;
+}
+
+export function picture(photo, size, name = "") {
+  return h("img", {
+    src: pictureUrl(photo, size),
+    alt: name,
+    draggable: "false",
+    decoding: "async",
+  });
+}
+
+export function pictureUrl(photo, size) {
+  return `/api/photos/${photo}/picture?size=${size}`;
+}
+
+export function percent(value, digits = 0) {
+  if (value === null || value === undefined) return "–";
+  return `${(100 * value).toFixed(digits)} %`;
+}
+
+// Keys go to what is typed into, unless nothing is.
+export function typing(event) {
+  const field = event.target.closest("input:not([type=range]):not([type=checkbox]), textarea, select");
+  return Boolean(field) || event.ctrlKey || event.metaKey || event.altKey;
+}

@@ -1,0 +1,59 @@
+// The state of things, and what to do next.
+
+import { get } from "/static/js/api.js";
+import { fill, h, percent } from "/static/js/dom.js";
+import { number, t } from "/static/js/i18n.js";
+
+export async function show(main) {
+  const [review, history, measured] = await Promise.all([
+    get("/api/review"),
+    get("/api/review/history?limit=8"),
+    get("/api/runs/measured"),
+  ]);
+  const { totals } = review;
+  fill(
+    main,
+    h("div.hero", h("h1", t("home.title", totals)), h("p.faint", t("home.model", { model: review.model }))),
+    h("div.tiles",
+      figure(totals.open, t("home.open"), "/review"),
+      figure(Math.round(totals.expected), t("home.expected")),
+      figure(totals.found, t("home.found")),
+      figure(totals.decided, t("home.decided")),
+    ),
+    h("div.ways",
+      h("a.way.card", { href: "/review", "data-kind": "main" }, h("h2", t("nav.review")), h("p", t("review.intro", { open: totals.open, expected: Math.round(totals.expected) }))),
+      quality(totals.guided, measured),
+    ),
+    h("section.card", h("h2", t("home.recent")), recent(history)),
+  );
+}
+
+export function figure(value, label, href) {
+  const shown = typeof value === "number" ? number(value) : value;
+  return h(href ? "a.card.figure.way" : "div.card.figure", href ? { href } : {}, h("strong", shown), h("small.faint", label));
+}
+
+export function quality(guided, measured) {
+  const start = h("a.button.quiet", { href: "/review?view=photo&guided=1" }, t("home.start", guided));
+  if (!measured.photos) {
+    return h("section.card", h("h2", t("home.measured")), h("p", t("home.unmeasured", guided)), h("p.actions", start));
+  }
+  return h("section.card",
+    h("h2", t("home.measured")),
+    h("p", metric("mAP", measured.mAP === null ? null : measured.mAP / 100), metric(t("precision"), measured.precision), metric(t("recall"), measured.recall)),
+    h("small.faint", t("measured.on", { count: measured.photos })),
+    guided.done < guided.count ? h("p.actions", h("small", t("home.partly", guided)), start) : null,
+  );
+}
+
+function metric(name, value) {
+  return h("span.badge", `${name} ${percent(value, 1)}`);
+}
+
+function recent(lines) {
+  if (!lines.length) return h("p.faint", t("home.none"));
+  const rows = lines.map((line) => h("tr",
+    h("td", line.who), h("td", line.tag || t(`kind.${line.kind}`)), h("td", line.image), h("td", line.kind === "answer" ? t(`value.${["unsure", "no", "yes"][line.value + 1]}`) : t(`kind.${line.kind}`)),
+  ));
+  return h("div.scroll", h("table", h("tbody", rows)));
+}

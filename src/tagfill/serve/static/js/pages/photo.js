@@ -1,0 +1,263 @@
+// One large photo, its tags and the tags it may have.
+
+import { get, post } from "/static/js/api.js";
+import { fill, h, percent, pictureUrl, typing } from "/static/js/dom.js";
+import { t } from "/static/js/i18n.js";
+import { chooser, empty, guard, keysHelp, toast } from "/static/js/ui.js";
+import { swipes } from "/static/js/swipe.js";
+
+const AHEAD = 4;
+
+export async function show(main, query) {
+  const deck = new Deck(main, query.get("guided") === "1", query.get("photo"));
+  await deck.start();
+}
+
+class Deck {
+  constructor(main, guided, first) {
+    Object.assign(this, { main, guided, first, cards: [], place: 0, active: 0, answered: 0, found: 0, began: Date.now() });
+    this.stage = h("div.stage");
+    this.panel = h("aside.card.panel");
+    document.addEventListener("keydown", (event) => this.key(event));
+    swipes(this.stage, { right: () => this.answer("yes"), left: () => this.answer("no") });
+  }
+
+  async start() {
+    fill(this.main, h("div.photowork", this.stage, this.panel));
+    const { tags } = await get("/api/review");
+    this.names = tags.map((tag) => tag.tag).sort();
+    if (this.first !== null) this.take([await get(`/api/photos/${Number(this.first)}`)]);
+    await this.fetch();
+    this.draw();
+  }
+
+  get card() {
+    return this.cards[this.place];
+  }
+
+  take(cards) {
+    for (const card of cards) {
+      if (this.cards.some((held) => held.photo === card.photo)) continue;
+      card.suggestions.forEach((suggestion) => (suggestion.value = null));
+      this.cards.push(card);
+      new Image().src = pictureUrl(card.photo, 1600);
+    }
+  }
+
+  // Keep a few photos ahead, so that the next one is there at once.
+  async fetch() {
+    if (this.cards.length - this.place > AHEAD || this.exhausted) return;
+    const exclude = this.cards.map((card) => card.photo);
+    const { photos } = await post("/api/review/next", { view: "photo", count: AHEAD, exclude, guided: this.guided });
+    this.exhausted = photos.length === 0;
+    this.take(photos);
+  }
+
+  draw() {
+    const { card } = this;
+    if (!card) {
+      const others = h("a.button", { href: "/review" }, t("nav.review"));
+      fill(this.panel);
+      this.panel.hidden = true;
+      fill(this.stage, empty(t(this.guided ? "guided.finished" : "photo.finished"), t("photo.finished.why"), others));
+      return;
+    }
+    this.panel.hidden = false;
+    this.heat = h("img.heat", { alt: "", hidden: true });
+    this.image = h("img.photo", { src: pictureUrl(card.photo, 1600), alt: card.name, draggable: "false" });
+    this.question = h("p.question", { "aria-live": "polite" });
+    fill(this.stage, h("div.frame", { ondblclick: () => this.zoom() }, this.image, this.heat), this.question, this.bar());
+    this.drawPanel();
+  }
+
+  bar() {
+    const button = (kind, text, key, action) =>
+      h("button", { type: "button", "data-kind": kind, onclick: action, class: kind ? `answer ${kind}` : "quiet" }, text, h("kbd", key));
+    return h("div.answers",
+      button("no", t("no"), "N", () => this.answer("no")),
+      button("unsure", t("unsure"), "?", () => this.answer("unsure")),
+      button("yes", t("yes"), "Y", () => this.answer("yes")),
+    );
+  }
+
+  drawPanel() {
+    const { card } = this;
+    const asked = card.suggestions[this.active];
+    this.question.textContent = asked ? t("tag.question", { tag: asked.tag }) : t("photo.nothing");
+    const minutes = Math.max(1 / 60, (Date.now() - this.began) / 60000);
+    const speed = this.answered ? Math.round(this.answered / minutes) : 0;
+    const field = chooser("add-tag", t("add_tag"), this.names, guard((tag) => this.add(tag)));
+    this.field = field.field;
+    fill(
+      this.panel,
+      h("div.place",
+        h("button.quiet", { type: "button", "aria-label": t("previous"), onclick: () => this.go(-1) }, "←"),
+        h("small.faint", card.name, " ", h("span.badge", card.split), card.complete ? h("span.badge", t("complete.done")) : null),
+        h("button.quiet", { type: "button", "aria-label": t("next"), onclick: guard(() => this.go(1)) }, "→"),
+      ),
+      h("h2", t("suggested")),
+      card.suggestions.length ? h("ul.chips.asked", card.suggestions.map((each, place) => this.chip(each, place))) : h("p.faint", t("photo.nothing")),
+      h("h2", t("written")),
+      h("ul.chips", card.yes.map((tag) => h("li.chip", { "data-value": "yes" }, tag))),
+      field,
+      h("p.actions.stack",
+        h("button", { type: "button", onclick: guard(() => this.complete()) }, t("complete"), h("kbd", "C")),
+        h("button.quiet", { type: "button", onclick: guard(() => this.go(1)) }, t("skip_photo"), h("kbd", "S")),
+        h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
+      ),
+      h("small.faint.tally", t("photo.tally", { answered: this.answered, found: this.found, speed: speed || "–" })),
+      keysHelp([
+        ["Y N ?", t("keys.answer")], ["↑ ↓", t("keys.choose")], ["← →", t("keys.photo")], ["S", t("keys.skip")],
+        ["H", t("keys.heat")], ["Z", t("keys.zoom")], ["T", t("keys.add")], ["C", t("keys.complete")], ["U", t("keys.undo")],
+      ]),
+    );
+  }
+
+  chip(suggestion, place) {
+    const active = place === this.active;
+    return h("li",
+      h("button.chip", {
+        type: "button",
+        "data-value": suggestion.value,
+        "aria-current": active ? "true" : null,
+        onclick: () => this.activate(place),
+        onmouseenter: () => this.showHeat(suggestion.tag),
+        onmouseleave: () => this.hideHeat(),
+      },
+      h("span", suggestion.tag),
+      suggestion.value ? h("span", t(`value.${suggestion.value}`)) : h("span.faint", percent(suggestion.probability))),
+    );
+  }
+
+  activate(place) {
+    const count = this.card?.suggestions.length ?? 0;
+    if (!count) return;
+    this.active = (place + count) % count;
+    this.drawPanel();
+    if (this.heated) this.showHeat(this.card.suggestions[this.active].tag);
+  }
+
+  showHeat(tag) {
+    this.heat.src = `/api/photos/${this.card.photo}/heat?tag=${encodeURIComponent(tag)}`;
+    this.heat.hidden = false;
+  }
+
+  hideHeat() {
+    if (!this.heated) this.heat.hidden = true;
+  }
+
+  toggleHeat() {
+    const suggestion = this.card?.suggestions[this.active];
+    if (!suggestion) return;
+    this.heated = !this.heated;
+    if (this.heated) this.showHeat(suggestion.tag);
+    else this.hideHeat();
+  }
+
+  zoom() {
+    this.stage.classList.toggle("zoomed");
+  }
+
+  // The answer shows at once; saving goes on behind it, and a failure brings the question back.
+  async answer(value) {
+    const { card } = this;
+    const suggestion = card?.suggestions[this.active];
+    if (!suggestion) return;
+    const before = suggestion.value;
+    suggestion.value = value;
+    if (before === null) this.answered += 1;
+    this.found += Number(value === "yes") - Number(before === "yes");
+    const saving = post("/api/review/decisions", {
+      view: "photo",
+      decisions: [{ photo: card.photo, tag: suggestion.tag, value }],
+    }).catch((error) => {
+      suggestion.value = before;
+      this.drawPanel();
+      toast(error.message || t("offline"), "error");
+    });
+    const next = card.suggestions.findIndex((each) => each.value === null);
+    if (next >= 0) this.activate(next);
+    else if (this.guided) this.drawPanel();
+    else this.go(1).catch(() => {});
+    await saving;
+  }
+
+  async go(step) {
+    const next = this.place + step;
+    if (next < 0) return;
+    if (next >= this.cards.length) await this.fetch();
+    this.place = Math.min(next, this.cards.length);
+    const open = this.card?.suggestions.findIndex((each) => each.value === null) ?? 0;
+    this.active = Math.max(0, open);
+    this.stage.classList.remove("zoomed");
+    this.heated = false;
+    this.draw();
+    this.fetch().catch(() => {});
+  }
+
+  async add(tag) {
+    const { card } = this;
+    await post("/api/review/decisions", { view: "photo", decisions: [{ photo: card.photo, tag, value: "yes" }] });
+    card.yes.push(tag);
+    card.suggestions = card.suggestions.filter((each) => each.tag !== tag);
+    if (!this.names.includes(tag)) this.names.push(tag);
+    this.active = Math.min(this.active, Math.max(0, card.suggestions.length - 1));
+    this.answered += 1;
+    this.found += 1;
+    this.drawPanel();
+    this.field.focus();
+  }
+
+  async complete() {
+    const { card } = this;
+    if (!card) return;
+    const yes = card.suggestions.filter((each) => each.value === "yes").map((each) => each.tag);
+    await post("/api/review/complete", { photo: card.photo, yes });
+    card.complete = true;
+    toast(t("complete.saved"));
+    await this.go(1);
+  }
+
+  async undo() {
+    const lines = await post("/api/review/undo");
+    if (!lines.length) {
+      toast(t("undo.nothing"));
+      return;
+    }
+    toast(t("undone", { count: lines.length }));
+    const { photo } = lines[0];
+    const fresh = await get(`/api/photos/${photo}`);
+    fresh.suggestions.forEach((suggestion) => (suggestion.value = null));
+    const place = this.cards.findIndex((card) => card.photo === photo);
+    if (place >= 0) this.cards[place] = fresh;
+    else this.cards.splice(this.place, 0, fresh);
+    this.place = place >= 0 ? place : this.place;
+    this.active = Math.max(0, fresh.suggestions.findIndex((each) => each.tag === lines[0].tag));
+    this.answered = Math.max(0, this.answered - 1);
+    this.draw();
+  }
+
+  key(event) {
+    if (event.key === "Escape") this.field?.blur();
+    if (typing(event) || document.querySelector("dialog[open]")) return;
+    const actions = {
+      y: () => this.answer("yes"),
+      n: () => this.answer("no"),
+      "?": () => this.answer("unsure"),
+      s: guard(() => this.go(1)),
+      u: guard(() => this.undo()),
+      c: guard(() => this.complete()),
+      h: () => this.toggleHeat(),
+      z: () => this.zoom(),
+      t: () => this.field?.focus(),
+      arrowleft: guard(() => this.go(-1)),
+      arrowright: guard(() => this.go(1)),
+      arrowup: () => this.activate(this.active - 1),
+      arrowdown: () => this.activate(this.active + 1),
+    };
+    const action = actions[event.key.toLowerCase()];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+}

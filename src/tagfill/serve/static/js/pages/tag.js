@@ -1,0 +1,217 @@
+// Many photos, one tag: tick those that show it, and confirm the page with one key.
+
+import { get, post } from "/static/js/api.js";
+import { fill, h, percent, picture, pictureUrl, typing } from "/static/js/dom.js";
+import { t } from "/static/js/i18n.js";
+import { empty, enlarge, guard, keysHelp, meter, toast } from "/static/js/ui.js";
+import { tagUrl } from "/static/js/pages/review.js";
+
+const ROWS = 4;
+const MARKS = { yes: "✓", no: "✕", unsure: "?" };
+
+export async function show(main, query) {
+  const page = new Page(main, query.get("tag") ?? "");
+  await page.start();
+}
+
+class Page {
+  constructor(main, tag) {
+    Object.assign(this, { main, tag, cards: [], focus: 0, anchor: 0, answered: 0, began: Date.now() });
+    this.columns = Number(localStorage.getItem("columns")) || (innerWidth < 720 ? 2 : 6);
+    this.grid = h("div.grid", { role: "group", "aria-label": tag });
+    this.side = h("div.tagside");
+    this.offer = h("div");
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  async start() {
+    const slider = h("input", {
+      type: "range", min: "2", max: "10", value: String(this.columns), "aria-label": t("columns"),
+      oninput: (event) => this.setColumns(Number(event.target.value)),
+    });
+    fill(
+      this.main,
+      h("div.tagtop",
+        h("div", h("a.back", { href: "/review" }, "← ", t("by_tag")), h("h1", t("tag.question", { tag: this.tag }))),
+        h("label.columns", h("small", t("columns")), slider),
+      ),
+      this.offer,
+      h("div.tagwork", this.grid, h("aside.card", this.side,
+        h("p.actions.stack",
+          h("button", { type: "button", onclick: guard(() => this.confirm()) }, t("confirm"), h("kbd", "Enter")),
+          h("button.quiet", { type: "button", onclick: () => this.all("yes") }, t("all_yes"), h("kbd", "A")),
+          h("button.quiet", { type: "button", onclick: () => this.all("no") }, t("all_no"), h("kbd", "X")),
+          h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
+        ),
+        keysHelp([
+          ["← → ↑ ↓", t("keys.move")], ["Space", t("keys.toggle")], ["⇧ click", t("keys.range")],
+          ["?", t("keys.unsure")], ["Z", t("keys.zoom")], ["A X", t("keys.all")], ["Enter", t("keys.confirm")], ["U", t("keys.undo")],
+        ]),
+      )),
+    );
+    this.setColumns(this.columns);
+    await Promise.all([this.load(), this.status()]);
+  }
+
+  setColumns(columns) {
+    this.columns = columns;
+    localStorage.setItem("columns", String(columns));
+    this.grid.style.setProperty("--columns", String(columns));
+  }
+
+  async load() {
+    const { grid } = await post("/api/review/next", { view: "tag", tag: this.tag, count: this.columns * ROWS });
+    this.cards = grid.map((card) => ({ ...card, value: card.probability >= 0.5 ? "yes" : "no" }));
+    this.focus = this.anchor = 0;
+    if (!this.cards.length) {
+      const others = h("a.button", { href: "/review" }, t("by_tag"));
+      fill(this.grid, empty(t("tag.finished", { tag: this.tag }), t("tag.finished.why"), others));
+      return;
+    }
+    fill(this.grid, this.cards.map((card, place) => this.tile(card, place)));
+    this.prefetch();
+  }
+
+  // The next page's pictures, so that they are there at once.
+  prefetch() {
+    const exclude = this.cards.map((card) => card.photo);
+    post("/api/review/next", { view: "tag", tag: this.tag, count: this.columns * ROWS, exclude })
+      .then(({ grid }) => grid.forEach((card) => (new Image().src = pictureUrl(card.photo, 320))))
+      .catch(() => {});
+  }
+
+  tile(card, place) {
+    card.tile = h("button.tile", {
+      type: "button",
+      tabindex: place === 0 ? "0" : "-1",
+      onclick: (event) => this.click(place, event.shiftKey),
+      ondblclick: () => enlarge(pictureUrl(card.photo, 1600), card.name),
+      onfocus: () => (this.focus = place),
+    }, picture(card.photo, 320), h("span.chance", percent(card.probability)), h("span.mark"));
+    this.draw(card);
+    return card.tile;
+  }
+
+  draw(card) {
+    card.tile.dataset.value = card.value;
+    card.tile.querySelector(".mark").textContent = MARKS[card.value];
+    card.tile.setAttribute("aria-pressed", card.value === "unsure" ? "mixed" : String(card.value === "yes"));
+    card.tile.setAttribute("aria-label", `${card.name}, ${percent(card.probability)}: ${t(`value.${card.value}`)}`);
+  }
+
+  put(place, value) {
+    const card = this.cards[place];
+    if (!card) return;
+    card.value = value;
+    this.draw(card);
+  }
+
+  click(place, range) {
+    if (range) {
+      const value = this.cards[this.anchor]?.value ?? "yes";
+      const [from, to] = [Math.min(place, this.anchor), Math.max(place, this.anchor)];
+      for (let each = from; each <= to; each += 1) this.put(each, value);
+    } else {
+      this.put(place, this.cards[place].value === "yes" ? "no" : "yes");
+      this.anchor = place;
+    }
+    this.focus = place;
+  }
+
+  all(value) {
+    this.cards.forEach((_, place) => this.put(place, value));
+  }
+
+  move(step) {
+    const next = this.focus + step;
+    if (!this.cards[next]) return;
+    this.cards[this.focus].tile.tabIndex = -1;
+    this.focus = next;
+    this.cards[next].tile.tabIndex = 0;
+    this.cards[next].tile.focus();
+  }
+
+  key(event) {
+    if (typing(event) || document.querySelector("dialog[open]")) return;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns };
+    const actions = {
+      a: () => this.all("yes"),
+      x: () => this.all("no"),
+      u: guard(() => this.undo()),
+      z: () => this.zoom(),
+      "?": () => this.put(this.focus, "unsure"),
+      " ": () => this.click(this.focus, false),
+      Enter: guard(() => this.confirm()),
+    };
+    if (event.target.matches("aside button, a") && (event.key === "Enter" || event.key === " ")) return;
+    if (event.key in steps) this.move(steps[event.key]);
+    else if (event.key in actions) actions[event.key]();
+    else if (event.key.toLowerCase() in actions) actions[event.key.toLowerCase()]();
+    else return;
+    event.preventDefault();
+  }
+
+  zoom() {
+    const card = this.cards[this.focus];
+    if (card) enlarge(pictureUrl(card.photo, 1600), card.name);
+  }
+
+  async confirm() {
+    if (!this.cards.length || this.busy) return;
+    this.busy = true;
+    try {
+      const decisions = this.cards.map((card) => ({ photo: card.photo, tag: this.tag, value: card.value }));
+      await post("/api/review/decisions", { view: "tag", decisions });
+      this.answered += decisions.length;
+      await Promise.all([this.load(), this.status()]);
+      this.cards[0]?.tile.focus();
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  async undo() {
+    const lines = await post("/api/review/undo");
+    toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
+    if (!lines.length) return;
+    this.answered = Math.max(0, this.answered - lines.length);
+    await Promise.all([this.load(), this.status()]);
+  }
+
+  async status() {
+    const state = await get(`/api/review/tags/${encodeURIComponent(this.tag)}`);
+    const minutes = Math.max(1 / 60, (Date.now() - this.began) / 60000);
+    const speed = this.answered ? Math.round(this.answered / minutes) : 0;
+    const answered = state.yes + state.no;
+    fill(
+      this.side,
+      meter((state.suggested - state.open) / Math.max(1, state.suggested), t("progress")),
+      h("dl.numbers",
+        pair(t("n.open"), state.open), pair(t("n.yes"), state.yes), pair(t("n.no"), state.no),
+        pair(t("n.speed"), speed || "–"),
+        pair(t("n.precision"), answered ? percent(state.rest.expected) : "–"),
+        pair(t("n.bounds"), answered ? `${percent(state.rest.low)} – ${percent(state.rest.high)}` : "–"),
+      ),
+    );
+    fill(this.offer, state.acceptable ? this.offered(state) : []);
+  }
+
+  offered(state) {
+    const accept = guard(async () => {
+      const { saved } = await post("/api/review/accept", { tag: this.tag });
+      toast(t("accepted", { count: saved, tag: this.tag }));
+      await Promise.all([this.load(), this.status()]);
+    });
+    const values = { count: state.open, tag: this.tag, share: percent(state.rest.expected), low: percent(state.rest.low) };
+    return h("section.offer.card",
+      h("p", t("offer", values)),
+      h("button", { type: "button", onclick: accept }, t("offer.accept", values)),
+    );
+  }
+}
+
+function pair(name, value) {
+  return [h("dt", name), h("dd", typeof value === "number" ? t("{n}", { n: value }) : value)];
+}
+
+export { tagUrl };

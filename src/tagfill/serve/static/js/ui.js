@@ -1,0 +1,93 @@
+// Small parts that several pages share.
+
+import { fill, h } from "/static/js/dom.js";
+import { t } from "/static/js/i18n.js";
+
+export function toast(text, kind = "") {
+  const box = h("div.toast", { "data-kind": kind }, text);
+  document.getElementById("toasts").append(box);
+  setTimeout(() => box.remove(), kind === "error" ? 8000 : 3000);
+}
+
+export function complain(error) {
+  toast(error.status === 0 ? t("offline") : error.message || t("failed"), "error");
+}
+
+export function guard(action) {
+  return async (...given) => {
+    try {
+      return await action(...given);
+    } catch (error) {
+      complain(error);
+      return undefined;
+    }
+  };
+}
+
+export function empty(title, text, ...actions) {
+  return h("section.empty", h("h2", title), h("p", text), h("p.actions", actions));
+}
+
+export function meter(share, label) {
+  const value = Math.max(0, Math.min(1, share || 0));
+  return h(
+    "div.meter",
+    {
+      role: "progressbar",
+      "aria-label": label,
+      "aria-valuemin": "0",
+      "aria-valuemax": "100",
+      "aria-valuenow": String(Math.round(100 * value)),
+    },
+    h("span", { style: { width: `${100 * value}%` } }),
+  );
+}
+
+export function keysHelp(pairs) {
+  const rows = pairs.map(([keys, text]) =>
+    h("li", keys.split(" ").map((key) => h("kbd", key)), h("span", text)),
+  );
+  return h("details.keys", h("summary", t("keys")), h("ul", rows));
+}
+
+// A text field that offers names; calls back with the one chosen.
+export function chooser(id, label, names, chosen) {
+  const list = h("datalist", { id: `${id}-names` }, names.map((name) => h("option", { value: name })));
+  const field = h("input", { id, list: list.id, autocomplete: "off", maxlength: "200", placeholder: label, "aria-label": label });
+  const form = h("form.chooser", {
+    onsubmit: (event) => {
+      event.preventDefault();
+      const name = field.value.trim();
+      if (name) chosen(name);
+      field.value = "";
+    },
+  }, field, h("button", { type: "submit" }, t("add")), list);
+  form.field = field;
+  return form;
+}
+
+export function dialog(title, content, actions) {
+  const box = h("dialog", { "aria-label": title }, h("h2", title), content);
+  const close = () => {
+    box.close();
+    box.remove();
+  };
+  box.append(
+    h("p.actions", actions(close), h("button.quiet", { type: "button", onclick: close }, t("cancel"))),
+  );
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+export function enlarge(url, name) {
+  const box = h("dialog.lightbox", { "aria-label": name, onclick: () => box.close() }, h("img", { src: url, alt: name }));
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+}
+
+export function loading(element) {
+  fill(element, h("p.loading", t("loading")));
+}

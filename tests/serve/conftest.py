@@ -1,0 +1,96 @@
+"""A tiny run, made once, and servers on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import tagfill
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.observe import observe_dataset
+from tagfill.observe.regimes import make
+from tagfill.scenes import write_scenes
+from tagfill.serve.app import create_app
+from tagfill.serve.library import Library
+from tagfill.serve.model import ServedModel, open_run
+from tagfill.serve.server import Options, build_service
+from tagfill.serve.service import Service
+
+PHOTOS = 72
+Start = Callable[..., TestClient]
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A linear run on scenes with one tag per photo."""
+    folder = tmp_path_factory.mktemp("serve")
+    write_scenes(folder / "scenes", PHOTOS, 96, 3, workers=1)
+    full = load_labels(folder / "scenes" / "labels.csv")
+    masked = folder / "labels.csv"
+    save_labels(observe_dataset(full, make("single_positive"), seed=0), masked, format="csv_wide")
+    fitted = tagfill.fit(
+        masked,
+        images=folder / "scenes",
+        truth=folder / "scenes" / "labels.csv",
+        out=folder / "runs" / "first",
+        mode="linear",
+        input_size=96,
+        epochs=4,
+        threads=1,
+    )
+    return fitted.path
+
+
+@pytest.fixture(scope="session")
+def opened(run: Path) -> tuple[Library, ServedModel]:
+    """Its photos and model."""
+    return open_run(run)
+
+
+@pytest.fixture
+def service(opened: tuple[Library, ServedModel], tmp_path: Path) -> Iterator[Service]:
+    """A server's state on an empty database."""
+    made = build_service(*opened, Options(database=str(tmp_path / "review.db")))
+    yield made
+    made.close()
+
+
+class Reviewer(TestClient):
+    """A browser with a session: changes carry the CSRF token."""
+
+    def begin(self, name: str | None = None) -> Reviewer:
+        self.headers["x-csrf-token"] = self.get("/api/session").json()["csrf"]
+        if name is not None:
+            assert self.put("/api/session", json={"name": name}).status_code == 200
+        return self
+
+    def say(self, photo: int, tag: str, value: str = "yes", view: str = "photo") -> dict:
+        decision = {"photo": photo, "tag": tag, "value": value}
+        answer = self.post("/api/review/decisions", json={"view": view, "decisions": [decision]})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def cards(self, **wanted: object) -> dict:
+        answer = self.post("/api/review/next", json=wanted)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+@pytest.fixture
+def browser(service: Service) -> Callable[..., Reviewer]:
+    """New browsers, each a person of its own."""
+
+    def new(name: str | None = None) -> Reviewer:
+        client = Reviewer(create_app(service), base_url="http://127.0.0.1:8731")
+        return client.begin(name)
+
+    return new
+
+
+@pytest.fixture
+def anna(browser: Callable[..., Reviewer]) -> Reviewer:
+    """A person who reviews."""
+    return browser("Anna")

@@ -1,0 +1,189 @@
+"""Review over HTTP: cards, answers, undo, leases, export."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.serve.conftest import Reviewer
+
+from tagfill.labels.io import load_labels
+from tagfill.serve import queue as queues
+from tagfill.serve.app import create_app
+from tagfill.serve.ledger import Ledger
+from tagfill.serve.server import Options, build_service
+from tagfill.serve.service import Service
+
+Browsers = Callable[..., Reviewer]
+
+
+def busiest(client: Reviewer) -> str:
+    return client.get("/api/review").json()["tags"][0]["tag"]
+
+
+def test_cards_ask_only_about_unknown_tags_the_likeliest_first(
+    anna: Reviewer, service: Service
+) -> None:
+    cards = anna.cards(view="photo", count=5)["photos"]
+    assert len(cards) == 5
+    for card in cards:
+        chances = [each["probability"] for each in card["suggestions"]]
+        assert chances == sorted(chances, reverse=True)
+        written = service.library.table.values[card["photo"]]
+        for each in card["suggestions"]:
+            assert written[service.library.table.classes.index(each["tag"])] == -1
+    grid = anna.cards(view="tag", tag=busiest(anna), count=12)["grid"]
+    chances = [card["probability"] for card in grid]
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_the_most_useful_photo_is_first(anna: Reviewer, service: Service) -> None:
+    first = anna.cards(view="photo", count=1)["photos"][0]
+    gains = [
+        sum(min(each["probability"], 1 - each["probability"]) for each in card["suggestions"])
+        for card in anna.cards(view="photo", count=40)["photos"]
+    ]
+    assert first["photo"] == anna.cards(view="photo", count=1)["photos"][0]["photo"]
+    assert gains[0] > gains[-1]
+
+
+def test_an_answer_is_kept_with_who_when_model_and_probability(
+    anna: Reviewer, service: Service
+) -> None:
+    card = anna.cards(view="photo", count=1)["photos"][0]
+    asked = card["suggestions"][0]
+    anna.say(card["photo"], asked["tag"], "no")
+    line = anna.get("/api/review/history").json()[0]
+    assert line["who"] == "Anna"
+    assert line["image"] == card["name"]
+    assert (line["tag"], line["value"]) == (asked["tag"], 0)
+    assert line["model"] == "first"
+    assert line["probability"] == asked["probability"]
+    assert line["at"] > 1_600_000_000
+    again = anna.get(f"/api/photos/{card['photo']}").json()
+    assert asked["tag"] in again["no"]
+    assert asked["tag"] not in [each["tag"] for each in again["suggestions"]]
+
+
+def test_decisions_survive_a_new_server_on_the_same_database(
+    anna: Reviewer, service: Service, tmp_path: Path
+) -> None:
+    anna.say(3, "boat")
+    anna.say(4, "boat", "no")
+    anna.say(5, "boat")
+    anna.post("/api/review/undo")
+    again = Ledger(service.database, service.library)
+    column = again.columns.find("boat")
+    assert [int(again.values[row, column]) for row in (3, 4)] == [1, 0]
+    assert again.values[5, column] == service.library.table.values[5, column]
+
+
+def test_two_servers_on_one_database_see_each_others_decisions(opened, tmp_path: Path) -> None:
+    options = Options(database=str(tmp_path / "shared.db"))
+    one, other = (build_service(*opened, options) for _ in range(2))
+    first, second = (
+        Reviewer(create_app(each), base_url="http://127.0.0.1") for each in (one, other)
+    )
+    first.begin("Anna").say(2, "car")
+    second.begin("Ben")
+    assert "car" in second.get("/api/photos/2").json()["yes"]
+    mine = {card["photo"] for card in first.cards(view="photo", count=6)["photos"]}
+    theirs = {card["photo"] for card in second.cards(view="photo", count=6)["photos"]}
+    assert len(mine) == len(theirs) == 6
+    assert not mine & theirs
+
+
+def test_undo_is_unlimited_and_only_takes_back_ones_own(browser: Browsers) -> None:
+    anna, ben = browser("Anna"), browser("Ben")
+    before = anna.get("/api/photos/7").json()
+    anna.say(7, "boat")
+    ben.say(8, "boat")
+    anna.say(7, "boat", "no")
+    assert anna.post("/api/review/undo").json()[0]["value"] == 0
+    assert "boat" in anna.get("/api/photos/7").json()["yes"]
+    assert anna.post("/api/review/undo").json()[0]["value"] == 1
+    assert anna.get("/api/photos/7").json() == before
+    assert anna.post("/api/review/undo").json() == []
+    assert "boat" in anna.get("/api/photos/8").json()["yes"]
+
+
+def test_nobody_gets_a_card_somebody_else_is_looking_at(
+    browser: Browsers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, ben = browser("Anna"), browser("Ben")
+    tag = busiest(anna)
+    mine = {card["photo"] for card in anna.cards(view="tag", tag=tag, count=4)["grid"]}
+    theirs = {card["photo"] for card in ben.cards(view="tag", tag=tag, count=200)["grid"]}
+    assert len(mine) == 4
+    assert not mine & theirs
+    photos = {card["photo"] for card in ben.cards(view="photo", count=200)["photos"]}
+    assert photos
+    assert not mine & photos
+    later = queues.time.time() + queues.LEASE_SECONDS + 1
+    monkeypatch.setattr(queues.time, "time", lambda: later)
+    assert mine <= {card["photo"] for card in ben.cards(view="tag", tag=tag, count=200)["grid"]}
+
+
+def test_released_cards_go_to_others_at_once(browser: Browsers) -> None:
+    anna, ben = browser("Anna"), browser("Ben")
+    mine = {card["photo"] for card in anna.cards(view="photo", count=3)["photos"]}
+    anna.post("/api/review/release")
+    assert mine == {card["photo"] for card in ben.cards(view="photo", count=3)["photos"]}
+
+
+def test_a_complete_photo_has_no_unknown_tags(anna: Reviewer, service: Service) -> None:
+    written = anna.get("/api/photos/9").json()["yes"]
+    anna.post("/api/review/complete", json={"photo": 9, "yes": ["car"]})
+    card = anna.get("/api/photos/9").json()
+    assert card["complete"]
+    assert set(card["yes"]) == {*written, "car"}
+    assert len(card["yes"]) + len(card["no"]) == len(service.library.table.classes)
+    assert card["suggestions"] == []
+    anna.post("/api/review/undo")
+    assert anna.get("/api/photos/9").json()["yes"] == written
+
+
+def test_a_tag_thought_of_later_stays_unknown_on_complete_photos(anna: Reviewer) -> None:
+    anna.post("/api/review/complete", json={"photo": 9, "yes": []})
+    anna.say(10, "unicorn")
+    card = anna.get("/api/photos/9").json()
+    assert "unicorn" not in card["no"]
+    anna.post("/api/review/complete", json={"photo": 11, "yes": []})
+    assert "unicorn" in anna.get("/api/photos/11").json()["no"]
+
+
+def test_the_guided_start_is_a_fixed_sample_of_held_out_photos(
+    anna: Reviewer, service: Service
+) -> None:
+    wanted = service.queue.guided
+    assert set(wanted) <= set(range(len(service.library)))
+    cards = anna.cards(view="photo", count=3, guided=True)["photos"]
+    assert {card["photo"] for card in cards} <= set(wanted.tolist())
+    anna.post("/api/review/complete", json={"photo": cards[0]["photo"], "yes": []})
+    assert anna.get("/api/review").json()["totals"]["guided"]["done"] == 1
+
+
+def test_export_holds_written_labels_and_decisions(
+    anna: Reviewer, service: Service, tmp_path: Path
+) -> None:
+    anna.say(0, "boat")
+    anna.say(1, "boat", "no")
+    anna.say(2, "unicorn")
+    for name in anna.get("/api/labels/formats").json():
+        answer = anna.get("/api/labels/export", params={"format": name})
+        assert answer.status_code == (400 if name == "image_folder" else 200), name
+        assert answer.content
+    content = anna.get("/api/labels/export", params={"format": "csv_wide"}).content
+    file = tmp_path / "out.csv"
+    file.write_bytes(io.BytesIO(content).getvalue())
+    table = load_labels(file).table
+    images, classes = service.library.table.images, table.classes
+    value = lambda row, tag: int(table.values[table.row_of[images[row]], classes.index(tag)])  # noqa: E731
+    assert (value(0, "boat"), value(1, "boat"), value(2, "unicorn")) == (1, 0, 1)
+    old = service.library.table
+    known = old.values != -1
+    kept = table.select(old.images).with_classes(old.classes).values
+    untouched = known & (kept == old.values)
+    assert untouched.sum() >= known.sum() - 2
