@@ -63,15 +63,15 @@ def open_library(config: DataConfig) -> Library:
         TagfillError: the run was trained on given features, so there is nothing to look at.
     """
     data = prepare(config)
-    if any(part.paths is None for part in data.parts.values()):
+    if any(part.paths is None for part in data.splits.values()):
         raise TagfillError(
             "the run was trained on given features: there are no photos to show",
             file=config.labels,
             remedy="train on images, with --images",
         )
-    tables = [part.table for part in data.parts.values()]
+    tables = [part.table for part in data.splits.values()]
     ends = np.cumsum([0] + [len(table) for table in tables])
-    truths = [part.truth for part in data.parts.values()]
+    truths = [part.truth for part in data.splits.values()]
     known = [truth for truth in truths if truth is not None]
     return Library(
         table=LabelTable(
@@ -79,10 +79,10 @@ def open_library(config: DataConfig) -> Library:
             data.classes,
             np.concatenate([table.values for table in tables]),
         ),
-        paths=tuple(path for part in data.parts.values() for path in part.paths or ()),
+        paths=tuple(path for part in data.splits.values() for path in part.paths or ()),
         splits={
             name: np.arange(start, end)
-            for name, start, end in zip(data.parts, ends[:-1], ends[1:], strict=True)
+            for name, start, end in zip(data.splits, ends[:-1], ends[1:], strict=True)
         },
         source=Path(config.labels),
         truth=np.concatenate(known) if len(known) == len(truths) else None,

@@ -15,6 +15,7 @@ from PIL import Image
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.explain.maps import Explanation, explain_images
+from tagfill.files import atomic_open
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, bundle_engine
 from tagfill.recover.recovery import recover
@@ -104,15 +105,15 @@ class ServedModel:
         assert source.data is not None
         device = make_accelerator(source.config.precision, source.config.threads).device
         rows = np.zeros((len(self.library), 1))
-        for part in source.data.parts.values():
-            one_part = type(source.data)(part, None, None)
+        for split in source.data.splits.values():
+            one_split = type(source.data)(split, None, None)
             with Events() as events:
                 network = self.bundle.network
-                pooled = Assembly(source.config, one_part, device, events, network=network)
+                pooled = Assembly(source.config, one_split, device, events, network=network)
                 found = pooled.pooled_features()
             if rows.shape[1] == 1:
                 rows = np.zeros((len(self.library), found.shape[1]))
-            rows[[self.library.table.row_of[image] for image in part.table.images]] = found
+            rows[[self.library.table.row_of[image] for image in split.table.images]] = found
         scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         return scaled
 
@@ -164,14 +165,13 @@ def _posterior(path: Path, source: Source, library: Library) -> Posterior:
             if str(stored["about"]) == about:
                 return Posterior(stored["unwritten"], stored["written"])
     posterior = _computed(path, source, library)
-    with file.with_suffix(".part").open("wb") as stream:
+    with atomic_open(file, "wb") as stream:
         np.savez(
             stream,
             about=np.array(about),
             unwritten=posterior.unwritten.astype(np.float32),
             written=posterior.written.astype(np.float32),
         )
-    file.with_suffix(".part").replace(file)
     return posterior
 
 
@@ -181,9 +181,9 @@ def _computed(path: Path, source: Source, library: Library) -> Posterior:
     found = recover(path)
     rows = [library.table.row_of[image] for image in found.table.images]
     unwritten[rows], written[rows] = found.evidence.unknown, found.evidence.known
-    for part in source.held_out.values():
-        rows = [library.table.row_of[image] for image in part.part.table.images]
-        unwritten[rows] = written[rows] = part.probabilities
+    for scored in source.held_out.values():
+        rows = [library.table.row_of[image] for image in scored.split.table.images]
+        unwritten[rows] = written[rows] = scored.probabilities
     return Posterior(unwritten, written)
 
 
