@@ -109,7 +109,7 @@ def test_broken_files(tmp_path, content, message):
 
 
 def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(TagfillError, match="no such image"):
+    with pytest.raises(TagfillError, match="no such file"):
         open_image(tmp_path / "nothing.jpg")
     with pytest.raises(TagfillError, match="cannot be decoded"):
         open_image(tmp_path)

@@ -8,6 +8,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tagfill.compat import wait_passively
+
 if TYPE_CHECKING:
     from tagfill.api.functions import explain, export, fit, open_run, predict, recover, report
     from tagfill.api.functions import resume as resume
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from tagfill.report.page import write_report
 
 __version__ = "0.1.0"
+
+wait_passively()
 
 _PUBLIC = {
     "NEGATIVE": "tagfill.labels",

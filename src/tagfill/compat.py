@@ -1,14 +1,35 @@
-"""What the outside world gets wrong: torchvision without its C++ half, malloc, optional extras."""
+"""The machine around: waiting threads, malloc, a halved torchvision, the cache, optional extras."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tagfill.errors import TagfillError
 
 _library: Any = None  # keeps the declared operators alive
+
+
+def wait_passively() -> None:
+    """Let OpenMP's threads sleep while they wait; by default they spin.
+
+    Spinning threads take a core from any other process: with one busy neighbor, half of the
+    throughput is lost. The library reads the setting once, so it must come before torch.
+    """
+    if "torch" not in sys.modules:
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def cache_root() -> Path:
+    """Where features and graphs are kept: ``$TAGFILL_CACHE``, else the user's cache folder."""
+    own = os.environ.get("TAGFILL_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tagfill"
 
 
 def mend_torchvision() -> bool:
@@ -23,8 +44,6 @@ def mend_torchvision() -> bool:
         Whether the operators had to be declared.
     """
     global _library
-    import sys
-
     if "torchvision" in sys.modules or _library is not None or _torchvision_library_loads():
         return False
     import torch
@@ -38,7 +57,6 @@ def mend_torchvision() -> bool:
 
 def _torchvision_library_loads() -> bool:
     import importlib.util
-    from pathlib import Path
 
     import torch
 
@@ -67,7 +85,6 @@ def keep_freed_memory() -> bool:
         Whether the C library took the setting; others than glibc are left alone.
     """
     import ctypes
-    import sys
 
     if not sys.platform.startswith("linux"):
         return False

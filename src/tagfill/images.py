@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 import warnings
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -21,6 +23,11 @@ from tagfill.errors import Problem, TagfillError
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 MAX_PIXELS = 100_000_000
 """More than this is not decoded: a small file can claim any size and exhaust the memory."""
+FORMATS = (
+    *("JPEG", "PNG", "GIF", "BMP", "PPM", "WEBP", "TIFF", "AVIF", "JPEG2000", "DIB", "ICO", "PCX"),
+    *("SGI", "TGA"),
+)
+"""What is decoded: raster images alone, by decoders that start no other program."""
 _CHECKED_SIZE = 32
 """Photos are checked at about this size: all of the file is still read."""
 
@@ -43,12 +50,57 @@ def open_image(source: str | Path | bytes, size: int | None = None) -> Image.Ima
     Raises:
         TagfillError: the file is missing, broken or too large to decode.
     """
-    content = io.BytesIO(source) if isinstance(source, bytes) else source
+    if isinstance(source, bytes):
+        return _decode(io.BytesIO(source), size)[0]
     try:
-        return _decode(content, size)[0]
+        with open_regular(source) as file:
+            return _decode(file, size)[0]
     except TagfillError as error:
-        path = None if isinstance(source, bytes) else source
-        raise TagfillError(error.message, file=path) from error
+        raise TagfillError(error.message, file=source) from error
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a file to read, and nothing else: a pipe or a device could block or never end.
+
+    Raises:
+        TagfillError: there is no such file, it cannot be read, or it is something else.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError as error:
+        raise TagfillError("no such file", file=path) from error
+    except (OSError, ValueError) as error:  # a name may hold a null character
+        reason = getattr(error, "strerror", None) or error
+        raise TagfillError(f"cannot be read ({reason})", file=path) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise TagfillError("is not a regular file", file=path)
+    return os.fdopen(handle, "rb")
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def read_ahead(
+    read: Callable[[Item], Result], items: Iterable[Item], *, workers: int, ahead: int
+) -> Generator[Result, None, None]:
+    """``read`` of every item in order, by threads that are at most ``ahead`` items in front.
+
+    Decoding and resizing release the interpreter, so that threads overlap with a running network.
+    Whoever stops early does not wait for what has not begun.
+    """
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        for item in items:
+            waiting.append(pool.submit(read, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def list_images(folder: str | Path) -> list[Path]:
@@ -151,12 +203,10 @@ def unreadable(paths: Sequence[Path], workers: int | None = None) -> list[Path]:
     return [path for path, bad in zip(paths, verdicts, strict=True) if bad]
 
 
-def _decode(
-    source: str | Path | io.BytesIO, size: int | None
-) -> tuple[Image.Image, tuple[int, int]]:
+def _decode(source: BinaryIO, size: int | None) -> tuple[Image.Image, tuple[int, int]]:
     """The image as upright RGB, and the (width, height) its file states."""
     try:
-        with Image.open(source) as image:
+        with Image.open(source, formats=FORMATS) as image:
             stated = image.size
             if size is not None:
                 image.draft(None, (size, size))
@@ -165,8 +215,6 @@ def _decode(
             return _to_rgb(ImageOps.exif_transpose(image)), stated
     except TagfillError:
         raise
-    except FileNotFoundError as error:
-        raise TagfillError("no such image") from error
     except Image.DecompressionBombError as error:
         raise TagfillError(_too_large("far too many pixels")) from error
     except UnidentifiedImageError as error:
@@ -225,11 +273,10 @@ def _look(root: Path, decode: bool, image: str) -> _Look:
     if path is None or not decode:
         return _Look(path)
     try:
-        content = path.read_bytes()
+        with open_regular(path) as file:
+            content = file.read()
         digest = hashlib.sha256(content).digest()
         return _Look(path, _decode(io.BytesIO(content), _CHECKED_SIZE)[1], digest)
-    except OSError as error:
-        return _Look(path, fault=f"cannot be read: {error.strerror}")
     except TagfillError as error:
         return _Look(path, fault=error.message)
 

@@ -166,7 +166,7 @@ def test_pointing_leaves_out_what_was_learnt_from(
         ([], "give images, or boxes"),
         (["x.jpg"], "--out"),
         (["x.jpg", "--out", "o", "--tags", "zebra"], "no tag 'zebra'"),
-        (["x.jpg", "--out", "o"], "no such image"),
+        (["x.jpg", "--out", "o"], "no such file"),
     ],
 )
 def test_mistakes_get_one_message(

@@ -71,7 +71,7 @@ def test_features_are_read_by_a_model_of_features():
         (np.zeros((4, 4, 3), dtype=np.int64), "uint8"),
         (np.full((4, 4, 3), 2.0), "0..1"),
         ([3], "int is not a picture"),
-        ("nowhere.jpg", "no such image"),
+        ("nowhere.jpg", "no such file"),
     ],
 )
 def test_what_is_not_a_picture_is_refused(images, message):

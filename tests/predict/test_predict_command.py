@@ -12,8 +12,8 @@ from tests.predict.tiny import CLASSES, by_hand, feature_bundle, image_bundle, p
 
 from tagfill.cli.main import main
 from tagfill.evaluate import load_scores
+from tagfill.images import read_ahead
 from tagfill.labels import LabelTable
-from tagfill.predict.stream import read_ahead
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_named_and_skipped_with_exit_code_1(model, photos
     named = {each["image"]: each["reason"] for each in result["unreadable"]}
     assert named == {
         str(photos / "broken.jpg"): "is not an image of a known kind",
-        str(photos / "gone.jpg"): "no such image",
+        str(photos / "gone.jpg"): "no such file",
         str(photos / "*.tiff"): "no file matches this pattern",
     }
     assert all(name in err for name in named)
@@ -70,7 +70,7 @@ def test_what_cannot_be_read_is_named_and_skipped_with_exit_code_1(model, photos
 
 
 @pytest.mark.parametrize(
-    ("place", "reason"), [("empty", "there is no image file"), ("nowhere", "no such image")]
+    ("place", "reason"), [("empty", "there is no image file"), ("nowhere", "no such file")]
 )
 def test_nothing_to_read_is_a_mistake(place, reason, model, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
@@ -161,7 +161,7 @@ def test_reading_ahead_holds_few_items_and_keeps_the_order():
                 most = max(most, taken - handed)
             yield number
 
-    for expected, found in enumerate(read_ahead(lambda n: n * 2, items(), 3, ahead=8)):
+    for expected, found in enumerate(read_ahead(lambda n: n * 2, items(), workers=3, ahead=8)):
         assert found == expected * 2
         handed += 1
     assert handed == 500

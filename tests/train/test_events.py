@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -47,7 +48,9 @@ def test_off_a_terminal_long_work_shows_a_line_now_and_then() -> None:
     terminal.plain_seconds = 0.0
     with Events(terminal) as events:
         events.progress(5, 20, "epoch 1  loss 0.3000")
-    assert screen.getvalue() == "epoch 1  loss 0.3000  25%\n"
+        time.sleep(0.01)
+        events.progress(10, 20, "epoch 1  loss 0.2900")
+    assert screen.getvalue() == ("epoch 1  loss 0.3000  25%\nepoch 1  loss 0.2900  50%, 0 s left\n")
 
 
 def test_on_a_terminal_a_bar_shows_how_far_it_is() -> None:

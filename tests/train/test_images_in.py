@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ import tagfill
 from tagfill import scenes
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
+from tagfill.images import open_regular
 from tagfill.train import cache
 from tagfill.train import run as runs
 from tagfill.train.assemble import Assembly
@@ -106,15 +107,23 @@ def test_an_error_of_a_worker_is_the_users_message_alone(data: Path) -> None:
     assert "Traceback" not in str(caught.value)
 
 
-def test_features_are_computed_once_and_shared(
+def test_every_image_is_decoded_once_and_its_features_are_shared(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / "cache"))
+    decoded: list[str] = []
+
+    def counting(path: Path) -> BinaryIO:
+        decoded.append(path.name)
+        return open_regular(path)
+
+    monkeypatch.setattr("tagfill.images.open_regular", counting)
     first = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "a", **TINY)
-    monkeypatch.setattr(
-        "tagfill.train.extract._run", lambda *_: pytest.fail("features were computed again")
-    )
+    photos = [name for name in decoded if name != "broken.jpg"]
+    assert len(photos) == len(set(photos)) == 24
+    decoded.clear()
     again = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "b", **TINY)
+    assert set(decoded) == {"broken.jpg"}
     assert first.metrics["val"] == again.metrics["val"]
     assert sum(store.images for store in cache.stores()) == 24
 
@@ -259,7 +268,7 @@ def test_stopping_while_features_are_computed_keeps_them(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("tagfill.train.extract.SHARD", 8)
+    monkeypatch.setattr("tagfill.train.extract._BATCH_PIXELS", 8 * 64 * 64)
     done = Assembly._features_done
 
     def stop(self: Assembly, view: str, count: int, total: int) -> None:

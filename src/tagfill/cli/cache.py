@@ -16,6 +16,7 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
         One JSON object on stdout.
     """
     from tagfill.cli.output import console, log, print_json, table
+    from tagfill.compat import cache_root
     from tagfill.train import cache as store_cache
 
     deleted = [] if prune is None else store_cache.prune(prune)
@@ -23,7 +24,7 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
     if json:
         print_json(
             {
-                "root": store_cache.cache_root(),
+                "root": cache_root(),
                 "stores": [_metadata(store) for store in kept],
                 "deleted": [_metadata(store) for store in deleted],
             }
@@ -42,8 +43,12 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
         ]
         for store in kept
     ]
+    graphs = list((cache_root() / "graphs").glob("*.onnx"))
     columns = ["backbone", "size", "what", "images", "on disk", "used"]
-    console.print(table(f"features in {store_cache.cache_root()}", columns, rows))
+    console.print(table(f"features in {cache_root()}", columns, rows))
+    if graphs:
+        size = sum(file.stat().st_size for file in graphs) / 1e6
+        console.print(f"and {len(graphs)} backbones as ONNX graphs, {size:.1f} MB")
 
 
 def _metadata(store: object) -> dict[str, object]:

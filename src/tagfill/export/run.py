@@ -16,7 +16,7 @@ from tagfill.export.files import quantize, write_archive, write_onnx
 from tagfill.files import atomic_path
 from tagfill.labels import LabelTable
 from tagfill.models.bundle import Bundle
-from tagfill.models.engines import Engine, archive_engine, bundle_engine, onnx_engine
+from tagfill.models.engines import Engine, archive_engine, onnx_engine, torch_engine
 
 Target = Literal["onnx", "torch"]
 SUFFIX: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2"}
@@ -88,7 +88,7 @@ def export_model(
     """
     if int8 and to != "onnx":
         raise TagfillError("8-bit weights are for ONNX", remedy="use --to onnx --int8")
-    reference = bundle_engine(bundle, "cpu")
+    reference = torch_engine(bundle, torch.device("cpu"))
     inputs = example_inputs(reference.metadata, images)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 
@@ -21,7 +22,7 @@ from tagfill.files import atomic_folder, write_json
 from tagfill.models.engines import bundle_engine
 from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
-from tagfill.models.tagging import Pictures, Prediction
+from tagfill.models.tagging import Pictures, Prediction, as_list
 from tagfill.models.weights import read_state
 
 FORMAT = "tagfill-model"
@@ -66,8 +67,9 @@ class Bundle:
         batch_size: int = 32,
     ) -> list[Prediction]:
         """Tags of images: paths, PIL images, arrays [H, W, 3]; see ``Engine.predict``."""
-        engine = bundle_engine(self)
-        return engine.predict(images, top=top, threshold=threshold, batch_size=batch_size)
+        pictures = images if isinstance(images, np.ndarray) else as_list(images)
+        engine = bundle_engine(self, images=len(pictures))
+        return engine.predict(pictures, top=top, threshold=threshold, batch_size=batch_size)
 
     def save(self, folder: str | Path) -> Path:
         """Write the bundle; the folder appears, or is replaced, only when all of it is on disk."""

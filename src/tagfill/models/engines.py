@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.models.deploy import METADATA, Deployable, Metadata
+from tagfill.models.graphs import (
+    WORTH_EXPORTING,
+    FeatureEngine,
+    feature_engine,
+    session_options,
+)
 from tagfill.models.tagging import (
     Numbers,
     Picture,
@@ -88,12 +93,15 @@ class Engine:
         return checked_features(features, self.metadata)
 
 
-def open_engine(path: str | Path, device: str | None = None) -> Engine:
+def open_engine(
+    path: str | Path, device: str | None = None, *, images: int = WORTH_EXPORTING
+) -> Engine:
     """The engine of a run folder, a model folder, an ``.onnx`` or a ``.pt2`` file.
 
     Args:
         path: the model.
         device: for torch: cpu, cuda ...; by default a GPU if there is one.
+        images: how many there are to come.
     """
     source = Path(path)
     if source.suffix.lower() == ".onnx":
@@ -102,12 +110,25 @@ def open_engine(path: str | Path, device: str | None = None) -> Engine:
         return archive_engine(source)
     from tagfill.models.bundle import load
 
-    return bundle_engine(load(source), device)
+    return bundle_engine(load(source), device, images=images)
 
 
-def bundle_engine(bundle: Bundle, device: str | None = None) -> Engine:
-    """Torch on the network of a bundle."""
+def bundle_engine(
+    bundle: Bundle, device: str | None = None, *, images: int = WORTH_EXPORTING
+) -> Engine:
+    """The backbone on ONNX Runtime and the head on torch; all on torch on a GPU."""
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
+    if metadata.reads == "images":
+        network = bundle.network.eval()
+        features = feature_engine(network.backbone, network.head.reads, place, images=images)
+        if features.name == "onnxruntime":
+            return Engine(metadata, _two_part_run(features, bundle), "onnxruntime")
+    return torch_engine(bundle, place)
+
+
+def torch_engine(bundle: Bundle, place: torch.device) -> Engine:
+    """Torch on the network of a bundle."""
     metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
     module = Deployable(bundle.network, bundle.calibration).eval()
     module.to(place, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -127,14 +148,12 @@ def archive_engine(path: Path) -> Engine:
 
 def onnx_engine(path: Path, threads: int | None = None) -> Engine:
     """ONNX Runtime on an exported file."""
-    runtime = optional("onnxruntime", "onnx")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 3
-    if threads is not None:
-        options.intra_op_num_threads = threads
+    import onnxruntime
+
+    options = session_options(threads or torch.get_num_threads())
     try:
-        session = runtime.InferenceSession(
-            str(_existing(path)), options, providers=runtime.get_available_providers()
+        session = onnxruntime.InferenceSession(
+            str(_existing(path)), options, providers=onnxruntime.get_available_providers()
         )
     except Exception as error:  # the runtime has a class of its own for every kind of failure
         raise TagfillError(f"ONNX Runtime cannot load it ({error})", file=path) from error
@@ -146,6 +165,20 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
         return probabilities, logits
 
     return Engine(metadata, run, "onnxruntime")
+
+
+def _two_part_run(
+    features: FeatureEngine, bundle: Bundle
+) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
+    module = Deployable(bundle.network, bundle.calibration).eval()
+    mean, std = module.mean.cpu().numpy(), module.std.cpu().numpy()
+
+    @torch.no_grad()
+    def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
+        logits = bundle.network.head(torch.from_numpy(features.run((inputs - mean) / std))).logits
+        return module.probabilities(logits).numpy(), logits.numpy()
+
+    return run
 
 
 def _torch_run(

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from tagfill.errors import TagfillError
+from tagfill.images import read_ahead
 from tagfill.models.engines import Engine
 from tagfill.models.tagging import Numbers, Prediction, TagRule, checked_features, pixels
 from tagfill.predict.sources import Unreadable
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
 Input = tuple[str, Numbers]
 """A name, and what the model reads."""
 
@@ -53,20 +49,6 @@ def predict_stream(
         yield from _predicted(engine, rule, chunk)
 
 
-def read_ahead(
-    make: Callable[[Given], Made], items: Iterable[Given], workers: int, ahead: int
-) -> Iterator[Made]:
-    """``make`` of every item in order, by threads that are at most ``ahead`` items in front."""
-    waiting: deque[Future[Made]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        for item in items:
-            waiting.append(pool.submit(make, item))
-            if len(waiting) > ahead:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
 def _predicted(
     engine: Engine, rule: TagRule, chunk: list[Input | Unreadable]
 ) -> Iterator[Prediction | Unreadable]:
@@ -90,7 +72,7 @@ def _read_images(
         except TagfillError as error:
             return Unreadable(str(file), error.message)
 
-    return read_ahead(read, files, workers, ahead)
+    return read_ahead(read, files, workers=workers, ahead=ahead)
 
 
 def _feature_rows(

@@ -23,9 +23,9 @@ from tagfill.models.network import Network, build_network
 from tagfill.models.preprocess import eval_transform
 from tagfill.train.cache import FeatureRows
 from tagfill.train.config import RunConfig, StageConfig
-from tagfill.train.data import Split, TrainingData
-from tagfill.train.events import Events
-from tagfill.train.extract import extract
+from tagfill.train.data import Split, TrainingData, without_unreadable
+from tagfill.train.events import Events, Pace
+from tagfill.train.extract import Extractor, plain_extractor
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
 from tagfill.train.limits import Interrupted, Limits
@@ -58,7 +58,7 @@ class Assembly:
         limits: Limits | None = None,
     ) -> None:
         self.config, self.data, self.device, self.events = config, data, device, events
-        self.limits = limits or Limits()
+        self.limits, self._pace = limits or Limits(), Pace()
         torch.manual_seed(derived_seed(config.seed, 0))
         self.network = network or self._network()
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -94,6 +94,20 @@ class Assembly:
         if stage.inputs == "features":
             return FeatureInputs(self._features(split))
         return self._images(split, stage, Needs())
+
+    def without_unreadable(self) -> TrainingData:
+        """Leave out the images that cannot be decoded.
+
+        Features come first, in one go for all splits: what has them needs no second look.
+        """
+        paths = [path for split in self.data.splits.values() for path in split.paths or ()]
+        if paths and any(stage.inputs == "features" for stage in self.config.stages):
+            self._extractor().fill(paths, partial(self._features_done, "plain"))
+        told = len(self.data.notes)
+        self.data = without_unreadable(self.data)
+        for note in self.data.notes[told:]:
+            self.events.note(note)
+        return self.data
 
     def pooled_features(self) -> npt.NDArray[np.float32]:
         """[N, D] of the training images, for estimates that need some features."""
@@ -184,25 +198,20 @@ class Assembly:
 
     def _extracted(self, split: Split, view: str) -> Tensor | FeatureRows:
         assert split.paths is not None
-        backbone = self.network.backbone
-        normal = self._normalization()
-        rows = extract(
-            backbone,
-            split.paths,
-            view=eval_transform(backbone.spec) if view == "plain" else strong_view(normal),
-            view_name=view,
-            kind=self.network.head.reads,
-            size=normal.size,
-            device=self.device,
-            workers=self.config.workers,
-            progress=partial(self._features_done, view),
-        )
+        rows = self._extractor(view).extract(split.paths, partial(self._features_done, view))
         if np.prod(rows.shape) * 4 > IN_MEMORY_BYTES:
             return rows
         return torch.from_numpy(rows[np.arange(len(rows))]).float()
 
+    def _extractor(self, view: str = "plain") -> Extractor:
+        plain = plain_extractor(self.network, self.device, self.config.workers)
+        if view == "plain":
+            return plain
+        return replace(plain, view=strong_view(self._normalization()), view_name=view)
+
     def _features_done(self, view: str, done: int, total: int) -> None:
-        self.events.progress(done, total, f"features ({view})")
+        rate = self._pace.at(done, total).per_second
+        self.events.progress(done, total, f"features ({view}), {rate:.0f} images/s")
         if self.limits.stop_requested:
             raise Interrupted
 

@@ -24,18 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_text
+from tagfill.images import open_regular
 
 Features = npt.NDArray[np.float16]
-
-
-def cache_root() -> Path:
-    """Where features are kept: ``$TAGFILL_CACHE``, else the user's cache folder."""
-    own = os.environ.get("TAGFILL_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tagfill"
 
 
 def content_hashes(paths: Sequence[Path], workers: int = 8) -> list[str]:
@@ -55,7 +49,8 @@ def _content_hash(path: Path) -> str:
 @lru_cache(maxsize=1_000_000)
 def _hash_of(path: Path, size: int, modified: int) -> str:
     """Size and time of change are part of the key, so that a changed file is read again."""
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    with open_regular(path) as file:
+        return hashlib.blake2b(file.read(), digest_size=16).hexdigest()
 
 
 class FeatureRows:
@@ -169,9 +164,12 @@ def stores(root: Path | None = None) -> Iterator[StoreInfo]:
 
 
 def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
-    """Delete the stores not used for that long; returns them."""
+    """Delete the stores and graphs not used for that long; returns the stores."""
     limit = time.time() - older_than_days * 86_400
     old = [store for store in stores(root) if store.used <= limit]
     for store in old:
         shutil.rmtree(store.path, ignore_errors=True)
+    for graph in ((root or cache_root()) / "graphs").glob("*.onnx"):
+        if graph.stat().st_mtime <= limit:
+            graph.unlink(missing_ok=True)
     return old

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -163,7 +163,10 @@ def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tupl
 
 
 def readable(
-    table: LabelTable, source: Dataset, images: Sequence[Path | None]
+    table: LabelTable,
+    source: Dataset,
+    images: Sequence[Path | None],
+    fill: Callable[[Sequence[Path]], None] = lambda paths: None,
 ) -> tuple[Split, list[str]]:
     """The images of a table that can be read, in the first of the folders that has most of them.
 
@@ -171,6 +174,7 @@ def readable(
         table: some or all images of the source.
         source: implies a folder where none is given.
         images: folders to try; None is the implied one.
+        fill: computes features of files first, where that is what they are for.
 
     Returns:
         The images found, and what was left out.
@@ -183,6 +187,7 @@ def readable(
         except TagfillError as error:
             failures.append(error)
             continue
+        fill(split.paths or ())
         split = _without_unreadable(split, "", known_hashes(), notes)
         if not len(split):
             raise TagfillError("none of the images can be decoded", file=source.source)

@@ -61,6 +61,7 @@ class Terminal:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._shown = time.monotonic()
+        self._pace = Pace()
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """One line for what people care about."""
@@ -72,13 +73,14 @@ class Terminal:
     def progress(self, done: int, total: int, label: str) -> None:
         """Move the bar, a few times a second at most; off a terminal, a line now and then."""
         live, now = self._console.is_terminal, time.monotonic()
+        self._pace.at(done, total)
         if now - self._shown < (self.refresh_seconds if live else self.plain_seconds):
             return
         self._shown = now
         if live:
             self._move(done, total, label)
         else:
-            self._console.print(f"{label}  {done / total:.0%}")
+            self._console.print(f"{label}  {done / total:.0%}{self._pace.time_left}")
 
     def _move(self, done: int, total: int, label: str) -> None:
         if self._bar is None:
@@ -105,6 +107,37 @@ class Terminal:
 def progress_sinks() -> tuple[Sink, ...]:
     """Progress on stderr; in a notebook below the cell."""
     return (Terminal(Console(stderr=True)),)
+
+
+class Pace:
+    """How fast something goes, and how long it will still take."""
+
+    def __init__(self) -> None:
+        self._done = self._total = self._first = 0
+        self._start = time.monotonic()
+
+    def at(self, done: int, total: int) -> Pace:
+        """Say how far it is; going back starts another count."""
+        if done < self._done or total != self._total or not self._total:
+            self._start, self._first = time.monotonic(), done
+        self._done, self._total = done, total
+        return self
+
+    @property
+    def per_second(self) -> float:
+        """So many were done in a second."""
+        return (self._done - self._first) / max(time.monotonic() - self._start, 1e-6)
+
+    @property
+    def time_left(self) -> str:
+        """For people: in seconds, minutes or hours; nothing as long as it is not known."""
+        if self._done <= self._first:
+            return ""
+        seconds = (self._total - self._done) / self.per_second
+        for unit, length in (("h", 3600), ("min", 60)):
+            if seconds >= 2 * length:
+                return f", {seconds / length:.0f} {unit} left"
+        return f", {seconds:.0f} s left"
 
 
 class TensorBoard:

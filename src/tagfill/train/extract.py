@@ -1,119 +1,154 @@
-"""Run a frozen backbone over image files once, and keep what it says."""
+"""Run a frozen backbone over image files once, and keep its features."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
-from torch import nn
-from torch.utils.data import DataLoader
 
-from tagfill.images import open_image
+from tagfill.errors import TagfillError
+from tagfill.images import open_image, read_ahead
 from tagfill.models.backbones import Backbone
+from tagfill.models.graphs import Kind, Numbers, feature_engine, fingerprint
+from tagfill.models.network import Network
+from tagfill.models.preprocess import Preprocess, eval_transform
 from tagfill.train.cache import FeatureRows, FeatureStore, content_hashes
 from tagfill.train.inputs import View, seeded
 
-Kind = Literal["pooled", "maps"]
 Progress = Callable[[int, int], None]
 
 SHARD = 512
-"""Images a shard holds, and at most what an interruption costs."""
-BATCH = 32
+"""Images a shard holds."""
+_BATCH_PIXELS = 16 * 224 * 224
+"""Pixels computed at once: a fraction of a second, so that an interruption is soon answered."""
+_random_view = threading.Lock()
 
 
-def extract(
-    backbone: Backbone,
-    paths: Sequence[Path],
-    *,
-    view: View,
-    view_name: str,
-    kind: Kind,
-    size: int,
-    device: torch.device,
-    workers: int = 2,
-    progress: Progress | None = None,
-    root: Path | None = None,
-) -> FeatureRows:
-    """Features of image files, from the cache where they are known.
+@dataclass(frozen=True)
+class Extractor:
+    """A frozen backbone, and how it sees images.
 
     Args:
-        backbone: frozen; its weights are part of what identifies the features.
-        paths: N files.
+        backbone: its weights are part of what identifies the features.
         view: how an image becomes an input. Random views draw from torch's generator, seeded by the
             image's bytes and the view's name, so that the same image gives the same features.
         view_name: part of what identifies the features.
         kind: pooled [D] or maps [D, H, W].
-        size: side of the input.
-        device: where the backbone runs.
-        workers: processes that decode images.
-        progress: told how many images are done, and of how many.
+        device: where torch runs the backbone, if it is torch.
+        workers: threads that decode images.
         root: the cache folder.
     """
-    about = {
-        "backbone": backbone.spec.name,
-        "weights": backbone.spec.weights,
-        "fingerprint": fingerprint(backbone),
-        "input_size": size,
-        "kind": kind,
-        "view": view_name,
-    }
-    store = FeatureStore(about, root)
-    hashes = content_hashes(paths)
-    path_of = dict(zip(hashes, paths, strict=True))
-    missing = store.missing(hashes)
-    backbone = backbone.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
-    for start in range(0, len(missing), SHARD):
-        names = missing[start : start + SHARD]
-        files = _Views([path_of[name] for name in names], names, view, view_name, size)
-        store.add(names, _run(backbone, files, kind, device, workers))
-        if progress is not None:
-            progress(start + len(names), len(missing))
-    return store.rows(hashes)
 
+    backbone: Backbone
+    view: View
+    view_name: str
+    kind: Kind
+    device: torch.device
+    workers: int = 2
+    root: Path | None = None
 
-@torch.no_grad()
-def _run(
-    backbone: Backbone, files: _Views, kind: Kind, device: torch.device, workers: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float16]]:
-    run: nn.Module | Callable[[torch.Tensor], torch.Tensor]
-    run = backbone.pooled if kind == "pooled" else backbone
-    found = []
-    for images in DataLoader(files, batch_size=BATCH, num_workers=min(workers, len(files))):
-        inputs = images.to(device).contiguous(memory_format=torch.channels_last)
-        found.append(run(inputs).to(torch.float16).cpu().numpy())
-    return np.concatenate(found)
+    def extract(self, paths: Sequence[Path], progress: Progress | None = None) -> FeatureRows:
+        """Features of image files, from the cache where they are known.
 
+        Args:
+            paths: N files.
+            progress: told how many images are done, and of how many.
 
-class _Views(torch.utils.data.Dataset[torch.Tensor]):
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        hashes: Sequence[str],
-        view: View,
-        view_name: str,
-        size: int,
-    ) -> None:
-        self.paths, self.hashes, self.view, self.size = paths, hashes, view, size
-        self.salt = int.from_bytes(hashlib.blake2b(view_name.encode(), digest_size=6).digest())
+        Raises:
+            TagfillError: an image cannot be decoded.
+        """
+        store = self._store()
+        for error in self._fill(store, paths, progress):
+            raise error
+        return store.rows(content_hashes(paths))
 
-    def __len__(self) -> int:
-        return len(self.paths)
+    def fill(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
+        """Compute the features that are not known yet; what cannot be decoded is passed over."""
+        self._fill(self._store(), paths, progress)
 
-    def __getitem__(self, row: int) -> torch.Tensor:
-        with seeded(self.salt, int(self.hashes[row][:12], 16)):
-            return self.view(open_image(self.paths[row], self.size))
+    def _store(self) -> FeatureStore:
+        spec = self.backbone.spec
+        about = {
+            "backbone": spec.name,
+            "weights": spec.weights,
+            "fingerprint": fingerprint(self.backbone),
+            "input_size": spec.size,
+            "kind": self.kind,
+            "view": self.view_name,
+        }
+        return FeatureStore(about, self.root)
 
-
-def fingerprint(network: nn.Module) -> str:
-    """A hash of all weights and buffers."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(
-            tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    def _fill(
+        self, store: FeatureStore, paths: Sequence[Path], progress: Progress | None
+    ) -> list[TagfillError]:
+        path_of = dict(zip(content_hashes(paths), paths, strict=True))
+        missing = store.missing(list(path_of))
+        if not missing:
+            return []
+        engine = feature_engine(self.backbone, self.kind, self.device)
+        batch = max(1, _BATCH_PIXELS // self.backbone.spec.size**2)
+        inputs = read_ahead(
+            lambda name: self._input(name, path_of[name]),
+            missing,
+            workers=max(1, self.workers),
+            ahead=3 * batch,
         )
-    return digest.hexdigest()
+        errors: list[TagfillError] = []
+        done, shard = 0, _Shard(store)
+        try:
+            while chunk := list(islice(inputs, batch)):
+                errors += [item for item in chunk if isinstance(item, TagfillError)]
+                readable = [item for item in chunk if not isinstance(item, TagfillError)]
+                if readable:
+                    features = engine.run(np.stack([pixels for _, pixels in readable]))
+                    shard.add([name for name, _ in readable], features)
+                done += len(chunk)
+                if progress is not None:
+                    progress(done, len(missing))
+        finally:  # an interruption costs a batch
+            inputs.close()
+            shard.flush()
+        return errors
+
+    def _input(self, name: str, path: Path) -> tuple[str, Numbers] | TagfillError:
+        try:
+            image = open_image(path, self.backbone.spec.size)
+        except TagfillError as error:
+            return error
+        if isinstance(self.view, Preprocess):
+            return name, self.view(image).numpy()
+        salt = int.from_bytes(hashlib.blake2b(self.view_name.encode(), digest_size=6).digest())
+        with _random_view, seeded(salt, int(name[:12], 16)):
+            return name, self.view(image).numpy()
+
+
+class _Shard:
+    """Features on their way to the store."""
+
+    def __init__(self, store: FeatureStore) -> None:
+        self.store = store
+        self.names: list[str] = []
+        self.features: list[Numbers] = []
+
+    def add(self, names: Sequence[str], features: Numbers) -> None:
+        self.names += names
+        self.features.append(features)
+        if len(self.names) >= SHARD:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.names:
+            self.store.add(self.names, np.concatenate(self.features).astype(np.float16))
+        self.names, self.features = [], []
+
+
+def plain_extractor(network: Network, device: torch.device, workers: int = 2) -> Extractor:
+    """What a network's head reads, of images as evaluation sees them."""
+    view = eval_transform(network.backbone.spec)
+    return Extractor(network.backbone, view, "plain", network.head.reads, device, workers)

@@ -91,10 +91,10 @@ class RunFolder:
             )
         return folder, load_config(folder.config)
 
-    def settle(self, config: RunConfig) -> None:
-        """Write the settings again, now that nothing is left open; the metadata stay."""
-        metadata = tomllib.loads(self.config.read_text(encoding="utf-8"))["metadata"]
-        save_config(config, self.config, metadata)
+    def settle(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
+        """Write the settings again, now that nothing is left open; other metadata stay."""
+        before = tomllib.loads(self.config.read_text(encoding="utf-8"))["metadata"]
+        save_config(config, self.config, {**before, **metadata})
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the figures; the file is there only when the run is finished."""

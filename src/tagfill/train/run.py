@@ -30,7 +30,7 @@ from tagfill.train.assemble import Assembly, with_size
 from tagfill.train.begin import Positives, begin
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
 from tagfill.train.config import RunConfig, StageConfig
-from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
+from tagfill.train.data import Split, TrainingData, prepare
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path
@@ -90,7 +90,6 @@ def train(
 ) -> TrainedRun:
     """Train a complete configuration on prepared data; the run folder is new."""
     accelerator = make_accelerator(config.precision, config.threads)
-    data = without_unreadable(data)
     metadata = {"data_hash": data.content_hash, "regime": data.regime, "images": _sizes(data)}
     folder = RunFolder(out)
     if World.current().is_main:
@@ -105,15 +104,8 @@ def resume(path: Path, sinks: Sequence[Sink] = ()) -> TrainedRun:
     if folder.is_finished:
         return TrainedRun(folder, config)
     accelerator = make_accelerator(config.precision, config.threads)
-    data = without_unreadable(prepare(config.data))
     saved = load_checkpoint(folder.checkpoint) if folder.checkpoint.is_file() else None
-    if saved is not None and saved[1]["data_hash"] != data.content_hash:
-        raise TagfillError(
-            "the labels have changed since the run began",
-            file=config.data.labels,
-            remedy="start a new run, with --init to begin from this one's weights",
-        )
-    return _execute(folder, config, data, accelerator, sinks, (), saved)
+    return _execute(folder, config, prepare(config.data), accelerator, sinks, (), saved)
 
 
 def _execute(
@@ -135,10 +127,14 @@ def _execute(
             events.note(note)
         assembly = Assembly(config, data, accelerator.device, events, limits=limits)
         config = with_size(config, assembly.network)
-        if main and saved is None:
-            folder.settle(config)
-        runner = _Runner(folder, config, data, assembly, limits)
         try:
+            with accelerator.main_process_first():  # the others find its features in the cache
+                data = assembly.without_unreadable()
+            if saved is not None:
+                _check_unchanged(saved[1]["data_hash"], data, config)
+            elif main:
+                folder.settle(config, {"data_hash": data.content_hash, "images": _sizes(data)})
+            runner = _Runner(folder, config, data, assembly, limits)
             stage = runner.run_stages(accelerator, events, saved)
             metrics = runner.judge(stage)
         except Interrupted as stop:
@@ -150,6 +146,15 @@ def _execute(
             folder.write_metrics(metrics)
         events.event("end", **{split: metrics[split].get("mAP") for split in _judged(metrics)})
     return TrainedRun(folder, runner.config, data=data, metrics=metrics)
+
+
+def _check_unchanged(data_hash: str, data: TrainingData, config: RunConfig) -> None:
+    if data_hash != data.content_hash:
+        raise TagfillError(
+            "the labels have changed since the run began",
+            file=config.data.labels,
+            remedy="start a new run, with --init to begin from this one's weights",
+        )
 
 
 @dataclass

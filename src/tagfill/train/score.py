@@ -13,11 +13,12 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.models.bundle import Bundle
-from tagfill.models.preprocess import eval_transform
+from tagfill.train.cache import FeatureRows
 from tagfill.train.data import Split, prepare, readable
+from tagfill.train.extract import plain_extractor
 from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
-from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, scores
+from tagfill.train.inputs import FeatureInputs, scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ def score_images(
         dataset: where the table comes from; it knows the image folder or the features.
         table: some or all of its images.
         images: image folders to try; None is the one that the data set implies.
-        workers: processes that read images.
+        workers: threads that decode images.
 
     Raises:
         TagfillError: the model reads images and there are features only, or the other way round.
@@ -58,18 +59,17 @@ def score_images(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network = bundle.network.to(device)
     spec = network.backbone.spec
-    inputs: Inputs
     notes: list[str]
+    features: torch.Tensor | FeatureRows
     if spec.library == "features":
         split, notes = Split(table), []
-        inputs = FeatureInputs(torch.from_numpy(_features(dataset, table, spec.channels)))
+        features = torch.from_numpy(_features(dataset, table, spec.channels))
     else:
-        split, notes = readable(table, dataset, images)
-        view, paths = eval_transform(spec), split.paths or ()
-        inputs = ImageInputs(
-            paths, size=spec.size, plain_view=view, weak_view=view, workers=workers
-        )
-    return Scored(split, scores(network, inputs, World(), device).numpy(), tuple(notes))
+        extractor = plain_extractor(network, device, workers)
+        split, notes = readable(table, dataset, images, extractor.fill)
+        features = extractor.extract(split.paths or ())
+    logits = scores(network.head, FeatureInputs(features), World(), device)
+    return Scored(split, logits.numpy(), tuple(notes))
 
 
 def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray[np.float32]:

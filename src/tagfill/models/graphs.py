@@ -1,0 +1,221 @@
+"""The frozen backbone on ONNX Runtime: its graph is exported once and kept in the cache.
+
+On the CPU the runtime is two to four times as fast as torch, with the same features to float32's
+precision. Torch remains the engine of GPUs and of architectures that cannot be exported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from tagfill.compat import cache_root
+from tagfill.models.backbones import Backbone
+
+Kind = Literal["pooled", "maps"]
+Numbers = npt.NDArray[np.float32]
+
+TOLERANCE = 1e-3
+"""Largest difference from torch that is let pass, relative to the largest feature."""
+WORTH_EXPORTING = 100
+"""An export takes as long as torch needs for about this many images."""
+ENGINE_VARIABLE = "TAGFILL_ENGINE"
+_UNFIT = "unfit"
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureEngine:
+    """What computes features: [N, 3, H, W] normalized to [N, D] or [N, D, H', W']."""
+
+    name: Literal["onnxruntime", "torch"]
+    run: Callable[[Numbers], Numbers]
+
+
+def feature_engine(
+    backbone: Backbone, kind: Kind, device: torch.device, *, images: int = WORTH_EXPORTING
+) -> FeatureEngine:
+    """ONNX Runtime on the CPU, torch elsewhere and where the graph differs from it.
+
+    Args:
+        backbone: its weights do not change any more.
+        kind: pooled features or maps.
+        device: where torch would run it.
+        images: how many there are to come; a few are not worth an export.
+    """
+    if device.type == "cpu" and os.environ.get(ENGINE_VARIABLE) != "torch":
+        path = find_graph(backbone, kind, export=images >= WORTH_EXPORTING)
+        if path is not None:
+            return FeatureEngine("onnxruntime", _session(path, torch.get_num_threads()))
+    return FeatureEngine("torch", _torch_run(backbone, kind, device))
+
+
+def find_graph(
+    backbone: Backbone, kind: Kind, *, export: bool = True, root: Path | None = None
+) -> Path | None:
+    """The backbone's graph, exported and compared with torch if the cache has none yet.
+
+    A file's name ends in the hash of its content; a damaged one is made again.
+
+    Returns:
+        None where there is no graph, or the architecture cannot be exported faithfully.
+    """
+    folder = (root or cache_root()) / "graphs"
+    key = f"{fingerprint(backbone)}-{backbone.spec.size}-{kind}"
+    for path in folder.glob(f"{key}-*.onnx"):
+        digest = path.stem.rpartition("-")[2]
+        if digest == _UNFIT:
+            return None
+        if _digest(path.read_bytes()) == digest:
+            os.utime(path)  # in use: not to be pruned
+            return path
+        path.unlink(missing_ok=True)
+    return _exported(backbone, kind, folder, key) if export else None
+
+
+def fingerprint(network: nn.Module) -> str:
+    """A hash of all weights and buffers."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(
+            tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        )
+    return digest.hexdigest()
+
+
+def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | None:
+    module = _Features(backbone, kind)
+    generator = torch.Generator().manual_seed(0)
+    size = backbone.spec.size
+    example = torch.randn(3, 3, size, size, generator=generator)
+    draft = folder / f".{uuid.uuid4().hex}.onnx"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _evaluating(backbone), torch.no_grad():
+            expected = module(example).float().numpy()
+            _export(module, example[:2], draft)
+        found = _session(draft, 1)(example.numpy())
+        fits = bool(np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max())
+    except Exception:  # whatever an architecture does that the exporter or the runtime cannot
+        fits = False
+    try:
+        if not fits:
+            draft.unlink(missing_ok=True)
+            (folder / f"{key}-{_UNFIT}.onnx").touch()
+            return None
+        path = folder / f"{key}-{_digest(draft.read_bytes())}.onnx"
+        draft.replace(path)
+    except OSError:  # no room for a cache
+        return None
+    return path
+
+
+class _Features(nn.Module):
+    """What is exported."""
+
+    def __init__(self, backbone: Backbone, kind: Kind) -> None:
+        super().__init__()
+        self.backbone, self.kind = backbone, kind
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[N, 3, H, W] to features."""
+        features: Tensor = (
+            self.backbone.pooled(images) if self.kind == "pooled" else self.backbone(images)
+        )
+        return features
+
+
+def _export(module: nn.Module, example: Tensor, path: Path) -> None:
+    """By tracing: a third of the time of the newer exporter, and the same graph."""
+    with quiet():
+        torch.onnx.export(
+            module,
+            (example,),
+            str(path),
+            dynamo=False,
+            input_names=["images"],
+            output_names=["features"],
+            dynamic_axes={"images": {0: "batch"}, "features": {0: "batch"}},
+        )
+
+
+@lru_cache(maxsize=4)
+def _session(path: Path, threads: int) -> Callable[[Numbers], Numbers]:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        str(path), session_options(threads), providers=["CPUExecutionProvider"]
+    )
+
+    def run(images: Numbers) -> Numbers:
+        features: Numbers = session.run(None, {"images": images})[0]
+        return features
+
+    return run
+
+
+def session_options(threads: int) -> Any:
+    """Options of a session whose threads sleep while they wait, for other processes' sake."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def _torch_run(
+    backbone: Backbone, kind: Kind, device: torch.device
+) -> Callable[[Numbers], Numbers]:
+    module = backbone.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
+    compute = module.pooled if kind == "pooled" else module
+
+    @torch.no_grad()
+    def run(images: Numbers) -> Numbers:
+        batch = torch.from_numpy(images).to(device).contiguous(memory_format=torch.channels_last)
+        features: Numbers = compute(batch).float().cpu().numpy()
+        return features
+
+    return run
+
+
+@contextlib.contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    was_training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(was_training)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Exporters talk to the root logger and to stdout."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(None):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
