@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_broken_files(tmp_path, content, message):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(TagfillError, match="no such file"):
         open_image(tmp_path / "nothing.jpg")
-    with pytest.raises(TagfillError, match="cannot be decoded"):
+    with pytest.raises(TagfillError, match="not a regular file"):
         open_image(tmp_path)
 
 
@@ -189,3 +190,9 @@ def test_a_wrong_folder_is_one_problem_not_many(tmp_path):
     assert "--images" in str(check.problems[0])
     with pytest.raises(TagfillError, match="no such image folder"):
         check_images([], tmp_path / "nothing")
+
+
+def test_a_pipe_among_the_photos_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    with pytest.raises(TagfillError, match="not a regular file"):
+        open_image(tmp_path / "pipe.jpg")
