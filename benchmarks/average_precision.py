@@ -29,7 +29,7 @@ def simulate(images: int, classes: int, decimals: int | None) -> tuple[Matrix, M
 
 
 def loop_over_scikit_learn(scores: Matrix, labels: Matrix) -> Matrix:
-    """What most published code does; unknown cells are cut out class by class."""
+    """What most published code does; unknown entries are cut out class by class."""
     values = []
     for score, label in zip(scores.T, labels.T, strict=True):
         known = label != -1
@@ -60,7 +60,7 @@ def compare(scores: Matrix, labels: Matrix, repeats: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Compare on distinct, tied and partly unknown cells, and time the bootstrap."""
+    """Compare on distinct, tied and partly unknown entries, and time the bootstrap."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=40_000)
     parser.add_argument("--classes", type=int, default=80)

@@ -54,7 +54,7 @@ class Items(Dataset[dict[str, Any]]):
         assert split.features is not None
         self.features = split.features
         self.observed = np.where(split.table.values == 1, 1.0, 0.0).astype(np.float32)
-        self.truth = np.asarray(split.judged_by, dtype=np.float32)
+        self.truth = np.asarray(split.eval_labels, dtype=np.float32)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -144,7 +144,7 @@ class Ours:
     def epoch(self, epochs: int) -> None:
         """Train and validate for some epochs, and score the test images as often."""
         self.train([Setting(replace(self.stage, epochs=epochs))])
-        head, truth = self.assembly().network.head, self.data.splits["test"].judged_by
+        head, truth = self.assembly().network.head, self.data.splits["test"].eval_labels
         for _ in range(epochs):
             logits = scores(head, self.test_inputs, World(), self.device)
             mean_average_precision(logits.numpy(), truth)

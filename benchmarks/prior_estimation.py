@@ -103,7 +103,7 @@ def estimates(observed: Array, features: Array, regime: str) -> Iterator[tuple[s
     yield "Elkan and Noto, per class", elkan_noto(observed, logits)
     yield "best bin, per class", best_bin(observed, logits)
     share = labeled_share(observed, logits)
-    yield "surest cells by score", np.minimum(observed_rate(observed) / share, 1)
+    yield "surest entries by score", np.minimum(observed_rate(observed) / share, 1)
     if regime == "one positive":
         yield "mean presence", presence(expit(logits)).mean(0)
     yield "`estimate_prior` (chosen)", estimate_prior(observed, scores=expit(logits)).prior

@@ -4,8 +4,8 @@ Linear heads on single-positive labels whose full labels are known: the publishe
 and draw, and picture-book scenes. For every method the expected and real precision and recall of
 recovered tags at several cut-offs; mean average precision on the training images against their
 full labels (Cole et al. 2021, Table 2) of the model's predictions and of the completed estimates;
-and average precision over unknown cells only, of predictions and of recovered probabilities. Then
-what a budget of answers brings when the cells that ``em`` finds are asked in different orders and
+and average precision over unknown entries only, of predictions and of recovered probabilities. Then
+what a budget of answers brings when the entries that ``em`` finds are asked in different orders and
 heads are trained again on the better labels.
 
 Run: python benchmarks/recovery.py voc ../shared/data/voc2012/mlspl
@@ -30,7 +30,7 @@ from tagfill.evaluate import average_precision, mean_average_precision
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import make, observe_dataset
 from tagfill.recover.choose import Amount, choose, expected_gain
-from tagfill.recover.judge import cuts, train_map
+from tagfill.recover.evaluate import cuts, train_map
 from tagfill.recover.recovery import Recovery, recover
 from tagfill.scenes import write_scenes
 from tagfill.train.config import MethodConfig, StageConfig
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def figures(self) -> list[str]:
-        """Cells of the first table."""
+        """Entries of the first table."""
         truth, unknown = self.found.truth, self.found.unknown
         assert truth is not None
         labels = truth[unknown][:, None]
@@ -76,12 +76,12 @@ class Row:
 
     @property
     def cuts(self) -> list[str]:
-        """Cells of the second table: number, precision and recall at every cut-off."""
+        """Entries of the second table: number, precision and recall at every cut-off."""
         listed = cuts(self.found.probability, self.found.unknown, self.found.truth)
-        return [f"`{self.method}`", *(_cell(c.suggestions, c.precision, c.recall) for c in listed)]
+        return [f"`{self.method}`", *(_entry(c.suggestions, c.precision, c.recall) for c in listed)]
 
 
-def _cell(count: int, precision: float | None, recall: float | None) -> str:
+def _entry(count: int, precision: float | None, recall: float | None) -> str:
     return "-" if precision is None else f"{count:,}: {precision:.2f} / {recall:.2f}"
 
 
@@ -148,7 +148,7 @@ ORDERS: dict[str, Order] = {
 
 
 def review(labels: Path) -> None:
-    """Answer so many cells in different orders, train again, and look at the test images."""
+    """Answer so many entries in different orders, train again, and look at the test images."""
     with tempfile.TemporaryDirectory() as folder:
         run = tagfill.fit(labels, method="em", out=Path(folder) / "run", threads=1)
         found = recover(run.path)
@@ -162,10 +162,10 @@ def review(labels: Path) -> None:
     body = [["none", "0", "0", *figures(found.table.values)]]
     for budget in BUDGETS:
         for name, order in ORDERS.items():
-            cells = choose(found.probability, found.unknown, Amount(budget=budget), order(found))
-            answers = found.truth[cells.rows, cells.columns]
+            entries = choose(found.probability, found.unknown, Amount(budget=budget), order(found))
+            answers = found.truth[entries.rows, entries.columns]
             observed = found.table.values.copy()
-            observed[cells.rows, cells.columns] = answers
+            observed[entries.rows, entries.columns] = answers
             body.append([name, f"{budget:,}", f"{int(answers.sum()):,}", *figures(observed)])
             print(body[-1], file=sys.stderr)
     print_table(["order", "answers", "of them yes", *RETRAINED], body)

@@ -47,7 +47,7 @@ def weak_negative(logits: Tensor, observed: Tensor) -> Tensor:
 
 
 def entropy(logits: Tensor, observed: Tensor) -> Tensor:
-    """Unknown cells gain entropy."""
+    """Unknown entries gain entropy."""
     chance = torch.sigmoid(logits)
     negative_entropy = chance * logsigmoid(logits) + (1 - chance) * logsigmoid(-logits)
     return (-observed * logsigmoid(logits) + 0.2 * (1 - observed) * negative_entropy).mean()
@@ -107,8 +107,8 @@ def half_the_positives(truth: Array, rng: np.random.Generator) -> Array:
     return np.where((truth == 1) & (rng.random(truth.shape) < 0.5), 1, -1)
 
 
-def half_the_cells(truth: Array, rng: np.random.Generator) -> Array:
-    """Each cell with chance 1/2."""
+def half_the_entries(truth: Array, rng: np.random.Generator) -> Array:
+    """Each entry with chance 1/2."""
     return np.where(rng.random(truth.shape) < 0.5, truth, -1)
 
 
@@ -119,7 +119,7 @@ def full(truth: Array, rng: np.random.Generator) -> Array:
 
 REGIMES = {
     full: ("mAP",),
-    half_the_cells: ("known_mAP",),
+    half_the_entries: ("known_mAP",),
     half_the_positives: ("observed_mAP", "observed_reciprocal_rank"),
     one_positive: ("observed_mAP", "observed_reciprocal_rank"),
 }
@@ -137,7 +137,7 @@ def quality(values: Array, test: Array) -> tuple[float, float, float, float]:
 
 
 def main() -> None:
-    """Train the candidates and judge every criterion."""
+    """Train the candidates and evaluate every criterion."""
     torch.set_num_threads(1)
     scores, test, truth = candidates(Path(sys.argv[1]))
     result = {}

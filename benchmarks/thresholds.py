@@ -2,7 +2,7 @@
 
 Trains linear heads on the published features (published single-positive draw and split), fits
 calibration and thresholds on the 1,143 validation images, once with their full labels, once with
-half of the positives, once with one positive an image, and judges them on the 5,823 test images
+half of the positives, once with one positive an image, and evaluates them on the 5,823 test images
 with full labels.
 
 Run: python benchmarks/thresholds.py ../shared/data/voc2012/mlspl
@@ -93,9 +93,9 @@ def threshold_rows(
             found = apply_calibration(tested, calibration)
             fitted = fit_thresholds(seen, labels, labeling=labeling)
             alone = fit_thresholds(seen, labels, labeling=labeling, shrink=0)
-            cells = [plain, f1(found, 0.5, test), f1(found, fitted.common, test)]
-            cells += [f1(found, alone.values, test), f1(found, fitted.values, test)]
-            yield f"| `{method}` | {name} | {' | '.join(cells)} |"
+            entries = [plain, f1(found, 0.5, test), f1(found, fitted.common, test)]
+            entries += [f1(found, alone.values, test), f1(found, fitted.values, test)]
+            yield f"| `{method}` | {name} | {' | '.join(entries)} |"
 
 
 def correction_rows(
@@ -111,12 +111,12 @@ def correction_rows(
                 logits, as_negatives, labeling=Labeling("full", 1.0, 1.0, 1.0)
             )
             corrected = fit_calibration(logits, labels, labeling=labeling)
-            cells = [f"{labeling.rate:.2f} ({true_rate:.2f})"]
+            entries = [f"{labeling.rate:.2f} ({true_rate:.2f})"]
             for calibration in (None, ignored, corrected):
                 found = apply_calibration(tested, calibration)
                 error = expected_calibration_error(found, test)
-                cells.append(f"{100 * error:.2f} ({found.sum(axis=1).mean():.2f})")
-            yield f"| `{method}` | {name} | {' | '.join(cells)} |"
+                entries.append(f"{100 * error:.2f} ({found.sum(axis=1).mean():.2f})")
+            yield f"| `{method}` | {name} | {' | '.join(entries)} |"
 
 
 def kind_rows(scores: dict[str, tuple[Array, Array]], val: Array, test: Array) -> Iterator[str]:
@@ -124,21 +124,21 @@ def kind_rows(scores: dict[str, tuple[Array, Array]], val: Array, test: Array) -
     for method, (logits, tested) in scores.items():
         for name, labels in hidden(val).items():
             labeling = estimate_labeling(logits, labels)
-            cells = []
+            entries = []
             for kind in KINDS:
                 calibration = fit_calibration(logits, labels, kind=kind, labeling=labeling)
                 found = apply_calibration(tested, calibration)
                 error = expected_calibration_error(found, test)
                 by_class = np.nanmean(classwise_calibration_error(found, test))
-                cells.append(f"{100 * error:.2f} / {100 * by_class:.2f}")
-            yield f"| `{method}` | {name} | {' | '.join(cells)} |"
+                entries.append(f"{100 * error:.2f} / {100 * by_class:.2f}")
+            yield f"| `{method}` | {name} | {' | '.join(entries)} |"
 
 
 REPORT = """# Thresholds and calibration on VOC 2012
 
 `python benchmarks/thresholds.py ../shared/data/voc2012/mlspl`: linear heads on the published
 features, trained on one positive an image ({epochs} epochs, one seed). Calibration and thresholds
-are fitted on the {val} validation images and judged on the {test} test images with full labels.
+are fitted on the {val} validation images and evaluated on the {test} test images with full labels.
 "Known in validation" says which labels of the validation images the fit was given.
 
 ## What is fitted
@@ -146,13 +146,13 @@ are fitted on the {val} validation images and judged on the {test} test images w
 A run fits three things to the validation scores and keeps them with the model (`model.json`, fields
 `calibration` and `thresholds`; a summary in `metrics.json` under `thresholds`):
 
-1. **How labels came to be known** (`tagfill.evaluate.estimate_labeling`): all cells; cells at
+1. **How labels came to be known** (`tagfill.evaluate.estimate_labeling`): all entries; entries at
    random; positives and negatives at different rates; positives only, each with the same chance c
    (maximum likelihood of P(labeled | x) = c p(x)); or one positive drawn from the tags of each
    image. Rates are taken to be the same for all classes.
 2. **Calibration** (`fit_calibration`): p = sigmoid(slope x + bias) for each class, drawn toward the
-   line of all classes. Unknown cells are left out where cells are known at random; elsewhere the
-   likelihood of "unlabeled" corrects for what is missing.
+   line of all classes. Unknown entries are left out where entries are known at random; elsewhere
+   the likelihood of "unlabeled" corrects for what is missing.
 3. **Thresholds** (`fit_thresholds`): the highest F1, or the target precision or recall, with n
    labeled positives weighing n against {shrink:g} for the common threshold, and below {least}
    positives the common threshold alone. Without known negatives, precision and F1 are expected
@@ -170,7 +170,7 @@ shrinkage, and one a class drawn toward the common one (what a run stores).
 ## Missing positives: calibration error with and without the correction
 
 Expected calibration error in % of test probabilities; in brackets the expected number of tags of an
-image (true: {k:.2f}). "Uncorrected" takes every unlabeled validation cell for negative. The
+image (true: {k:.2f}). "Uncorrected" takes every unlabeled validation entry for negative. The
 labeling rate is the estimated share of positives that were labeled; in brackets the true one.
 
 | method | known in validation | labeling rate | raw | uncorrected | corrected |
@@ -196,21 +196,21 @@ Expected calibration error / mean of the classes' errors, in %.
   brings them back without a single known negative. With one positive an image the chance to be
   labeled depends on how many tags the image has; the model of that (one tag drawn, tags
   independent given the image) estimates the rate a little low.
-- The strengths of shrinkage were set by fitting on one half of the validation images and judging on
-  the other (eight splits): 10 gave calibration its lowest Brier score; 40 is a compromise, micro F1
-  wanting more and macro F1 less. A sweep over the test images had been looked at before (80 to 160
-  did best there) and was not followed.
+- The strengths of shrinkage were set by fitting on one half of the validation images and evaluating
+  on the other (eight splits): 10 gave calibration its lowest Brier score; 40 is a compromise, micro
+  F1 wanting more and macro F1 less. A sweep over the test images had been looked at before (80 to
+  160 did best there) and was not followed.
 """
 
 
 def main() -> None:
-    """Train, fit, judge and write the report."""
+    """Train, fit, evaluate and write the report."""
     torch.set_num_threads(1)
     folder = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as runs:
         scores = {method: train(method, folder, Path(runs, method)) for method in METHODS}
     data = prepare(DataConfig(labels=str(folder), val_split="published"))
-    val, test = np.array(data.val.judged_by), np.array(data.test.judged_by)
+    val, test = np.array(data.val.eval_labels), np.array(data.test.eval_labels)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(
         REPORT.format(

@@ -91,7 +91,7 @@ def test_pipeline_grid_search_and_pickle(data):
     assert search.best_estimator_.score(X, truth) > 0.8
 
 
-def test_score_counts_known_cells_only(data):
+def test_score_counts_known_entries_only(data):
     X, _, truth = data
     model = IncompleteLabelClassifier(epochs=3, random_state=0).fit(X, truth)
     hidden = np.where(np.random.default_rng(1).random(truth.shape) < 0.5, truth, -1)

@@ -17,7 +17,7 @@ from tagfill.observe.regimes import make
 from tagfill.scenes import write_scenes
 
 if TYPE_CHECKING:
-    from tagfill.recover.judge import Cut
+    from tagfill.recover.evaluate import Cut
     from tagfill.recover.recovery import Recovery
 
 SIZE = 224
@@ -107,8 +107,8 @@ class Found:
 def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
     """Find the hidden tags of the recommended run, as surely as `tagfill recover` would."""
     from tagfill.recover.choose import DEFAULT_PRECISION, Amount
+    from tagfill.recover.evaluate import cuts
     from tagfill.recover.files import write_suggestions
-    from tagfill.recover.judge import cuts
     from tagfill.recover.recovery import recover
 
     found = recover(data.run("auto"))

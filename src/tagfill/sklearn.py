@@ -63,7 +63,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             distinct values of a vector ``y``.
         coef_: [K, D] weights.
         intercept_: [K] biases.
-        estimates_: [N, K] what the method believes about every cell of ``Y``, observed cells as
+        estimates_: [N, K] what the method believes about every entry of ``Y``, observed entries as
             observed; for methods without beliefs, the classifier's own probabilities.
         best_epoch_: the epoch whose weights were kept.
         n_iter_: epochs trained.
@@ -158,10 +158,10 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return chosen
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """Mean average precision over known cells, from 0 to 1; accuracy for a vector ``y``.
+        """Mean average precision over known entries, from 0 to 1; accuracy for a vector ``y``.
 
-        Where hardly any negative is known, precision cannot be measured and unknown cells count as
-        negative (``observed_mAP`` in docs/metrics.md).
+        Where hardly any negative is known, precision cannot be measured and unknown entries count
+        as negative (``observed_mAP`` in docs/metrics.md).
         """
         if not self._multi_label:
             return float(accuracy_score(y, self.predict(X)))

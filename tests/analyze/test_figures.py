@@ -70,7 +70,7 @@ def test_class_gain_is_the_difference_of_the_metrics(runs: list[RunView]) -> Non
         assert drawing.findings[run.name]["mean_gain"] == pytest.approx(expected)
 
 
-def test_distances_are_those_of_the_unobserved_cells(runs: list[RunView]) -> None:
+def test_distances_are_those_of_the_unobserved_entries(runs: list[RunView]) -> None:
     drawing = distances.draw(Subject(runs[:2]))
     found = {(row[0], row[1]): row[2] for row in drawing.rows}
     run = runs[1]
@@ -111,7 +111,7 @@ def test_gradients_need_no_run(runs: list[RunView]) -> None:
     assert {row[0] for row in drawing.rows} == {"an", "em:alpha=1"}
     assert "role" in drawing.notes[0]
     assert {row[0] for row in gradients.draw(Subject(runs)).rows} == {"an", "em"}
-    with pytest.raises(CannotDrawError, match="not a sum over cells"):
+    with pytest.raises(CannotDrawError, match="not a sum over entries"):
         gradients.draw(Subject(methods=("role",)))
     with pytest.raises(TagfillError, match="not a setting"):
         gradients.draw(Subject(methods=("em:alpha",)))
@@ -163,7 +163,7 @@ def test_bars_show_all_tags_of_an_image(runs: list[RunView]) -> None:
     assert [split for split, _ in images].count("train") == 2
     split, image = sorted(images)[0]
     whole = runs[0].split(str(split))
-    truth = whole.judged_by[whole.table.row_of[str(image)]]
+    truth = whole.eval_labels[whole.table.row_of[str(image)]]
     present = {whole.table.classes[k] for k in np.flatnonzero(truth == 1)}
     shown = {row[2] for row in drawing.rows if row[1] == image and row[3] != "absent"}
     assert shown == present

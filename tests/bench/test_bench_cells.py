@@ -33,13 +33,13 @@ def refuse(*_: object) -> None:
 def test_a_cell_is_a_run_with_its_scores(tmp_path: Path) -> None:
     outcome = run_cell(smoke()[0], NOWHERE, tmp_path)
     scores, labels = kept_scores(outcome.folder)
-    assert outcome.figures["mAP"]["test"] == mean_average_precision(scores, labels).mAP
-    assert {"val", "test"} == set(outcome.figures["OF1"])
-    assert "train" in outcome.figures["train_mAP"]
+    assert outcome.metrics["mAP"]["test"] == mean_average_precision(scores, labels).mAP
+    assert {"val", "test"} == set(outcome.metrics["OF1"])
+    assert "train" in outcome.metrics["train_mAP"]
     kept = {path.name for path in outcome.folder.iterdir()}
     assert {"config.toml", "metrics.json", "events.jsonl", "scores.npz", RESULT} <= kept
     assert "checkpoints" not in kept
-    assert resume(outcome.folder).metrics["test"]["mAP"] == outcome.figures["mAP"]["test"]
+    assert resume(outcome.folder).metrics["test"]["mAP"] == outcome.metrics["mAP"]["test"]
 
 
 def test_finished_cells_are_shared_by_recipes(
@@ -50,7 +50,7 @@ def test_finished_cells_are_shared_by_recipes(
     other = smoke(("[rows.an]", "[rows.base]"), ('"an"\n\n', '"base"\n\n'), name="other")[0]
     assert other.row == "base"
     again = run_cell(other, NOWHERE, tmp_path)
-    assert again.figures == first.figures
+    assert again.metrics == first.metrics
     assert again.folder == first.folder
 
 
@@ -68,7 +68,7 @@ def test_a_cell_that_another_process_is_running_is_waited_for(
             with pytest.raises(TimeoutError):
                 waiting.result(timeout=2)
             shutil.copytree(theirs.folder, mine / "cells" / theirs.folder.name)
-        assert waiting.result(timeout=60).figures == theirs.figures
+        assert waiting.result(timeout=60).metrics == theirs.metrics
 
 
 def test_other_settings_are_other_cells(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_failures_are_kept_and_tried_again(tmp_path: Path, monkeypatch: pytest.M
         patched.setattr(cells_module, "train", fail)
         failed = run_cell(cell, NOWHERE, tmp_path)
     assert failed.error == "the loss is not finite"
-    assert not failed.figures
+    assert not failed.metrics
     told = json.loads((failed.folder / FAILURE).read_text())
     assert told["message"] == "the loss is not finite"
     found = find_cell(cell, NOWHERE, tmp_path)
@@ -132,14 +132,14 @@ def test_interrupted_cells_go_on_to_the_same_end(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         run_cell(cell, NOWHERE, tmp_path / "broken", [_Stop()])
     assert find_cell(cell, NOWHERE, tmp_path / "broken") is None
-    assert run_cell(cell, NOWHERE, tmp_path / "broken").figures == whole.figures
+    assert run_cell(cell, NOWHERE, tmp_path / "broken").metrics == whole.metrics
 
 
 def test_precision_of_pseudo_labels_comes_from_the_last_epoch(tmp_path: Path) -> None:
     cell = smoke(('method = "em"', 'method = "em_apl"'), ("epochs = 1", "epochs = 3"))[4]
     outcome = run_cell(cell, NOWHERE, tmp_path)
     assert cell.method == "em_apl"
-    assert 50 < outcome.figures["pseudo_precision"]["train"] <= 100
+    assert 50 < outcome.metrics["pseudo_precision"]["train"] <= 100
 
 
 def test_a_trained_model_can_be_evaluated(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_trained_model_can_be_evaluated(tmp_path: Path) -> None:
     cell = smoke(('title = "AN"\nmethod = "an"', row))[0]
     found = run_cell(cell, tmp_path, tmp_path)
     assert found.error is None
-    assert found.figures["mAP"]["test"] == pytest.approx(trained.figures["mAP"]["test"])
+    assert found.metrics["mAP"]["test"] == pytest.approx(trained.metrics["mAP"]["test"])
     np.testing.assert_allclose(
         kept_scores(found.folder)[0], kept_scores(trained.folder)[0], rtol=1e-5
     )

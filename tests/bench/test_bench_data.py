@@ -34,7 +34,7 @@ def test_training_labels_are_hidden_and_no_others(source: Source, out: Path) -> 
     for name in ("val", "test"):
         split = data.splits[name]
         assert (split.table.values >= 0).all()
-        np.testing.assert_array_equal(split.judged_by, opened.dataset.split(name).values)
+        np.testing.assert_array_equal(split.eval_labels, opened.dataset.split(name).values)
         assert split.table.images == opened.dataset.split(name).images
 
 

@@ -25,8 +25,8 @@ def outcome(
     noise = np.random.default_rng(cell.seed).normal(size=LABELS.shape)
     scores = (noise + skill * LABELS).astype(np.float32)
     np.savez(folder / SCORES, test=scores, test_labels=LABELS)
-    figures = {} if error else {"mAP": {"val": test + 1, "test": test}, "OF1": {"test": 50.0}}
-    return Outcome(cell, figures, folder, error)
+    metrics = {} if error else {"mAP": {"val": test + 1, "test": test}, "OF1": {"test": 50.0}}
+    return Outcome(cell, metrics, folder, error)
 
 
 def sheet_rows(sheet: Sheet) -> dict[str, tuple[str, ...]]:

@@ -76,7 +76,7 @@ def test_scores_that_say_nothing_give_the_share_of_positives():
 
 
 @pytest.mark.parametrize("chance", [0.3, 0.8])
-def test_unknown_cells_at_random_are_left_out(chance):
+def test_unknown_entries_at_random_are_left_out(chance):
     logits, truth = drawn(2000, 1)
     labels = hidden(truth, chance, chance)
     known = labels[:, 0] != -1

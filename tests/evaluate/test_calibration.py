@@ -28,7 +28,7 @@ def slow_error(probabilities, truth, bins):
 
 @given(case=matrices())
 @settings(max_examples=80, deadline=None)
-def test_equals_the_slow_definition_on_known_cells(case):
+def test_equals_the_slow_definition_on_known_entries(case):
     scores, labels = case
     probabilities = sigmoid(scores)
     known = labels != -1
@@ -66,7 +66,7 @@ def test_true_probabilities_are_calibrated_and_halved_ones_are_not():
 
 def test_reliability_shows_the_bins():
     result = reliability([[0.05], [0.15], [1.0]], [[0], [1], [1]], bins=2)
-    np.testing.assert_array_equal(result.cells, [2, 1])
+    np.testing.assert_array_equal(result.entries, [2, 1])
     np.testing.assert_allclose(result.confidence, [0.1, 1.0])
     np.testing.assert_allclose(result.frequency, [0.5, 1.0])
 

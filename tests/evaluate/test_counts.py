@@ -46,7 +46,7 @@ def test_full_labels_agree_with_scikit_learn(case):
 
 @given(case=matrices())
 @settings(max_examples=100, deadline=None)
-def test_unknown_cells_are_as_if_deleted(case):
+def test_unknown_entries_are_as_if_deleted(case):
     scores, labels = case
     decided = at_threshold(scores, 0.4)
     known = labels != -1
@@ -117,7 +117,7 @@ def test_top_k_with_and_without_the_threshold():
 
 @given(case=matrices())
 @settings(max_examples=60, deadline=None)
-def test_top_k_takes_the_best_known_cells(case):
+def test_top_k_takes_the_best_known_entries(case):
     scores, labels = case
     decided = top_k(scores, labels, 3)
     for row, state, chosen in zip(scores, labels, decided, strict=True):

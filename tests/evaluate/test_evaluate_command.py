@@ -49,7 +49,7 @@ def test_split_and_options(files, capsys):
     assert result["intervals"]["mAP"]["resamples"] == 20
 
 
-def test_logits_give_the_figures_of_their_probabilities(files, capsys):
+def test_logits_give_the_metrics_of_their_probabilities(files, capsys):
     from_logits = evaluated(capsys, files / "logits.npy", files / "labels.csv", "--logits")
     plain = evaluated(capsys, files / "scores.csv", files / "labels.csv")
     assert from_logits["mAP"] == plain["mAP"]

@@ -17,7 +17,7 @@ def test_full_labels_are_certain():
     assert (labeling.regime, labeling.positive, labeling.negative) == ("full", 1.0, 1.0)
 
 
-def test_cells_known_at_random_are_taken_as_they_are():
+def test_entries_known_at_random_are_taken_as_they_are():
     logits, truth = drawn()
     labeling = estimate_labeling(logits, hidden(truth, 0.3, 0.3))
     assert labeling.regime == "random"
@@ -91,7 +91,7 @@ def test_expected_counts_are_counts_when_everything_is_known():
 
 
 @pytest.mark.parametrize("hide", [lambda truth: hidden(truth, 0.4, 0.0), one_written])
-def test_expected_figures_come_near_the_real_ones_without_a_negative(hide):
+def test_expected_metrics_come_near_the_real_ones_without_a_negative(hide):
     logits, truth = drawn(3000, 14)
     labels = hide(truth)
     labeled = (labels == 1).any(axis=1) if hide is one_written else slice(None)

@@ -29,7 +29,7 @@ def case():
     return rng.random((80, 4)), labels
 
 
-def test_every_figure_is_that_of_its_function(case):
+def test_every_metric_is_that_of_its_function(case):
     scores, labels = case
     metrics = summary(scores, labels, ["a", "b", "c", "none"], threshold=0.6)
     decided, best = at_threshold(scores, 0.6), top_k(scores, labels, 3)

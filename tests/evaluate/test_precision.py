@@ -12,7 +12,7 @@ from tagfill.evaluate.weighted import WeightedAveragePrecision
 
 
 def curve_points(scores, labels):
-    """(recall, precision) at every distinct threshold of one class's known cells."""
+    """(recall, precision) at every distinct threshold of one class's known entries."""
     known = labels != -1
     scores, positive = scores[known], labels[known] == 1
     for threshold in np.unique(scores)[::-1]:
@@ -54,7 +54,7 @@ SLOW = {
 @example(case=(np.zeros((4, 1)), np.array([[1], [0], [1], [-1]], np.int8)))
 @example(case=(np.arange(6.0).reshape(3, 2), np.ones((3, 2), np.int8)))
 @example(case=(np.arange(6.0).reshape(3, 2), np.full((3, 2), -1, np.int8)))
-def test_equals_its_slow_definition_on_known_cells(definition, case):
+def test_equals_its_slow_definition_on_known_entries(definition, case):
     scores, labels = case
     values = average_precision(scores, labels, definition=definition)
     for column in range(labels.shape[1]):
@@ -79,7 +79,7 @@ def test_blocks_of_classes_change_nothing(monkeypatch):
     labels = rng.integers(-1, 2, size=(40, 11)).astype(np.int8)
     scores = rng.random((40, 11))
     whole = average_precision(scores, labels)
-    monkeypatch.setattr("tagfill.evaluate.arrays._CELLS_IN_A_BLOCK", 120)
+    monkeypatch.setattr("tagfill.evaluate.arrays._ENTRIES_IN_A_BLOCK", 120)
     np.testing.assert_array_equal(average_precision(scores, labels), whole)
 
 

@@ -41,7 +41,7 @@ def test_full_labels_agree_with_scikit_learn(ours, theirs, case):
 )
 @given(case=matrices())
 @settings(max_examples=60, deadline=None)
-def test_unknown_cells_are_as_if_the_class_did_not_exist(field, theirs, needs_negative, case):
+def test_unknown_entries_are_as_if_the_class_did_not_exist(field, theirs, needs_negative, case):
     scores, labels = case
     values = getattr(image_ranking(scores, labels), field)
     for value, row, state in zip(values, scores, labels, strict=True):
@@ -79,10 +79,10 @@ def slow_at_k(scores, labels, k):
 
 @given(case=matrices())
 @settings(max_examples=80, deadline=None)
-def test_figures_at_k_equal_the_slow_definition(case):
+def test_metrics_at_k_equal_the_slow_definition(case):
     scores, labels = case
-    for k, figures in at_k(scores, labels, (1, 3, 5)).items():
-        actual = [figures.precision, figures.recall, figures.hit]
+    for k, rates in at_k(scores, labels, (1, 3, 5)).items():
+        actual = [rates.precision, rates.recall, rates.hit]
         np.testing.assert_allclose(actual, slow_at_k(scores, labels, k))
 
 
@@ -90,6 +90,6 @@ def test_blocks_of_images_change_nothing(monkeypatch):
     rng = np.random.default_rng(2)
     scores, labels = rng.random((50, 7)), rng.integers(-1, 2, size=(50, 7)).astype(np.int8)
     whole, whole_at = image_ranking(scores, labels), at_k(scores, labels, (2,))
-    monkeypatch.setattr("tagfill.evaluate.arrays._CELLS_IN_A_BLOCK", 70)
+    monkeypatch.setattr("tagfill.evaluate.arrays._ENTRIES_IN_A_BLOCK", 70)
     np.testing.assert_array_equal(image_ranking(scores, labels).loss, whole.loss)
     assert at_k(scores, labels, (2,)) == whole_at

@@ -43,7 +43,7 @@ def test_precision_recall_statistic_is_the_metric_of_the_resampled_images():
         assert value == pytest.approx(expected)
 
 
-def test_interval_holds_the_figure_and_is_reproducible():
+def test_interval_holds_the_metric_and_is_reproducible():
     scores, labels = simulated(np.random.default_rng(0))
     statistic = mean_average_precision_statistic(scores, labels)
     interval = bootstrap(statistic, len(scores), resamples=200, seed=7)
@@ -64,7 +64,7 @@ def test_interval_narrows_with_more_images_and_lower_level():
     assert widths[0] > 2.5 * widths[1] > 2.5 * widths[2]
 
 
-def test_interval_covers_the_population_figure_about_as_often_as_it_says():
+def test_interval_covers_the_population_metric_about_as_often_as_it_says():
     population = mean_average_precision(*simulated(np.random.default_rng(99), images=60_000)).mAP
     covered = 0
     for seed in range(60):

@@ -20,14 +20,14 @@ def hide(labels, chance, *, negatives):
     return np.where(kept & ((labels == 1) | negatives), labels, -1).astype(np.int8)
 
 
-def test_full_labels_are_judged_by_map():
+def test_full_labels_are_evaluated_by_map():
     labels, scores = truth_and_scores()
     criterion = choose_criterion(labels)
     assert criterion.name == "mAP"
     assert criterion.score(scores, labels) == mean_average_precision(scores, labels).mAP
 
 
-def test_partial_labels_are_judged_on_known_cells():
+def test_partial_labels_are_evaluated_on_known_entries():
     labels, scores = truth_and_scores()
     observed = hide(labels, 0.5, negatives=True)
     criterion = choose_criterion(observed)
@@ -44,7 +44,7 @@ def test_known_map_leaves_out_classes_that_cannot_be_wrong():
     assert CRITERIA["known_mAP"](scores, labels) == 50.0
 
 
-def test_positives_alone_are_judged_with_unknown_as_negative():
+def test_positives_alone_are_evaluated_with_unknown_as_negative():
     labels, scores = truth_and_scores()
     observed = hide(labels, 0.3, negatives=False)
     criterion = choose_criterion(observed)
@@ -89,14 +89,14 @@ def test_reciprocal_rank_counts_ties_against_the_model():
     assert CRITERIA["observed_reciprocal_rank"](np.zeros((1, 3)), labels) == pytest.approx(1 / 3)
 
 
-def test_without_positives_there_is_nothing_to_judge_by():
+def test_without_positives_there_is_nothing_to_evaluate_with():
     with pytest.raises(TagfillError, match="no positive"):
         choose_criterion(np.array([[0, -1]], np.int8))
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("mAP", "every cell known"), ("known_mAP", "known negatives"), ("loss", "observed_mAP")],
+    [("mAP", "every entry known"), ("known_mAP", "known negatives"), ("loss", "observed_mAP")],
 )
 def test_a_named_criterion_that_does_not_fit_is_refused(name, message):
     with pytest.raises(TagfillError, match=message):

@@ -121,8 +121,8 @@ def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
     tagged = truth.any(axis=1)
     logits, truth = logits[tagged], truth[tagged]
     fitted, full = fit_decisions(logits, hide(truth)), fit_decisions(logits, truth)
-    reached = fitted.figures(logits, truth)["at_fitted_thresholds"]
-    best = full.figures(logits, truth)["at_fitted_thresholds"]
+    reached = fitted.metrics(logits, truth)["at_fitted_thresholds"]
+    best = full.metrics(logits, truth)["at_fitted_thresholds"]
     assert reached["overall_f1"] > best["overall_f1"] - 0.015
     assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.04)
     assert fitted.as_dict()["labeling_rate"] < 0.9
@@ -132,9 +132,9 @@ def test_decisions_raise_f1_and_lower_calibration_error():
     logits, truth = drawn(3000, 5)
     fitted = fit_decisions(logits[:1500], truth[:1500])
     plain = precision_recall(count(at_threshold(sigmoid(logits[1500:]), 0.5), truth[1500:]))
-    figures = fitted.figures(logits[1500:], truth[1500:])
-    assert figures["at_fitted_thresholds"]["overall_f1"] > plain.overall_f1 + 0.02
-    assert figures["calibrated"]["expected_calibration_error"] < 0.03
+    metrics = fitted.metrics(logits[1500:], truth[1500:])
+    assert metrics["at_fitted_thresholds"]["overall_f1"] > plain.overall_f1 + 0.02
+    assert metrics["calibrated"]["expected_calibration_error"] < 0.03
 
 
 @pytest.mark.parametrize(

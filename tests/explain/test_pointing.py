@@ -1,4 +1,4 @@
-"""The pointing game: boxes, chance, center and figures."""
+"""The pointing game: boxes, chance, center and metrics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_cases_are_the_classes_with_boxes() -> None:
     assert found == {1: 1, 2: 2}
 
 
-def test_figures_are_means_over_cases_and_over_classes() -> None:
+def test_metrics_are_means_over_cases_and_over_classes() -> None:
     middle, corner = np.array([[0.4, 0.4, 0.2, 0.2]]), np.array([[0.0, 0.0, 0.5, 0.5]])
     cases = [
         (0, (0.5, 0.5), middle),

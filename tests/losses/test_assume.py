@@ -35,7 +35,7 @@ LOG4, LOG43 = math.log(4), math.log(4 / 3)
 
 
 def plain(positive, negative, unknown):
-    """A loss by the three weights its cells have: (of -log p, of -log(1 - p)) each."""
+    """A loss by the three weights its entries have: (of -log p, of -log(1 - p)) each."""
 
     def loss(logits, observed):
         p = torch.sigmoid(logits)
@@ -100,7 +100,7 @@ def test_smoothed_gradient_vanishes_at_the_target():
     torch.testing.assert_close(slope, torch.zeros(1, 2), atol=1e-6, rtol=0)
 
 
-def test_smoothed_known_cells():
+def test_smoothed_known_entries():
     loss = partial(ignore_unknown_smoothed, eps=0.2)
     check_loss(loss, plain((0.9, 0.1), (0.1, 0.9), (0, 0)))
 
@@ -138,7 +138,7 @@ def test_sampled_negative():
     )
 
 
-def test_sampling_is_uniform_over_the_unknown_cells():
+def test_sampling_is_uniform_over_the_unknown_entries():
     observed = torch.tensor([[1, -1, -1, 0, -1]]).repeat(6000, 1)
     chosen = sample_unknown(observed, torch.Generator().manual_seed(0))
     assert (chosen.sum(1) == 1).all()

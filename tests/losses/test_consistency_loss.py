@@ -25,7 +25,7 @@ def of_strong(**settings):
     return loss
 
 
-def test_equation_4_on_unknown_cells_only():
+def test_equation_4_on_unknown_entries_only():
     def plain(strong, observed):
         p_s, p_w = strong.sigmoid(), WEAK.sigmoid()
         unknown = observed == -1
@@ -51,9 +51,9 @@ def test_by_hand():
     weak = torch.logit(torch.tensor([[0.95, 0.5, 0.05, 0.99]], dtype=torch.float64))
     strong = torch.logit(torch.tensor([[0.6, 0.6, 0.6, 0.6]], dtype=torch.float64))
     observed = torch.tensor([[-1, -1, -1, 1]])
-    cells, chosen = pseudo_label_consistency(strong, weak, observed, threshold=0.9)
+    entries, chosen = pseudo_label_consistency(strong, weak, observed, threshold=0.9)
     expected = torch.tensor([[-math.log(0.6), 0.0, -math.log(0.4), 0.0]], dtype=torch.float64)
-    torch.testing.assert_close(cells, expected)
+    torch.testing.assert_close(entries, expected)
     assert chosen.tolist() == [[True, False, True, False]]
 
 
@@ -65,7 +65,7 @@ def test_the_labeling_view_gets_no_gradient():
     assert strong.grad.abs().sum() > 0
 
 
-def test_labels_keep_code_and_observed_cells():
+def test_labels_keep_code_and_observed_entries():
     labels = confident_labels(WEAK, OBSERVED, threshold=0.8, include_observed=True)
     assert labels.dtype == OBSERVED.dtype
     known = OBSERVED >= 0
@@ -75,7 +75,7 @@ def test_labels_keep_code_and_observed_cells():
     assert torch.equal(left_out[~known], labels[~known])
 
 
-def test_half_as_threshold_labels_every_unknown_cell():
+def test_half_as_threshold_labels_every_unknown_entry():
     labels = confident_labels(
         torch.tensor([[0.0, -1e-3, 1e-3]]), torch.full((1, 3), -1), threshold=0.5
     )

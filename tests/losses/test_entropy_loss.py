@@ -89,7 +89,7 @@ def test_maximization_has_the_printed_gradient():
     torch.testing.assert_close(gradient(loss, g, unknown), -0.2 * e * torch.log(e) / (1 + e) ** 2)
 
 
-def test_maximization_leaves_undecided_and_confident_cells_alone():
+def test_maximization_leaves_undecided_and_confident_entries_alone():
     g = torch.tensor([[0.0, 1.5, -1.5, 15.0]], dtype=torch.float64)
     slope = gradient(partial(entropy_maximization, alpha=1.0), g, -torch.ones_like(g))[0]
     assert slope[0] == 0

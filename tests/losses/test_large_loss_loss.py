@@ -70,7 +70,7 @@ def test_observed_negatives_are_never_modified():
 
 
 @pytest.mark.parametrize(
-    ("cells", "rate", "count"),
+    ("entries", "rate", "count"),
     [
         (320, 0.002, 1),
         (320, 0.004, 2),
@@ -80,5 +80,5 @@ def test_observed_negatives_are_never_modified():
         (7, 1.0, 7),
     ],
 )
-def test_count_is_rounded_up_once(cells, rate, count):
-    assert modified_count(cells, rate) == count
+def test_count_is_rounded_up_once(entries, rate, count):
+    assert modified_count(entries, rate) == count

@@ -23,7 +23,7 @@ def plain(weight):
     return loss
 
 
-def test_weighted_by_the_share_of_known_cells():
+def test_weighted_by_the_share_of_known_entries():
     check_loss(
         lambda logits, observed: partial_cross_entropy(logits, observed, count_weight(observed)),
         plain(lambda share: share),

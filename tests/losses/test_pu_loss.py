@@ -1,4 +1,4 @@
-"""Risks from positive and unlabeled cells against slow loops."""
+"""Risks from positive and unlabeled entries against slow loops."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def mean(values):
 
 
 def by_class(column_risk):
-    """A loss that walks over classes and cells one at a time."""
+    """A loss that walks over classes and entries one at a time."""
 
     def plain(logits, observed):
         risks = []
         for c in range(observed.shape[1]):
-            cells = [(logits[n, c], int(observed[n, c])) for n in range(len(observed))]
-            risks.append(column_risk(cells, c))
+            entries = [(logits[n, c], int(observed[n, c])) for n in range(len(observed))]
+            risks.append(column_risk(entries, c))
         return torch.stack(risks)
 
     return plain
 
 
-def slow_upu(cells, c, included=True):
-    positive = [s.sigmoid() for s, z in cells if z == 1]
-    unlabeled = [s.sigmoid() for s, z in cells if included or z != 1]
+def slow_upu(entries, c, included=True):
+    positive = [s.sigmoid() for s, z in entries if z == 1]
+    unlabeled = [s.sigmoid() for s, z in entries if included or z != 1]
     return (
         PRIOR[c] * mean([-p.log() for p in positive])
         - PRIOR[c] * mean([-(1 - p).log() for p in positive])
@@ -49,9 +49,9 @@ def slow_upu(cells, c, included=True):
     )
 
 
-def slow_vpu(cells, c, tau=1.0, gamma=0.0, included=True, tempered=False, eps=0.0):
-    positive = [(s / tau).sigmoid() for s, z in cells if z == 1]
-    unlabeled = [s for s, z in cells if included or z != 1]
+def slow_vpu(entries, c, tau=1.0, gamma=0.0, included=True, tempered=False, eps=0.0):
+    positive = [(s / tau).sigmoid() for s, z in entries if z == 1]
+    unlabeled = [s for s, z in entries if included or z != 1]
     first = torch.zeros((), dtype=torch.float64)
     if unlabeled:
         factor = mean([(s / tau if tempered else s).sigmoid() for s in unlabeled]).detach()
@@ -68,12 +68,12 @@ def test_unbiased_risk(included):
 
 
 def test_unbiased_risk_with_sigmoid_loss():
-    def slow(cells, c):
-        positive = [s.sigmoid() for s, z in cells if z == 1]
+    def slow(entries, c):
+        positive = [s.sigmoid() for s, z in entries if z == 1]
         return (
             PRIOR[c] * mean([1 - p for p in positive])
             - PRIOR[c] * mean(positive)
-            + mean([s.sigmoid() for s, _ in cells])
+            + mean([s.sigmoid() for s, _ in entries])
         )
 
     check_loss(partial(unbiased_risk, prior=PRIOR, surrogate="sigmoid"), by_class(slow))
@@ -155,7 +155,7 @@ def test_class_without_positives_keeps_its_unlabeled_term():
     assert risk[1].item() == pytest.approx(0.0, abs=1e-6)
 
 
-def test_class_without_unlabeled_cells_keeps_its_positive_term():
+def test_class_without_unlabeled_entries_keeps_its_positive_term():
     logits = torch.zeros(2, 1, requires_grad=True)
     risk = variational_risk(logits, torch.ones(2, 1), positives_in_unlabeled=False, gamma=0.5)
     assert risk.item() == pytest.approx(math.log(2))
@@ -184,8 +184,8 @@ def test_batch_of_one_has_temperature_one():
 
 
 def test_known_negative_risk():
-    def slow(cells, _):
-        return mean([-(1 - s.sigmoid()).log() for s, z in cells if z == 0])
+    def slow(entries, _):
+        return mean([-(1 - s.sigmoid()).log() for s, z in entries if z == 0])
 
     check_loss(known_negative_risk, by_class(slow))
 

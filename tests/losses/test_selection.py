@@ -1,4 +1,4 @@
-"""Which cells are chosen, and logits of boosted maps."""
+"""Which entries are chosen, and logits of boosted maps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_lowest_per_class_breaks_ties_by_order():
     assert chosen.flatten().tolist() == [True, True, False, False]
 
 
-def test_largest_unknown_ranks_unknown_cells_only():
+def test_largest_unknown_ranks_unknown_entries_only():
     logits = torch.tensor([[9.0, 3.0, 1.0], [8.0, 2.0, -1.0]])
     labels = torch.tensor([[1, -1, -1], [0, -1, -1]])
     assert largest_unknown(logits, labels, 2).tolist() == [

@@ -30,7 +30,7 @@ OBSERVED = torch.tensor(
 """Every mixture of label states a batch can hold, with different numbers of rows and columns."""
 
 FULL = torch.tensor([[1, 0, 0, 0], [0, 1, 1, 0], [1, 1, 0, 1]], dtype=torch.int8)
-"""Labels without an unknown cell."""
+"""Labels without an unknown entry."""
 
 
 def random_logits(shape: torch.Size | tuple[int, ...], seed: int = 0, scale: float = 2.0) -> Tensor:
@@ -116,7 +116,7 @@ def check_finite(loss: Loss, observed: Tensor = OBSERVED, extreme: float = 100.0
 
 
 def check_bce_when_full(loss: Loss, labels: Tensor = FULL) -> None:
-    """Without unknown cells the loss is binary cross-entropy (its mean, if it is a scalar)."""
+    """Without unknown entries the loss is binary cross-entropy (its mean, if it is a scalar)."""
     logits = random_logits(labels.shape)
     value = loss(logits, labels)
     reduction = "mean" if value.ndim == 0 else "none"

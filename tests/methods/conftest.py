@@ -6,7 +6,7 @@ import torch
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Tensors of a few cells are slower on several threads."""
+    """Tensors of a few entries are slower on several threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

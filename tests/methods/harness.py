@@ -50,8 +50,8 @@ def some_of_each(truth: Tensor, positives: int = 1, negatives: int = 2) -> Tenso
     observed = torch.full_like(truth, -1)
     for row, labels in enumerate(truth):
         for value, count in ((1, positives), (0, negatives)):
-            cells = torch.nonzero(labels == value).flatten()
-            observed[row, cells.roll(row)[:count]] = value
+            entries = torch.nonzero(labels == value).flatten()
+            observed[row, entries.roll(row)[:count]] = value
     return observed
 
 
@@ -62,7 +62,7 @@ def positives_only(truth: Tensor) -> Tensor:
 
 
 def known_proportion(truth: Tensor) -> Tensor:
-    """About half of all cells."""
+    """About half of all entries."""
     keep = torch.rand(truth.shape, generator=torch.Generator().manual_seed(4)) < 0.5
     return torch.where(keep, truth, -1).to(torch.int8)
 

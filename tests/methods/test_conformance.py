@@ -66,7 +66,7 @@ def test_runs_on_every_regime_or_refuses_clearly(name, regime):
 
 
 def assert_estimates_fit(estimates: Tensor, observed: Tensor) -> None:
-    """Probabilities of every cell; what is known stands as it is."""
+    """Probabilities of every entry; what is known stands as it is."""
     assert estimates.shape == (IMAGES, CLASSES)
     assert not estimates.requires_grad
     assert ((estimates >= 0) & (estimates <= 1)).all()

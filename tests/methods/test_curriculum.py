@@ -1,4 +1,4 @@
-"""Curriculum labeling: which cells get a label, when, and what they weigh."""
+"""Curriculum labeling: which entries get a label, when, and what they weigh."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def started(**settings):
     return method
 
 
-def test_threshold_labels_both_kinds_and_no_observed_cell():
+def test_threshold_labels_both_kinds_and_no_observed_entry():
     assert label("threshold") == [[1, 1, 0, -1], [1, 0, -1, 0]]
 
 

@@ -1,4 +1,4 @@
-"""Asymmetric pseudo-labels: which cells, how many, when, and that they stay."""
+"""Asymmetric pseudo-labels: which entries, how many, when, and that they stay."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def test_counts_of_every_round_and_class():
     assert ((method.pseudo >= 0).sum(0) <= 0.9 * unknown).all()
 
 
-def test_each_round_takes_the_lowest_cells_still_unknown():
+def test_each_round_takes_the_lowest_entries_still_unknown():
     method = started(warmup=3)
     run(method, 3)
     for epoch in (4, 5):
-        open_cells = (labels() == -1) & (method.pseudo < 0)
+        open_entries = (labels() == -1) & (method.pseudo < 0)
         before = method.pseudo.clone()
         method.after_epoch(epoch, scores(epoch))
         new = (method.pseudo >= 0) & (before < 0)
         for k in range(CLASSES):
             column = scores(epoch)[:, k]
-            rest = open_cells[:, k] & ~new[:, k]
+            rest = open_entries[:, k] & ~new[:, k]
             assert column[new[:, k]].max() <= column[rest].min()
 
 
@@ -72,7 +72,7 @@ def test_a_label_is_the_probability_of_its_round_and_never_refreshed():
     assert torch.equal(method.pseudo[first >= 0], first[first >= 0])
 
 
-def test_observed_cells_are_never_touched():
+def test_observed_entries_are_never_touched():
     method = started(warmup=1, theta=0.8, positive_theta=0.2)
     low = torch.where(labels() == -1, 0.9, 0.0)
     for epoch in range(1, EPOCHS + 1):
@@ -87,7 +87,7 @@ def test_hard_labels_are_negative():
     assert set(method.pseudo.unique().tolist()) == {-1.0, 0.0}
 
 
-def test_positive_pseudo_labels_are_the_highest_cells():
+def test_positive_pseudo_labels_are_the_highest_entries():
     method = started(warmup=5, theta=0.5, positive_theta=0.1, soft=False)
     run(method)
     for k in range(CLASSES):
@@ -133,7 +133,7 @@ def test_warm_up_is_plain_em():
     torch.testing.assert_close(method.loss(step_of(rows, logits))["em_apl"], plain)
 
 
-def test_resumed_in_the_middle_it_labels_the_same_cells():
+def test_resumed_in_the_middle_it_labels_the_same_entries():
     whole, first, second = (started(warmup=2) for _ in range(3))
     run(whole)
     run(first, 3)

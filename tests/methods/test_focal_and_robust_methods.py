@@ -63,13 +63,13 @@ STATELESS = {
 
 
 @pytest.mark.parametrize("name", STATELESS)
-def test_defaults_are_the_papers_loss_averaged_over_cells(name):
+def test_defaults_are_the_papers_loss_averaged_over_entries(name):
     expected = STATELESS[name](LOGITS, LABELS).mean()
     torch.testing.assert_close(started(name).loss(step())[name], expected)
 
 
 @pytest.mark.parametrize("name", ["asl", "hill", "splc", "p_asl"])
-def test_sum_is_the_mean_times_the_cells(name):
+def test_sum_is_the_mean_times_the_entries(name):
     mean = started(name).loss(step())[name]
     total = started(name, reduction="sum").loss(step())[name]
     torch.testing.assert_close(total, mean * LABELS.numel())
@@ -133,7 +133,7 @@ def p_asl_terms() -> torch.Tensor:
     return partial_asymmetric(LOGITS, LABELS, gammas=(0.0, 1.0, 4.0))
 
 
-def test_selective_mode_leaves_out_likely_cells_and_common_classes():
+def test_selective_mode_leaves_out_likely_entries_and_common_classes():
     left_out = likely_or_common(LOGITS, LABELS, PRIOR, per_image=2, prior_threshold=0.5)
     assert left_out[:, 1][LABELS[:, 1] == -1].all()
     expected = torch.where(left_out, 0.0, p_asl_terms()).mean()
@@ -142,7 +142,7 @@ def test_selective_mode_leaves_out_likely_cells_and_common_classes():
     torch.testing.assert_close(method.loss(step())["p_asl"], expected)
 
 
-def test_other_modes_keep_all_unknown_cells_or_none():
+def test_other_modes_keep_all_unknown_entries_or_none():
     known = LABELS != -1
     ignored = torch.where(known, p_asl_terms(), 0.0)
     weights = 1 + 1 / (1 + known.sum(1, keepdim=True))

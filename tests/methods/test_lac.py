@@ -19,7 +19,7 @@ TAU = 0.5
 LOGITS = torch.tensor([[4.0, -4.0, 0.0], [-4.0, 4.0, 3.5], [0.3, -0.2, 0.1], [5.0, -5.0, -5.0]])
 OBSERVED = torch.tensor([[1, -1, -1], [-1, 1, -1], [-1, -1, 1], [-1, -1, 0]], dtype=torch.int8)
 SURE = [(0, 0), (1, 1), (1, 2), (2, 2), (3, 0)]
-"""Cells observed positive or with p >= 0.9."""
+"""Entries observed positive or with p >= 0.9."""
 
 
 def embeddings(seed, rows=B):
@@ -45,12 +45,12 @@ def started(name="lac", epochs=4, **settings):
     return method
 
 
-def slow_lac(step, cells, past=()):
+def slow_lac(step, entries, past=()):
     """Eq. 5-7 over all b q embeddings and the queue; ``past`` is a list of (embedding, class)."""
     weak, strong = step.output.embeddings, step.strong.embeddings
-    keys = [(weak[i, j], j, (i, j)) for i, j in cells] + [(z, j, None) for z, j in past]
+    keys = [(weak[i, j], j, (i, j)) for i, j in entries] + [(z, j, None) for z, j in past]
     total = 0.0
-    for i, j in cells:
+    for i, j in entries:
         others = sum(math.exp(weak[i, j] @ z / TAU) for z, label, _ in keys if label != j)
         for z, label, place in keys:
             if label == j and others:
@@ -82,7 +82,7 @@ def test_plc_sums_over_classes_and_means_over_images():
     assert terms["plc"].item() == pytest.approx(expected.item() / B)
 
 
-def test_plc_as_published_means_over_the_cells_in_play_with_observed_ones():
+def test_plc_as_published_means_over_the_entries_in_play_with_observed_ones():
     method = methods.make("plc", {"threshold": 0.9}, "published")
     terms = method.loss(make_step())
     an = F.binary_cross_entropy_with_logits(LOGITS, (OBSERVED == 1).float())
@@ -95,7 +95,7 @@ def test_plc_as_published_means_over_the_cells_in_play_with_observed_ones():
 
 
 @pytest.mark.parametrize("preset", [None, "published"])
-def test_plc_without_a_sure_cell_costs_nothing(preset):
+def test_plc_without_a_sure_entry_costs_nothing(preset):
     method = methods.make("plc", None, preset)
     step = make_step(logits=torch.zeros(B, K), observed=torch.full((B, K), -1))
     assert method.loss(step)["plc"].item() == 0
@@ -129,8 +129,10 @@ def test_published_form_against_a_slow_loop(queue):
     first, second = make_step(seed=1), make_step(seed=2)
     method.after_step(first)
 
-    def views(step, cells):
-        return [(side.embeddings[i, j], j) for i, j in cells for side in (step.output, step.strong)]
+    def views(step, entries):
+        return [
+            (side.embeddings[i, j], j) for i, j in entries for side in (step.output, step.strong)
+        ]
 
     if queue == 512:
         entries = views(second, SURE) + views(first, SURE)

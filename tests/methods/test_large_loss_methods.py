@@ -1,4 +1,4 @@
-"""Large loss in training: how many cells, when, and what stays; BoostLU on top."""
+"""Large loss in training: how many entries, when, and what stays; BoostLU on top."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_first_epoch_is_assume_negative():
     ("name", "loss"), [("ll_r", large_loss_rejection), ("ll_ct", large_loss_correction)]
 )
 @pytest.mark.parametrize(("epoch", "count"), [(2, 2), (3, 4), (4, 6), (10, 18)])
-def test_modified_cells_grow_with_the_epochs(name, loss, epoch, count):
+def test_modified_entries_grow_with_the_epochs(name, loss, epoch, count):
     view = step(epoch)
     expected = loss(view.output.logits, view.observed, count=count).mean()
     torch.testing.assert_close(started(name, delta=0.1).loss(view)[name], expected)
@@ -72,7 +72,7 @@ def test_permanent_corrections_stay_and_free_their_place():
     assert not method.corrected[others].any()
 
 
-def test_permanent_corrections_never_touch_observed_cells():
+def test_permanent_corrections_never_touch_observed_entries():
     method = started("ll_cp", delta=1.0)
     method.after_step(step(epoch=2))
     assert torch.equal(method.corrected[ROWS], labels()[ROWS] == -1)

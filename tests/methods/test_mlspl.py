@@ -57,7 +57,7 @@ def test_oracles_train_on_the_truth_behind_masked_labels(name):
     assert value(masked) == pytest.approx(value(full))
 
 
-def test_bce_without_a_truth_is_the_mean_over_known_cells():
+def test_bce_without_a_truth_is_the_mean_over_known_entries():
     observed = known_proportion(make_truth())
     rehearsal = Rehearsal("bce", observed)
     rehearsal.show_truth = False

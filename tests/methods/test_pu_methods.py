@@ -46,10 +46,10 @@ def total(name, preset=None, **settings):
 
 
 def mixture(eps=0.0):
-    cells = mixup_consistency(
+    entries = mixup_consistency(
         MIXED.output.logits, LOGITS, OBSERVED, MIXED.first, MIXED.second, 0.25, eps=eps
     )
-    return cells.mean(0).sum()
+    return entries.mean(0).sum()
 
 
 def test_upu_and_nnpu_sum_over_classes_with_the_prior_of_the_loop():

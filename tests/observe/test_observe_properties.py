@@ -40,7 +40,7 @@ def boxes_for(truth: np.ndarray) -> Boxes:
 
 @pytest.mark.parametrize("name", REVEALING)
 @given(truth=labels, seed=seeds)
-def test_observed_cells_agree_with_the_truth(name, truth, seed):
+def test_observed_entries_agree_with_the_truth(name, truth, seed):
     observed = make(name).observe(truth, seed, boxes_for(truth))
     assert observed.dtype == np.int8
     assert observed.shape == truth.shape

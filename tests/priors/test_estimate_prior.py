@@ -50,11 +50,11 @@ def test_full_labels_are_counted():
     assert estimate.interval == pytest.approx((K - wide, K + wide))
 
 
-def test_known_share_of_cells_needs_no_features():
+def test_known_share_of_entries_needs_no_features():
     close_to_truth(estimate_prior(known_proportion(TRUTH, 1, proportion=0.3)), 0.05)
 
 
-def test_interval_of_known_cells_holds_the_truth_nine_times_in_ten():
+def test_interval_of_known_entries_holds_the_truth_nine_times_in_ten():
     inside = 0
     for seed in range(200):
         rows = np.random.default_rng(seed).permutation(len(TRUTH))[:150]

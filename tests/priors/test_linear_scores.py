@@ -38,7 +38,7 @@ def test_no_image_is_scored_by_a_model_that_saw_it():
 
 
 def test_large_data_is_sampled(monkeypatch):
-    monkeypatch.setattr(linear, "CELLS", 600)
+    monkeypatch.setattr(linear, "ENTRIES", 600)
     draw = np.random.default_rng(2)
     found = out_of_fold_scores(draw.normal(size=(900, 4)), draw.integers(0, 2, (900, 3)))
     assert len(found.rows) == len(np.unique(found.rows)) == 200

@@ -21,7 +21,7 @@ from tagfill.priors.estimators import (
 )
 
 
-def test_count_among_known_cells():
+def test_count_among_known_entries():
     observed = np.array([[1, -1, -1], [0, 0, -1], [1, 1, -1]], dtype=np.int8)
     assert count_known(observed) == pytest.approx([2 / 3, 1 / 2, 3 / 5])
 
@@ -68,8 +68,8 @@ def test_single_positive_prior_from_scores_that_show_the_truth():
     assert prior == pytest.approx(truth.mean(0), rel=0.1)
 
 
-def test_single_positive_prior_without_a_sure_cell_takes_the_surest():
-    """Scores too faint for any cell to seem sure, but in the right order."""
+def test_single_positive_prior_without_a_sure_entry_takes_the_surest():
+    """Scores too faint for any entry to seem sure, but in the right order."""
     draw = np.random.default_rng(0)
     truth = (draw.random((4000, 30)) < 0.5).astype(np.int8)
     faint = logit(np.where(truth == 1, 0.001, 0.0001))

@@ -45,7 +45,7 @@ def test_few_positives_with_most_images_bare_are_not_single_positives():
     assert regime_of(observed) == "positives"
 
 
-def test_a_few_answers_from_a_review_do_not_make_cells_known_at_random():
+def test_a_few_answers_from_a_review_do_not_make_entries_known_at_random():
     observed = single_positive(TRUTH)
     rows = np.arange(40)
     observed[rows, rows % 8] = TRUTH[rows, rows % 8]

@@ -1,4 +1,4 @@
-"""Which cells are suggested and in which order; expected and real figures."""
+"""Which entries are suggested and in which order; expected and real figures."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import pytest
 
 from tagfill.errors import TagfillError
 from tagfill.recover.choose import Amount, choose, expected_gain
-from tagfill.recover.judge import cuts
+from tagfill.recover.evaluate import cuts
 
 PROBABILITY = np.array([[0.9, 0.4, 1.0], [0.8, 0.7, 0.1], [0.2, 0.6, 0.3]])
 UNKNOWN = np.array([[True, True, False], [True, True, True], [True, True, True]])
 
 
-def cells(amount: Amount) -> set[tuple[int, int]]:
+def entries(amount: Amount) -> set[tuple[int, int]]:
     found = choose(PROBABILITY, UNKNOWN, amount)
     return set(zip(found.rows.tolist(), found.columns.tolist(), strict=True))
 
 
 def test_precision_takes_as_many_as_their_mean_allows() -> None:
-    assert cells(Amount(precision=0.8)) == {(0, 0), (1, 0), (1, 1)}
+    assert entries(Amount(precision=0.8)) == {(0, 0), (1, 0), (1, 1)}
     found = choose(PROBABILITY, UNKNOWN, Amount(precision=0.8))
     assert found.expected_precision == pytest.approx(0.8)
     assert len(choose(PROBABILITY, UNKNOWN, Amount(precision=0.95))) == 0
 
 
 def test_nine_in_ten_is_the_default() -> None:
-    assert cells(Amount()) == cells(Amount(precision=0.9)) == {(0, 0)}
+    assert entries(Amount()) == entries(Amount(precision=0.9)) == {(0, 0)}
 
 
-def test_top_takes_the_likeliest_of_every_image_and_no_known_cell() -> None:
-    assert cells(Amount(top=1)) == {(0, 0), (1, 0), (2, 1)}
-    assert (0, 2) not in cells(Amount(top=3))
+def test_top_takes_the_likeliest_of_every_image_and_no_known_entry() -> None:
+    assert entries(Amount(top=1)) == {(0, 0), (1, 0), (2, 1)}
+    assert (0, 2) not in entries(Amount(top=3))
 
 
 def test_budget_takes_what_answers_bring_most_for() -> None:
@@ -73,7 +73,7 @@ def test_cuts_tell_expected_and_real_figures() -> None:
     assert by_cut[0.95].precision is None
 
 
-def test_cuts_without_truth_and_without_unknown_cells() -> None:
+def test_cuts_without_truth_and_without_unknown_entries() -> None:
     assert all(cut.precision is None for cut in cuts(PROBABILITY, UNKNOWN, None))
     nothing = cuts(PROBABILITY, np.zeros_like(UNKNOWN), None)
     assert all(cut.suggestions == 0 for cut in nothing)

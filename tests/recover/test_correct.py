@@ -42,7 +42,7 @@ def test_without_correction_tags_would_be_taken_for_absent() -> None:
     assert naive.there.mean() < there.mean() / 2 < corrected.there.mean()
 
 
-def test_known_cells_need_no_correction() -> None:
+def test_known_entries_need_no_correction() -> None:
     scores, chance, there, _ = drawn(1.0)
     known = np.random.default_rng(2).random(scores.shape) < 0.3
     train = Unseen(scores, np.where(known, there, -1).astype(np.int8))
@@ -71,8 +71,8 @@ def test_models_on_other_scales_are_brought_to_one() -> None:
     assert np.allclose(others, ours[:7])
 
 
-def test_answers_to_suggestions_do_not_pass_for_cells_known_at_random() -> None:
-    """Reviewed cells are mostly likely ones: among known cells positives are far too frequent."""
+def test_answers_to_suggestions_do_not_pass_for_entries_known_at_random() -> None:
+    """Reviewed entries are mostly likely: among known ones positives are far too frequent."""
     scores, chance, there, written = drawn(0.4)
     asked = (written == -1) & (chance > 0.6) & (np.random.default_rng(4).random(chance.shape) < 0.5)
     train = Unseen(scores, np.where(asked, there, written).astype(np.int8))

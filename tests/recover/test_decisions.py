@@ -13,7 +13,7 @@ from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.io import load_labels, save_labels
-from tagfill.recover.choose import Cells
+from tagfill.recover.choose import Entries
 from tagfill.recover.decisions import apply_decisions, read_decisions
 from tagfill.recover.files import check_target, write_suggestions, write_suspects
 
@@ -22,7 +22,7 @@ TABLE = LabelTable(
     ("cat", "dog", "big, red bus"),
     np.array([[1, -1, -1], [-1, 0, -1], [-1, 1, -1]]),
 )
-CELLS = Cells(
+ENTRIES = Entries(
     rows=np.array([0, 1, 2]),
     columns=np.array([1, 2, 0]),
     probability=np.array([0.95, 0.8, 0.6]),
@@ -66,7 +66,7 @@ def decided(path: Path, *answers: object) -> Path:
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_answers_return_into_the_labels(suffix: str, data: Path, tmp_path: Path) -> None:
     suggestions = tmp_path / f"s{suffix}"
-    write_suggestions(CELLS, TABLE, "estimate", suggestions)
+    write_suggestions(ENTRIES, TABLE, "estimate", suggestions)
     decided(suggestions, "yes", "No", "")
     out = tmp_path / "out.csv"
     assert main(["apply", str(suggestions), str(data), str(out)]) == 0
@@ -76,7 +76,7 @@ def test_answers_return_into_the_labels(suffix: str, data: Path, tmp_path: Path)
 
 def test_untouched_suggestions_change_nothing(data: Path, tmp_path: Path) -> None:
     suggestions, out = tmp_path / "s.csv", tmp_path / "out.csv"
-    write_suggestions(CELLS, TABLE, "estimate", suggestions)
+    write_suggestions(ENTRIES, TABLE, "estimate", suggestions)
     assert main(["apply", str(suggestions), str(data), str(out)]) == 0
     assert load_labels(out).table == TABLE
 
@@ -87,13 +87,13 @@ def test_untouched_suggestions_change_nothing(data: Path, tmp_path: Path) -> Non
 )
 def test_words_people_and_spreadsheets_write(word: object, value: int, tmp_path: Path) -> None:
     suggestions = tmp_path / "s.jsonl"
-    write_suggestions(CELLS, TABLE, "estimate", suggestions)
+    write_suggestions(ENTRIES, TABLE, "estimate", suggestions)
     assert read_decisions(decided(suggestions, word), TABLE)[0].value == value
 
 
 def test_rows_are_in_review_order_with_all_columns(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
-    write_suggestions(CELLS, TABLE, "out_of_fold", path)
+    write_suggestions(ENTRIES, TABLE, "out_of_fold", path)
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
     assert list(rows[0]) == ["image", "tag", "probability", "evidence", "gain", "decision"]
     assert [row["tag"] for row in rows] == ["dog", "big, red bus", "cat"]
@@ -150,7 +150,7 @@ def test_the_command_answers_a_mistake_with_one_message(
 
 
 def test_a_suspected_label_may_be_overruled(data: Path, tmp_path: Path) -> None:
-    suspects = Cells(np.array([0]), np.array([0]), np.array([0.01]), np.array([0.99]))
+    suspects = Entries(np.array([0]), np.array([0]), np.array([0.01]), np.array([0.99]))
     path = tmp_path / "suspects.csv"
     write_suspects(suspects, TABLE, path)
     dataset = load_labels(data)
@@ -169,7 +169,7 @@ def test_a_spreadsheet_with_semicolons_is_read(tmp_path: Path) -> None:
 
 def test_label_studio_gets_ticked_tasks_and_gives_full_answers(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "tasks.json"
-    write_suggestions(CELLS, TABLE, "estimate", path)
+    write_suggestions(ENTRIES, TABLE, "estimate", path)
     tasks = json.loads(path.read_text())
     ticked = {
         name

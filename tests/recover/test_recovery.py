@@ -18,7 +18,7 @@ from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
 from tagfill.recover import evidence
 from tagfill.recover.choose import Amount
-from tagfill.recover.judge import cuts
+from tagfill.recover.evaluate import cuts
 from tagfill.recover.recovery import Recovery, recover
 
 LOOP = {"epochs": 12, "learning_rate": 0.02, "threads": 1}
@@ -51,10 +51,10 @@ def test_recovered_tags_are_right_about_as_often_as_expected(found: Recovery) ->
     assert len(at_80) > 0.4 * missing
 
 
-def test_only_unknown_cells_are_suggested(found: Recovery) -> None:
-    cells = found.suggest(Amount(top=3))
-    assert (found.table.values[cells.rows, cells.columns] == -1).all()
-    assert len(cells) == 3 * len(found.table)
+def test_only_unknown_entries_are_suggested(found: Recovery) -> None:
+    entries = found.suggest(Amount(top=3))
+    assert (found.table.values[entries.rows, entries.columns] == -1).all()
+    assert len(entries) == 3 * len(found.table)
 
 
 def test_completed_labels_keep_what_is_known(found: Recovery) -> None:
@@ -83,12 +83,12 @@ def test_wrong_positives_are_suspected(tmp_path: Path) -> None:
     run = tagfill.fit(folder, method="an", out=tmp_path / "run", **LOOP).path
     result = recover(run, folds=3)
     assert result.truth is not None
-    cells = result.suspects()
-    caught = result.truth[cells.rows, cells.columns] == 0
+    entries = result.suspects()
+    caught = result.truth[entries.rows, entries.columns] == 0
     of_all = ((result.table.values == 1) & (result.truth == 0)).sum()
     assert caught.sum() > 0.4 * of_all
     assert caught.mean() > 4 * of_all / (result.table.values == 1).sum()
-    assert (np.diff(cells.probability) >= 0).all()
+    assert (np.diff(entries.probability) >= 0).all()
 
 
 def test_a_model_that_knows_labels_by_heart_is_not_believed(tmp_path: Path) -> None:

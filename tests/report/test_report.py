@@ -29,7 +29,7 @@ from tagfill.evaluate import (
 from tagfill.labels import LabelTable
 from tagfill.report.classes import class_rows, together
 from tagfill.report.compare import compare, differences_of
-from tagfill.report.figures import calibration, headline
+from tagfill.report.headline import calibration, headline
 from tagfill.report.learned import curves
 from tagfill.report.page import write_comparison, write_report
 from tagfill.report.source import Source, read_run
@@ -124,11 +124,11 @@ def on_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found.path
 
 
-def test_figures_are_those_of_the_run(source: Source) -> None:
+def test_metrics_are_those_of_the_run(source: Source) -> None:
     shown = headline(source)
     assert shown is not None
     assert shown.split == "test"
-    values = {figure.key: figure.value for figure in shown.figures}
+    values = {metric.key: metric.value for metric in shown.metrics}
     noted = source.metrics["test"]
     assert values["mAP"] == pytest.approx(noted["mAP"])
     rates = noted["at_fitted_thresholds"]
@@ -137,7 +137,7 @@ def test_figures_are_those_of_the_run(source: Source) -> None:
     assert values["overall_precision"] == pytest.approx(100 * rates["overall_precision"])
     held = source.held_out["test"]
     own = bootstrap(mean_average_precision_statistic(held.logits, held.labels), len(held.labels))
-    assert (shown.figures[0].low, shown.figures[0].high) == (own.low, own.high)
+    assert (shown.metrics[0].low, shown.metrics[0].high) == (own.low, own.high)
 
 
 def test_classes_and_calibration_are_those_of_the_run(source: Source) -> None:
@@ -151,13 +151,13 @@ def test_classes_and_calibration_are_those_of_the_run(source: Source) -> None:
     at_thresholds = summary(
         held.probabilities, held.labels, source.classes, threshold=held.thresholds
     )
-    for figures in at_thresholds.per_class:
-        row = rows[figures.name]
-        assert row.threshold == figures.threshold
+    for metrics in at_thresholds.per_class:
+        row = rows[metrics.name]
+        assert row.threshold == metrics.threshold
         assert (row.precision, row.recall, row.f1) == pytest.approx(
-            (figures.precision, figures.recall, figures.f1)
+            (metrics.precision, metrics.recall, metrics.f1)
         )
-    drawn = calibration(source.judged)
+    drawn = calibration(source.evaluated)
     assert drawn is not None
     after = expected_calibration_error(held.probabilities, held.labels)
     assert drawn.after == pytest.approx(100 * after)
@@ -167,7 +167,7 @@ def test_classes_and_calibration_are_those_of_the_run(source: Source) -> None:
     assert drawn.before == pytest.approx(
         100 * source.metrics["test"]["calibration"]["expected_calibration_error"]
     )
-    assert drawn.cells == held.labels.size
+    assert drawn.entries == held.labels.size
 
 
 def test_pairs_count_images_with_both(source: Source) -> None:
@@ -229,7 +229,7 @@ def test_the_comparison_page(runs: tuple[Path, Path], on_images: Path, tmp_path:
     text = checked(page)
     second = read_run(runs[1])
     gap = differences_of(second.held_out["test"], read_run(runs[0]).held_out["test"])["mAP"]
-    assert f'data-figure="mAP">{gap.value:+.2f}<' in text
+    assert f'data-metric="mAP">{gap.value:+.2f}<' in text
     assert "the classes differ" in text
     assert NASTY[0] not in text
 
@@ -279,9 +279,9 @@ def test_without_known_negatives_nothing_is_claimed_about_precision(
     run = tagfill.fit(labels, images=data, method="em", mode="linear", out=out, **LOOP).path
     found = headline(read_run(run))
     assert found is not None
-    assert [figure.key for figure in found.figures] == ["observed_mAP"]
+    assert [metric.key for metric in found.metrics] == ["observed_mAP"]
     noted = json.loads((run / "metrics.json").read_text())["val"]["observed_mAP"]
-    assert found.figures[0].value == pytest.approx(noted)
+    assert found.metrics[0].value == pytest.approx(noted)
     text = checked(write_report(run).path)
     assert "This cannot be measured here" in text
     assert "is known to be absent, so such errors cannot be told from missing labels" in text

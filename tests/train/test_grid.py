@@ -41,13 +41,13 @@ def make_data(seed: int = 0) -> StageData:
     truth[:, 0] |= truth.sum(1) == 0
     known = draw.random((IMAGES, CLASSES)) < 0.5
     observed = np.where(known | (truth[:IMAGES].cumsum(1) == 1), truth[:IMAGES], -1)
-    judged = truth[IMAGES:]
+    evaluated = truth[IMAGES:]
     return StageData(
         FeatureInputs(torch.from_numpy(features[:IMAGES])),
         torch.from_numpy(observed.astype(np.int8)),
         truth=torch.from_numpy(truth[:IMAGES]),
         val_inputs=FeatureInputs(torch.from_numpy(features[IMAGES:])),
-        validate=lambda logits: float(logits[torch.from_numpy(judged == 1)].mean()),
+        validate=lambda logits: float(logits[torch.from_numpy(evaluated == 1)].mean()),
         criterion="mAP",
     )
 

@@ -88,7 +88,7 @@ def test_evaluation_finds_the_images_of_the_run_and_says_which_it_saw(
     assert f"{run.metrics['images']['train']} of 24 images were trained on" in told
 
 
-def test_without_known_negatives_the_end_of_training_names_what_was_judged(
+def test_without_known_negatives_the_end_of_training_names_what_was_evaluated(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]

@@ -36,8 +36,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     always = ["--json", "--quiet", "--no-report", "--threads", "1"]
     assert main(["train", *arguments, *always]) == 0
-    figures: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return figures
+    metrics: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return metrics
 
 
 def test_features_in_a_run_folder_out(
@@ -45,10 +45,10 @@ def test_features_in_a_run_folder_out(
 ) -> None:
     out = tmp_path / "run"
     options = ["--method", "role", "--epochs", "8", "--learning-rate", "0.05"]
-    figures = trained(capsys, str(data), *options, "--out", str(out))
-    assert figures["test"]["mAP"] > 75
-    assert set(figures) >= {"val", "best_epoch", "seconds_per_epoch"}
-    assert json.loads((out / "metrics.json").read_text())["test"] == figures["test"]
+    metrics = trained(capsys, str(data), *options, "--out", str(out))
+    assert metrics["test"]["mAP"] > 75
+    assert set(metrics) >= {"val", "best_epoch", "seconds_per_epoch"}
+    assert json.loads((out / "metrics.json").read_text())["test"] == metrics["test"]
     epochs = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
     assert sum(each["event"] == "epoch" for each in epochs) == 8
     network = tagfill.load(out).network
@@ -145,10 +145,10 @@ def test_a_time_limit_ends_training_with_a_model(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    figures = trained(
+    metrics = trained(
         capsys, str(data), "--epochs", "100000", "--time-limit", "2s", "--out", str(out)
     )
-    assert 1 <= figures["epochs"] < 100_000
+    assert 1 <= metrics["epochs"] < 100_000
     assert (out / "model" / "model.json").is_file()
 
 
@@ -210,14 +210,14 @@ def _weights(run: Path) -> dict[str, torch.Tensor]:
     return load_file(run / "model" / "model.safetensors")
 
 
-def test_evaluating_a_run_gives_the_figures_it_was_trained_with(
+def test_evaluating_a_run_gives_the_metrics_it_was_trained_with(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    figures = trained(capsys, str(data), "--epochs", "2", "--out", str(out))
+    metrics = trained(capsys, str(data), "--epochs", "2", "--out", str(out))
     assert main(["evaluate", str(out), str(data), "--split", "test", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
-    assert again["mAP"] == pytest.approx(figures["test"]["mAP"], abs=1e-4)
+    assert again["mAP"] == pytest.approx(metrics["test"]["mAP"], abs=1e-4)
 
 
 def test_a_run_can_be_watched_in_tensorboard(

@@ -17,7 +17,7 @@ from tagfill.models.output import Output
 from tagfill.train.config import DataConfig
 from tagfill.train.resolve import Request
 from tagfill.train.run import fit
-from tagfill.train.watch import BINS, Watch, pseudo_label_figures
+from tagfill.train.watch import BINS, Watch, pseudo_label_metrics
 
 OBSERVED = torch.tensor([[1, -1, -1], [-1, -1, 1]], dtype=torch.int8)
 TRUTH = torch.tensor([[1, 1, 0], [1, 0, 1]], dtype=torch.int8)
@@ -40,7 +40,7 @@ def step(rows: list[int]) -> Step:
     return Step(Output(LOGITS[index]), OBSERVED[index], index, epoch=1, step=0)
 
 
-def test_sums_up_an_epoch_by_kind_of_cell() -> None:
+def test_sums_up_an_epoch_by_kind_of_entry() -> None:
     watch = Watch(OBSERVED, TRUTH, torch.device("cpu"))
     for row in (1, 0):
         watch.see(step([row]))
@@ -71,12 +71,12 @@ def test_without_truth_only_the_loss_of_observed_positives() -> None:
 
 def test_precision_and_recall_of_pseudo_labels() -> None:
     estimates = torch.tensor([[1.0, 0.9, 0.6], [0.4, 0.1, 1.0]])
-    everything = pseudo_label_figures(Believing(estimates), OBSERVED, TRUTH)
+    everything = pseudo_label_metrics(Believing(estimates), OBSERVED, TRUTH)
     assert everything == {
         "positives": {"count": 2, "precision": 0.5, "recall": 0.5},
         "negatives": {"count": 2, "precision": 0.5, "recall": 0.5},
     }
-    some = pseudo_label_figures(
+    some = pseudo_label_metrics(
         Believing(estimates, labels=torch.tensor([[-1, -1, -1], [-1, 0, -1]])),
         OBSERVED,
         TRUTH,
@@ -105,8 +105,8 @@ def test_a_run_logs_every_epoch(tmp_path: Path) -> None:
     lines = map(json.loads, run.folder.events.read_text().splitlines())
     epochs = [line for line in lines if line["event"] == "epoch"]
     assert len(epochs) == 4
-    cells = {name: sum(counts) for name, counts in epochs[0]["histograms"].items()}
-    assert sum(cells.values()) == 128 * 5
+    entries = {name: sum(counts) for name, counts in epochs[0]["histograms"].items()}
+    assert sum(entries.values()) == 128 * 5
     labeled = [epoch["pseudo_labels"]["negatives"]["count"] for epoch in epochs]
     assert labeled[0] == 0
     assert labeled[1] < labeled[2]

@@ -32,14 +32,14 @@ def draw(subject: Subject) -> Drawing:
     run = subject.some()[0]
     if run.data.train.paths is None:
         raise CannotDrawError(f"{run.name} was trained on features: there are no images")
-    found = recover(run.folder.path, folds=FOLDS, images=SEARCHED)
+    recovery = recover(run.folder.path, folds=FOLDS, images=SEARCHED)
     row_of = run.data.train.table.row_of
-    tags = _recovered(found)
+    tags = _recovered(recovery)
     rows = _surest(tags)[: subject.images]
     if not rows:
         raise CannotDrawError(f"no image has a tag recovered at {PRECISION:.0%}")
     paths = run.data.train.paths
-    pictures = [_fitted(open_image(paths[row_of[found.table.images[row]]])) for row in rows]
+    pictures = [_fitted(open_image(paths[row_of[recovery.table.images[row]]])) for row in rows]
     figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
     table: list[tuple[object, ...]] = []
     explained = explain_images(run.model, pictures)
@@ -47,28 +47,28 @@ def draw(subject: Subject) -> Drawing:
         for axis in line:
             axis.axis("off")
         _show(line[0], picture, "", "black")
-        observed = int(np.flatnonzero(found.table.values[row] == POSITIVE)[0])
+        observed = int(np.flatnonzero(recovery.table.values[row] == POSITIVE)[0])
         cases = [
             (observed, 1.0, "observed"),
-            *((k, p, _state(found, row, k)) for k, p in tags[row]),
+            *((k, p, _state(recovery, row, k)) for k, p in tags[row]),
         ]
         for axis, (k, chance, state) in zip(line[1:], cases, strict=False):
             table.append(
-                (found.table.images[row], *_tag(axis, run, picture, seen, k, chance, state))
+                (recovery.table.images[row], *_tag(axis, run, picture, seen, k, chance, state))
             )
     header = ("image", "tag", "label", "probability", "peak x", "peak y")
     return Drawing(figure, header, table, findings={"images": len(rows)})
 
 
-def _recovered(found: Recovery) -> dict[int, list[tuple[int, float]]]:
+def _recovered(recovery: Recovery) -> dict[int, list[tuple[int, float]]]:
     """By image with an observed tag: the likeliest recovered classes with their probability."""
-    cells = found.suggest(Amount(precision=PRECISION))
-    told = (found.table.values == POSITIVE).any(axis=1)
+    entries = recovery.suggest(Amount(precision=PRECISION))
+    told = (recovery.table.values == POSITIVE).any(axis=1)
     tags: dict[int, list[tuple[int, float]]] = {}
-    for each in np.argsort(-cells.probability, kind="stable"):
-        row = int(cells.rows[each])
+    for index in np.argsort(-entries.probability, kind="stable"):
+        row = int(entries.rows[index])
         if told[row] and len(tags.setdefault(row, [])) < RECOVERED:
-            tags[row].append((int(cells.columns[each]), float(cells.probability[each])))
+            tags[row].append((int(entries.columns[index]), float(entries.probability[index])))
     return tags
 
 
@@ -77,10 +77,10 @@ def _surest(tags: Mapping[int, Sequence[tuple[int, float]]]) -> list[int]:
     return sorted(tags, key=lambda row: (-len(tags[row]), -min(chance for _, chance in tags[row])))
 
 
-def _state(found: Recovery, row: int, column: int) -> str:
-    if found.truth is None:
+def _state(recovery: Recovery, row: int, column: int) -> str:
+    if recovery.truth is None:
         return "recovered"
-    return "recovered, right" if found.truth[row, column] == POSITIVE else "recovered, wrong"
+    return "recovered, right" if recovery.truth[row, column] == POSITIVE else "recovered, wrong"
 
 
 def _tag(

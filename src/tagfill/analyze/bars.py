@@ -27,7 +27,7 @@ def draw(subject: Subject) -> Drawing:
     cases = [
         (split, row)
         for split, count in _shares(runs[0], subject.images)
-        for row in _chosen(runs[0].split(split).judged_by, count)
+        for row in _chosen(runs[0].split(split).eval_labels, count)
     ]
     if not cases:
         raise CannotDrawError(f"no image has {TAGS} known tags")
@@ -62,7 +62,7 @@ def _chosen(labels: Labels, count: int) -> Rows:
 
 def _bars(axis: Any, runs: Sequence[RunView], split: str, row: int) -> list[tuple[object, ...]]:
     whole = runs[0].split(split)
-    truth, observed = whole.judged_by[row], whole.table.values[row]
+    truth, observed = whole.eval_labels[row], whole.table.values[row]
     chances = [run.raw_probabilities(split)[row] for run in runs]
     present = np.flatnonzero(truth == POSITIVE)
     absent = [k for k in np.argsort(-np.maximum(*chances)) if truth[k] != POSITIVE][:WRONG]

@@ -29,14 +29,14 @@ def draw(subject: Subject) -> Drawing:
         gain = _precisions(run, split) - before
         order = np.argsort(gain)
         places = np.arange(len(order))
-        sides = [COLORS[0] if gain[each] >= 0 else COLORS[1] for each in order]
+        sides = [COLORS[0] if gain[k] >= 0 else COLORS[1] for k in order]
         axis.barh(places, gain[order], color=sides, height=0.72)
         axis.axvline(0, color="0.3", linewidth=0.8)
         axis.grid(axis="y", visible=False)
         axis.set_ylim(-0.7, len(order) - 0.3)
         axis.set(xlabel=f"gain in average precision over {base.name}, points ({split})")
         axis.set_title(f"{run.name}: {np.nanmean(gain):+.2f} on average")
-        _name_classes(axis, [classes[each] for each in order])
+        _name_classes(axis, [classes[k] for k in order])
         rows += [(run.name, classes[k], before[k], before[k] + gain[k], gain[k]) for k in order]
         findings[run.name] = {
             "mean_gain": float(np.nanmean(gain)),
@@ -51,7 +51,7 @@ def _precisions(run: RunView, split: str) -> Floats:
     per_class = run.metrics.get(split, {}).get("per_class")
     if not per_class:
         raise CannotDrawError(f"the {split} figures of {run.name} have no average precisions")
-    values = [each["average_precision"] for each in per_class]
+    values = [measured["average_precision"] for measured in per_class]
     return 100 * np.array([np.nan if value is None else value for value in values])
 
 
@@ -60,5 +60,5 @@ def _name_classes(axis: Any, names: list[str]) -> None:
     axis.set_yticks(list(places), labels=names if places else [])
 
 
-def _plain(cell: object) -> object:
-    return float(cell) if isinstance(cell, np.floating) else cell
+def _plain(entry: object) -> object:
+    return float(entry) if isinstance(entry, np.floating) else entry

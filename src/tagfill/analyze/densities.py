@@ -20,7 +20,7 @@ def draw(subject: Subject) -> Drawing:
     """Runs one below the other, classes side by side."""
     runs = subject.some()
     split = runs[0].evaluated_split
-    labels = runs[0].split(split).judged_by
+    labels = runs[0].split(split).eval_labels
     if not (labels == NEGATIVE).any():
         raise CannotDrawError(f"the {split} images have no known negatives")
     columns = _columns(runs[0], labels, subject.classes)
@@ -29,18 +29,18 @@ def draw(subject: Subject) -> Drawing:
     rows: list[tuple[object, ...]] = []
     for line, run in zip(axes, runs, strict=True):
         chances = run.raw_probabilities(split)
-        truth = run.split(split).judged_by
+        truth = run.split(split).eval_labels
         for axis, column in zip(line, columns, strict=True):
             for kind, (code, shade) in KINDS.items():
-                cells = chances[truth[:, column] == code, column]
-                counts, _ = np.histogram(cells, edges)
-                share = 100 * counts / max(1, len(cells))
+                entries = chances[truth[:, column] == code, column]
+                counts, _ = np.histogram(entries, edges)
+                share = 100 * counts / max(1, len(entries))
                 axis.stairs(share, edges, fill=True, color=shade, alpha=0.45, label=kind)
                 axis.stairs(share, edges, color=shade, linewidth=1.2)
                 name = run.data.classes[column]
                 rows += [
-                    (run.name, name, kind, float(edges[each]), float(edges[each + 1]), float(value))
-                    for each, value in enumerate(share)
+                    (run.name, name, kind, float(edges[bin_]), float(edges[bin_ + 1]), float(value))
+                    for bin_, value in enumerate(share)
                 ]
             axis.set_yscale("symlog", linthresh=1)
             axis.set(yticks=[0, 1, 10, 100], yticklabels=["0", "1", "10", "100"], ylim=(0, 110))
@@ -63,4 +63,4 @@ def _columns(run: RunView, labels: Labels, wanted: Sequence[str]) -> list[int]:
     if wanted:
         return [classes.index(name) for name in wanted]
     frequent = np.argsort(-(labels == POSITIVE).sum(axis=0), kind="stable")
-    return [int(each) for each in frequent[:SHOWN]]
+    return [int(column) for column in frequent[:SHOWN]]

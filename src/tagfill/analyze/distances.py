@@ -22,29 +22,31 @@ from tagfill.labels import NEGATIVE, POSITIVE
 def draw(subject: Subject) -> Drawing:
     """Points are classes: other runs against the first one, or a single run by class."""
     runs = subject.several() if len(subject.runs) > 1 else subject.some()
-    found = {run.name: class_distances(run) for run in runs}
-    (name, base), *others = found.items()
+    distances = {run.name: class_distances(run) for run in runs}
+    (name, base), *others = distances.items()
     figure, axes = new_figure(size=(4.6, 4.2))
     axis = axes[0][0]
     findings: dict[str, object] = {
-        f"mean, {each}": float(np.nanmean(d)) for each, d in found.items()
+        f"mean, {run_name}": float(np.nanmean(d)) for run_name, d in distances.items()
     }
     if others:
         _scatter(axis, name, base, others)
-        for each, distance in others:
-            findings[f"share of classes above {name}, {each}"] = float(
+        for run_name, distance in others:
+            findings[f"share of classes above {name}, {run_name}"] = float(
                 (distance > base)[~np.isnan(base)].mean()
             )
     else:
         _dots(axis, runs[0].data.classes, base)
     classes = runs[0].data.classes
     rows = [
-        (each, k, float(d)) for each, ds in found.items() for k, d in zip(classes, ds, strict=True)
+        (run_name, k, float(d))
+        for run_name, ds in distances.items()
+        for k, d in zip(classes, ds, strict=True)
     ]
     notes = tuple(
         f"{run.name}: {missing} classes without unobserved positives are left out"
         for run in runs
-        if (missing := int(np.isnan(found[run.name]).sum()))
+        if (missing := int(np.isnan(distances[run.name]).sum()))
     )
     return Drawing(figure, ("run", "class", "distance"), rows, findings, notes)
 
@@ -64,7 +66,7 @@ def class_distances(run: RunView) -> Floats:
 
 
 def _scatter(axis: Any, name: str, base: Floats, others: Sequence[tuple[str, Floats]]) -> None:
-    top = 1.05 * max(np.nanmax(base), *(np.nanmax(each) for _, each in others))
+    top = 1.05 * max(np.nanmax(base), *(np.nanmax(distance) for _, distance in others))
     axis.plot((0, top), (0, top), color="0.4", linewidth=1, linestyle=":")
     for number, (other, distance) in enumerate(others):
         axis.scatter(

@@ -120,4 +120,4 @@ def whole_numbers(axis: Any) -> None:
 
 
 def _rounded(row: Sequence[object]) -> list[object]:
-    return [float(f"{cell:.6g}") if isinstance(cell, float) else cell for cell in row]
+    return [float(f"{entry:.6g}") if isinstance(entry, float) else entry for entry in row]

@@ -1,7 +1,7 @@
 """The pull of each loss on a logit: Zhou et al. 2022, Fig. 2a.
 
-Only losses that are sums over cells have such a curve; those that look at a whole batch or at label
-estimates have another one at every step.
+Only losses that are sums over entries have such a curve; those that look at a whole batch or at
+label estimates have another one at every step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def draw(subject: Subject) -> Drawing:
     """One panel for each state of a label, one line a loss."""
     losses, skipped = _losses(subject)
     if not losses:
-        raise CannotDrawError(f"no curve for {', '.join(skipped)}: not a sum over cells")
+        raise CannotDrawError(f"no curve for {', '.join(skipped)}: not a sum over entries")
     classes = len(subject.runs[0].data.classes) if subject.runs else CLASSES
     logits = torch.linspace(-LIMIT, LIMIT, POINTS, dtype=torch.float64)
     figure, axes = new_figure(1, len(PANELS), size=(3.4, 3.3), sharey=True)
@@ -41,32 +41,32 @@ def draw(subject: Subject) -> Drawing:
             dashes = _DASHES[number % len(_DASHES)]
             axis.plot(logits, slope, color=color(number), linestyle=dashes, label=name)
             rows += [
-                (name, panel, *each) for each in zip(logits.tolist(), slope.tolist(), strict=True)
+                (name, panel, *point) for point in zip(logits.tolist(), slope.tolist(), strict=True)
             ]
         axis.axhline(0, color="0.3", linewidth=0.8)
         axis.set(title=panel, xlabel="logit", xticks=range(-8, 9, 4))
-    axes[0][0].set_ylabel("gradient of the loss of one cell")
+    axes[0][0].set_ylabel("gradient of the loss of one entry")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
-    notes = (f"no curve for {', '.join(skipped)}: not a sum over cells",) if skipped else ()
+    notes = (f"no curve for {', '.join(skipped)}: not a sum over entries",) if skipped else ()
     return Drawing(figure, ("loss", "label", "logit", "gradient"), rows, notes=notes)
 
 
 def gradient(
     method: ElementwiseMethod, logits: torch.Tensor, code: int, classes: int
 ) -> torch.Tensor:
-    """[points] derivative of one cell's loss by its logit, in an image of so many classes."""
+    """[points] derivative of one entry's loss by its logit, in an image of so many classes."""
     table = logits[:, None].repeat(1, classes).requires_grad_()
     observed = torch.full(table.shape, code, dtype=torch.int8)
-    cells = method.terms(table, observed)
-    if not cells.requires_grad:
+    entries = method.terms(table, observed)
+    if not entries.requires_grad:
         return torch.zeros_like(logits)
-    (slope,) = torch.autograd.grad(cells[:, 0].sum(), table)
+    (slope,) = torch.autograd.grad(entries[:, 0].sum(), table)
     return slope[:, 0]
 
 
 def _losses(subject: Subject) -> tuple[dict[str, ElementwiseMethod], list[str]]:
     """The methods asked for, else those of the runs, else a usual choice."""
-    found: dict[str, ElementwiseMethod] = {}
+    losses: dict[str, ElementwiseMethod] = {}
     skipped = []
     if subject.methods or not subject.runs:
         made = {text: _parsed(text) for text in subject.methods or DEFAULT}
@@ -74,20 +74,20 @@ def _losses(subject: Subject) -> tuple[dict[str, ElementwiseMethod], list[str]]:
         made = {run.stage.method.name: run.new_method() for run in subject.runs}
     for name, method in made.items():
         if isinstance(method, ElementwiseMethod):
-            found[name] = method
+            losses[name] = method
         else:
             skipped.append(name)
-    return found, skipped
+    return losses, skipped
 
 
 def _parsed(text: str) -> methods.base.Method:
     """A method from ``name`` or ``name:setting=value,setting=value``."""
     name, _, given = text.partition(":")
     settings: dict[str, Any] = {}
-    for each in filter(None, given.split(",")):
-        key, equals, value = each.partition("=")
+    for setting in filter(None, given.split(",")):
+        key, equals, value = setting.partition("=")
         if not equals:
-            raise TagfillError(f"{each!r} is not a setting", remedy="write em:alpha=1")
+            raise TagfillError(f"{setting!r} is not a setting", remedy="write em:alpha=1")
         settings[key.strip()] = _value(value)
     return methods.make(name, settings)
 

@@ -41,7 +41,7 @@ def draw(subject: Subject) -> Drawing:
     steps = np.linspace(-SPAN, SPAN, points)
     rises = [scan(run, steps) for run in runs]
     figure, axes = new_figure(1, len(runs) + 1, size=(3.3, 3.1))
-    levels = np.linspace(0, np.sqrt(max(each.max() for each in rises)), 15) ** 2
+    levels = np.linspace(0, np.sqrt(max(rise.max() for rise in rises)), 15) ** 2
     for axis, run, rise in zip(axes[0][:-1], runs, rises, strict=True):
         picture = axis.contourf(steps, steps, rise.clip(0), levels=levels, cmap="cividis")
         axis.contour(steps, steps, rise.clip(0), levels=levels, colors="white", linewidths=0.4)
@@ -79,28 +79,28 @@ def draw(subject: Subject) -> Drawing:
 
 def scan(run: RunView, steps: Floats) -> Floats:
     """[points, points] loss above that of the center; rows go along the second direction."""
-    ways = tuple(directions(run.module, SEED + each) for each in range(2))
+    ways = tuple(directions(run.module, SEED + index) for index in range(2))
     loss = _loss(run)
     with torch.no_grad(), _movable(run.module, ways) as move:
         answer = _answers(run, move)
         center = loss(answer(0, 0))
-        found = [[loss(answer(x, y)) - center for x in steps] for y in steps]
-    return np.array(found)
+        losses = [[loss(answer(x, y)) - center for x in steps] for y in steps]
+    return np.array(losses)
 
 
 def directions(module: nn.Module, seed: int) -> Directions:
     """A random step for every weight, row by row as long as the weights; none for biases."""
     generator = torch.Generator().manual_seed(seed)
-    found = {}
+    steps = {}
     for name, weight in module.named_parameters():
         step = torch.randn(weight.shape, generator=generator).to(weight)
         if weight.ndim < 2:
-            found[name] = torch.zeros_like(weight)
+            steps[name] = torch.zeros_like(weight)
             continue
         rows, own = step.flatten(1), weight.detach().flatten(1)
         length = own.norm(dim=1, keepdim=True) / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
-        found[name] = (rows * length).view_as(weight)
-    return found
+        steps[name] = (rows * length).view_as(weight)
+    return steps
 
 
 def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]:
@@ -120,7 +120,7 @@ def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
     if not isinstance(network, LinearHead):
         return answer
     center, first, second = (
-        [each.logits for each in answer(*place)] for place in ((0, 0), (1, 0), (0, 1))
+        [output.logits for output in answer(*place)] for place in ((0, 0), (1, 0), (0, 1))
     )
 
     def linear(x: float, y: float) -> list[Output]:
@@ -181,11 +181,11 @@ def _restored(run: RunView) -> Method:
 @contextmanager
 def _movable(module: nn.Module, ways: tuple[Directions, ...]) -> Iterator[Move]:
     """Lets the weights move along the directions; they are put back afterwards."""
-    weights = {name: each.detach().clone() for name, each in module.named_parameters()}
+    weights = {name: weight.detach().clone() for name, weight in module.named_parameters()}
 
     def move(x: float, y: float) -> None:
-        for name, each in module.named_parameters():
-            each.data.copy_(weights[name] + x * ways[0][name] + y * ways[1][name])
+        for name, parameter in module.named_parameters():
+            parameter.data.copy_(weights[name] + x * ways[0][name] + y * ways[1][name])
 
     try:
         yield move

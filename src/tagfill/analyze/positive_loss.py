@@ -1,7 +1,7 @@
 """How the loss of positives falls during training: of the observed ones, and of the others.
 
-Zhou et al. 2022, Fig. 2b, shows the first panel. The loss is the mean of -log p over the cells, the
-same for all methods, whatever they minimize.
+Zhou et al. 2022, Fig. 2b, shows the first panel. The loss is the mean of -log p over the entries,
+the same for all methods, whatever they minimize.
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ def draw(subject: Subject) -> Drawing:
     axes[0][0].legend()
     findings = {run.name: run.epochs[-1].get("positive_loss") for run in runs}
     return Drawing(
-        figure, ("run", "cells", "epoch", "loss"), rows, {"last_positive_loss": findings}
+        figure, ("run", "entries", "epoch", "loss"), rows, {"last_positive_loss": findings}
     )

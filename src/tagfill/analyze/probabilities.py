@@ -15,14 +15,14 @@ from tagfill.analyze.drawing import Drawing, new_figure, whole_numbers
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
 
-CELLS = "unobserved_positives"
+ENTRIES = "unobserved_positives"
 
 
 def draw(subject: Subject) -> Drawing:
-    """One panel a run: probability upwards, epochs to the right, share of cells as color."""
+    """One panel a run: probability upwards, epochs to the right, share of entries as color."""
     runs = subject.some()
     shares = [_shares(run) for run in runs]
-    highest = max(each.max() for each in shares)
+    highest = max(share.max() for share in shares)
     figure, axes = new_figure(1, len(runs), size=(3.6, 3.2), sharey=True)
     for axis, run, share in zip(axes[0], runs, shares, strict=True):
         bins, epochs = share.shape
@@ -54,7 +54,10 @@ def draw(subject: Subject) -> Drawing:
 
 def _shares(run: RunView) -> npt.NDArray[np.float64]:
     """[bins, epochs]."""
-    counts = np.array([each[CELLS] for each in run.logged("histograms") if each], dtype=np.float64)
+    counts = np.array(
+        [histograms[ENTRIES] for histograms in run.logged("histograms") if histograms],
+        dtype=np.float64,
+    )
     if not counts.sum():
         raise CannotDrawError(f"no positive of {run.name} is unobserved")
     shares: npt.NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True)).T

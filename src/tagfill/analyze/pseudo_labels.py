@@ -1,7 +1,8 @@
-"""How right a method's labels of unknown cells are, epoch by epoch.
+"""How right a method's labels of unknown entries are, epoch by epoch.
 
-Of methods that label cell by cell only the cells labeled so far count. Estimates of all cells,
-such as those of ``role``, count as positive from a probability of 0.5 on, else as negative.
+Of methods that label entry by entry only the entries labeled so far count. Estimates of all
+entries, such as those of ``role``, count as positive from a probability of 0.5 on, else as
+negative.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def draw(subject: Subject) -> Drawing:
     """Precision and recall of the positives and of the negatives among the pseudo-labels."""
     runs = [run for run in subject.some() if any(e.get("pseudo_labels") for e in run.epochs)]
     if not runs:
-        raise CannotDrawError("no method here labels unknown cells, or the truth is not known")
+        raise CannotDrawError("no method here labels unknown entries, or the truth is not known")
     figure, axes = new_figure(1, 2, size=(4.4, 3.3), sharey=True)
     rows: list[Sequence[object]] = []
     for axis, kind in zip(axes[0], ("positives", "negatives"), strict=True):
@@ -46,12 +47,12 @@ def _labels(run: RunView, kind: str) -> list[dict[str, Any]]:
 
 
 def _series(run: RunView, kind: str, name: str) -> list[float]:
-    values = [each.get(name) for each in _labels(run, kind)]
+    values = [label.get(name) for label in _labels(run, kind)]
     return [float("nan") if value is None else 100 * value for value in values]
 
 
 def _rows(run: RunView, kind: str) -> list[Sequence[object]]:
     return [
-        (run.name, kind, epoch, each.get("count"), each.get("precision"), each.get("recall"))
-        for epoch, each in enumerate(_labels(run, kind), 1)
+        (run.name, kind, epoch, label.get("count"), label.get("precision"), label.get("recall"))
+        for epoch, label in enumerate(_labels(run, kind), 1)
     ]

@@ -15,8 +15,8 @@ def draw(subject: Subject) -> Drawing:
     run = subject.some()[0]
     truth, unknown, classes = run.train_truth(), run.unobserved, run.data.classes
     positives = (unknown & (truth == POSITIVE)).sum(axis=0)
-    cells = (unknown & (truth >= 0)).sum(axis=0)
-    share = 100 * positives / np.maximum(cells, 1)
+    entries = (unknown & (truth >= 0)).sum(axis=0)
+    share = 100 * positives / np.maximum(entries, 1)
     order = np.argsort(share)
     figure, axes = new_figure(size=(5.2, 1.0 + 0.19 * min(len(classes), NAMED)))
     axis = axes[0][0]
@@ -31,6 +31,6 @@ def draw(subject: Subject) -> Drawing:
     return Drawing(
         figure,
         ("class", "unobserved", "positives", "share, %"),
-        [(classes[k], int(cells[k]), int(positives[k]), float(share[k])) for k in order[::-1]],
+        [(classes[k], int(entries[k]), int(positives[k]), float(share[k])) for k in order[::-1]],
         findings={"mean": float(share.mean()), "highest": float(share.max())},
     )

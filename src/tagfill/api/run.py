@@ -58,7 +58,7 @@ class Run(TrainedRun):
         fitted = self.model.thresholds or UNFITTED
         if labels is None:
             name = split or self.evaluated_split
-            probabilities, truth = self.probabilities(name), self.split(name).judged_by
+            probabilities, truth = self.probabilities(name), self.split(name).eval_labels
         else:
             probabilities, truth = self._scored(labels, split, images)
         cut = fitted if threshold is None else threshold

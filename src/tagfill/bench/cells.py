@@ -1,4 +1,4 @@
-"""Run a cell, or find that it has been run: figures and scores by content, never twice."""
+"""Run a cell, or find that it has been run: metrics and scores by content, never twice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tagfill.train.score import score_images
 from tagfill.train.trained import TrainedRun
 
 RESULT, SCORES, FAILURE = "cell.json", "scores.npz", "failure.json"
-Figures = Mapping[str, Mapping[str, float]]
+Metrics = Mapping[str, Mapping[str, float]]
 """Metric to split ("val", "test" or "train") to value."""
 
 
@@ -43,13 +43,13 @@ class Outcome:
 
     Args:
         cell: which.
-        figures: none after a failure.
+        metrics: none after a failure.
         folder: of the run.
-        error: why there are no figures.
+        error: why there are no metrics.
     """
 
     cell: Cell
-    figures: Figures
+    metrics: Metrics
     folder: Path
     error: str | None = None
 
@@ -61,7 +61,7 @@ def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
 
 
 def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
-    """The figures of a cell: kept ones, or those of a run that is begun or gone on with.
+    """The metrics of a cell: kept ones, or those of a run that is begun or gone on with.
 
     A failure is recorded and tried again at the next call. A cell that another process is
     running is waited for.
@@ -90,15 +90,15 @@ def _lock(folder: Path) -> FileLock:
 def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outcome:
     folder = task.folder
     try:
-        figures = task.run(sinks)
+        metrics = task.run(sinks)
     except (Interrupted, KeyboardInterrupt):
         raise
     except Exception as error:  # one failed cell must not cost the others
         message = str(error) if isinstance(error, TagfillError) else repr(error)
         write_json(folder / FAILURE, {"cell": cell.place, "message": message})
         return Outcome(cell, {}, folder, message)
-    write_json(folder / RESULT, {"cell": cell.place, "figures": figures})
-    return Outcome(cell, figures, folder)
+    write_json(folder / RESULT, {"cell": cell.place, "metrics": metrics})
+    return Outcome(cell, metrics, folder)
 
 
 def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
@@ -124,7 +124,7 @@ def _kept(cell: Cell, folder: Path) -> Outcome | None:
     for name in (RESULT, FAILURE):
         if (folder / name).is_file():
             kept = json.loads((folder / name).read_text(encoding="utf-8"))
-            return Outcome(cell, kept.get("figures", {}), folder, kept.get("message"))
+            return Outcome(cell, kept.get("metrics", {}), folder, kept.get("message"))
     return None
 
 
@@ -137,17 +137,17 @@ class Training:
     data: TrainingData
 
     def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
-        """Train to the end, keep scores and figures, and let go of what is large."""
+        """Train to the end, keep scores and metrics, and let go of what is large."""
         folder = self.folder
         if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
             shutil.rmtree(folder, ignore_errors=True)
             finished = train(self.config, self.data, folder, sinks)
         else:
             finished = resume(folder, sinks)
-        figures = _held_out_figures(finished.metrics)
-        figures |= _keep_scores(finished)
+        metrics = _held_out_metrics(finished.metrics)
+        metrics |= _keep_scores(finished)
         shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
-        return figures
+        return metrics
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Evaluation:
     data: DataConfig
 
     def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
-        """Score and judge; the scores are kept."""
+        """Score and evaluate; the scores are kept."""
         bundle = load_bundle(self.model)
         dataset = load_labels(self.data.labels, format=self.data.format)
         table = dataset.split("test").with_classes(bundle.classes)
@@ -168,8 +168,8 @@ class Evaluation:
         logits, labels = scored.logits, np.asarray(scored.split.table.values)
         with atomic_path(self.folder / SCORES) as draft:
             np.savez_compressed(draft, test=logits, test_labels=labels)
-        figures = summary(logits, labels, bundle.classes, logits=True).as_dict()
-        return _held_out_figures({"test": figures})
+        measured = summary(logits, labels, bundle.classes, logits=True).as_dict()
+        return _held_out_metrics({"test": measured})
 
 
 def _weights_hash(model: Path) -> str:
@@ -177,37 +177,37 @@ def _weights_hash(model: Path) -> str:
     return hashlib.blake2b(weights.read_bytes()).hexdigest() if weights.is_file() else "absent"
 
 
-def _held_out_figures(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {
+def _held_out_metrics(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    kept: dict[str, dict[str, float]] = {
         name: {} for name in ("mAP", "interpolated_mAP", "OF1", "CF1")
     }
     for split in ("val", "test"):
-        figures = metrics.get(split) or {}
-        if figures.get("mAP") is not None:
-            found["mAP"][split] = figures["mAP"]
-            found["interpolated_mAP"][split] = figures["mAP_by_definition"]["interpolated"]
-        fitted = figures.get("at_fitted_thresholds") or {}
+        measured = metrics.get(split) or {}
+        if measured.get("mAP") is not None:
+            kept["mAP"][split] = measured["mAP"]
+            kept["interpolated_mAP"][split] = measured["mAP_by_definition"]["interpolated"]
+        fitted = measured.get("at_fitted_thresholds") or {}
         for name, key in (("OF1", "overall_f1"), ("CF1", "class_f1_of_means")):
             if fitted.get(key) is not None:
-                found[name][split] = 100 * fitted[key]
-    return found
+                kept[name][split] = 100 * fitted[key]
+    return kept
 
 
 def _keep_scores(run: TrainedRun) -> dict[str, dict[str, float]]:
-    """Keep scores for comparisons, and judge what only the trained model can tell."""
-    data, found = run.data, {}
+    """Keep scores for comparisons, and evaluate what only the trained model can tell."""
+    data, metrics = run.data, {}
     held_out = [split for split in ("val", "test") if split in data.splits]
     kept: dict[str, npt.NDArray[Any]] = {split: run.scores(split) for split in held_out}
-    kept |= {f"{split}_labels": data.splits[split].judged_by for split in held_out}
+    kept |= {f"{split}_labels": data.splits[split].eval_labels for split in held_out}
     with atomic_path(run.path / SCORES) as draft:
         np.savez_compressed(draft, allow_pickle=False, **kept)
     truth = data.train.truth
     if truth is not None and run.stage.inputs == "features":
-        found["train_mAP"] = {"train": mean_average_precision(run.scores("train"), truth).mAP}
+        metrics["train_mAP"] = {"train": mean_average_precision(run.scores("train"), truth).mAP}
     precision = None if truth is None else _pseudo_precision(run.folder.checkpoint, truth)
     if precision is not None:
-        found["pseudo_precision"] = {"train": precision}
-    return found
+        metrics["pseudo_precision"] = {"train": precision}
+    return metrics
 
 
 def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:

@@ -33,25 +33,25 @@ def difference(
     Images are resampled, seeds are not. The result is kept, for it takes seconds. None where the
     two were not tested on the same labels.
     """
-    names = [[each.folder.name for each in side] for side in (first, second)]
+    names = [[outcome.folder.name for outcome in side] for side in (first, second)]
     key = hashlib.blake2b(json.dumps([names, resamples]).encode(), digest_size=10).hexdigest()
     kept = out / "differences" / f"{key}.json"
     if kept.is_file():
         return Difference(**json.loads(kept.read_text(encoding="utf-8")))
-    labels = [kept_scores(each.folder)[1] for each in (*first, *second)]
-    if not all(np.array_equal(labels[0], each) for each in labels):
+    labels = [kept_scores(outcome.folder)[1] for outcome in (*first, *second)]
+    if not all(np.array_equal(labels[0], label) for label in labels):
         return None
-    found = paired_bootstrap(_mean(first), _mean(second), len(labels[0]), resamples=resamples)
-    write_json(kept, asdict(found))
-    return found
+    result = paired_bootstrap(_mean(first), _mean(second), len(labels[0]), resamples=resamples)
+    write_json(kept, asdict(result))
+    return result
 
 
 def _mean(outcomes: Sequence[Outcome]) -> Statistic:
     """The mean over seeds, as a statistic of the images."""
-    statistics = [_statistic(each.folder) for each in outcomes]
+    statistics = [_statistic(outcome.folder) for outcome in outcomes]
 
     def statistic(weights: Weights) -> Floats:
-        return np.asarray(np.mean([each(weights) for each in statistics], axis=0))
+        return np.asarray(np.mean([statistic(weights) for statistic in statistics], axis=0))
 
     return statistic
 

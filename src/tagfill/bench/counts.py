@@ -70,27 +70,27 @@ def few_images(recipe: Recipe, size: Size, data: Path, out: Path) -> Report:
             quoted = {
                 end: recipe.rows[f"{end}_{images}"].paper.get(name) for end in ("low", "high")
             }
-            found = (None, None) if labels is None else k_interval(_positives(labels), images)
+            interval = (None, None) if labels is None else k_interval(_positives(labels), images)
             records.append(
                 {
                     "data": column.title,
                     "images": images,
                     "k": None if labels is None else float(_positives(labels).mean()),
-                    "low": found[0],
-                    "high": found[1],
+                    "low": interval[0],
+                    "high": interval[1],
                     "paper_low": quoted["low"],
                     "paper_high": quoted["high"],
                 }
             )
     rows = [
         (
-            str(each["data"]),
-            "" if each["k"] is None else f"{each['k']:.2f}",
-            str(each["images"]),
-            _range(each["low"], each["high"]) or NOT_RUN,
-            _range(each["paper_low"], each["paper_high"]),
+            str(record["data"]),
+            "" if record["k"] is None else f"{record['k']:.2f}",
+            str(record["images"]),
+            _range(record["low"], record["high"]) or NOT_RUN,
+            _range(record["paper_low"], record["paper_high"]),
         )
-        for each in records
+        for record in records
     ]
     headers = ("", "k of all images", "images", "5th to 95th percentile", "paper")
     return Report((Sheet(recipe.title, headers, tuple(rows)),), tuple(records))
@@ -99,7 +99,7 @@ def few_images(recipe: Recipe, size: Size, data: Path, out: Path) -> Report:
 def label_counts(recipe: Recipe, size: Size, data: Path, out: Path) -> Report:
     """Labels that positives-only methods and others use at several known proportions."""
     records = list(_label_records(recipe, size, data, out))
-    rows = [tuple(_count(key, value) for key, value in each.items()) for each in records]
+    rows = [tuple(_count(key, value) for key, value in record.items()) for record in records]
     headers = tuple(key.replace("_", " ") for key in records[0]) if records else ()
     return Report((Sheet(recipe.title, headers, tuple(rows)),), tuple(records))
 

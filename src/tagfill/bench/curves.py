@@ -86,9 +86,11 @@ def _points(row: str, curve: Curve, records: Sequence[Record], key: str) -> Iter
 
 
 def _epochs(row: str, curve: Curve, history: Sequence[Record]) -> Iterator[Point]:
-    mine = [each for each in history if (each["row"], each["column"]) == (row, curve.epochs)]
-    for epoch in sorted({each["epoch"] for each in mine if each["epoch"] >= curve.first}):
-        values = [each["val_mAP"] for each in mine if each["epoch"] == epoch]
+    mine = [
+        record for record in history if (record["row"], record["column"]) == (row, curve.epochs)
+    ]
+    for epoch in sorted({record["epoch"] for record in mine if record["epoch"] >= curve.first}):
+        values = [record["val_mAP"] for record in mine if record["epoch"] == epoch]
         yield epoch, *_mean_and_spread(values)
 
 

@@ -97,7 +97,7 @@ def _drawn(source: Source, out: Path) -> Dataset:
 def _colors(dataset: Dataset) -> Features:
     pictures = [Image.open(path) for path in image_paths(dataset.table, dataset, None)]
     small = [picture.resize((_PATCHES, _PATCHES), Image.Resampling.BOX) for picture in pictures]
-    return np.stack([np.asarray(each, dtype=np.float32).ravel() / 255 for each in small])
+    return np.stack([np.asarray(image, dtype=np.float32).ravel() / 255 for image in small])
 
 
 def _splits(dataset: Dataset) -> dict[str, Rows]:
@@ -172,9 +172,9 @@ def _reviewed(
     """Answer the unknown cells that logistic regression finds likeliest to be positive."""
     if opened.features is None:
         raise TagfillError("reviewed labels need a source with features")
-    found = out_of_fold_scores(opened.features[train], observed == POSITIVE)
+    scores = out_of_fold_scores(opened.features[train], observed == POSITIVE)
     logits = np.full(observed.shape, -np.inf)
-    logits[found.rows] = found.logits
+    logits[scores.rows] = scores.logits
     logits[observed != UNKNOWN] = -np.inf
     asked = np.argsort(-logits, axis=None, kind="stable")[:count]
     answered = observed.copy()

@@ -155,8 +155,8 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
     row, column = recipe.rows[row_name], recipe.columns[column_name]
     own = (size.row_settings.get(row_name, {}), size.column_settings.get(column_name, {}))
     merged: dict[str, Any] = {}
-    for each in (size.settings, column.settings, row.settings, *own):
-        merged |= _flat(each)
+    for settings in (size.settings, column.settings, row.settings, *own):
+        merged |= _flat(settings)
     if row.method not in (None, "auto"):
         known = getattr(methods.find(str(row.method)), "PRESETS", {})
         if column.preset in known:
@@ -166,19 +166,19 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """``method = {k = 1}`` and ``"method.k" = 1`` are the same."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in settings.items():
         if key in _GROUPS and isinstance(value, Mapping):
-            found |= {f"{key}.{name}": each for name, each in value.items()}
+            flat |= {f"{key}.{name}": setting for name, setting in value.items()}
         else:
-            found[key] = value
-    return found
+            flat[key] = value
+    return flat
 
 
 def _check_names(option: str, wanted: Collection[str], known: Collection[str | None]) -> None:
     for name in wanted:
         if name not in known:
-            names = ", ".join(sorted(each for each in known if each))
+            names = ", ".join(sorted(name for name in known if name))
             remedy = f"{nearest(name, filter(None, known))}use one of {names}"
             raise TagfillError(f"{option}: there is no {name!r}", remedy=remedy)
 

@@ -62,7 +62,7 @@ class Recipe:
 def recipe_names() -> list[str]:
     """The recipes that come with tagfill."""
     folder = files("tagfill.bench") / "recipes"
-    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir())
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir())
 
 
 def load_recipe(name: str) -> Recipe:
@@ -154,7 +154,7 @@ def _problems(recipe: Recipe) -> Iterator[str]:
     if recipe.baseline is not None and recipe.baseline not in recipe.rows:
         yield f"baseline: there is no row {recipe.baseline!r}"
     for name, row in recipe.rows.items():
-        quoted = [column for each in row.paper_more.values() for column in each]
+        quoted = [column for quotes in row.paper_more.values() for column in quotes]
         for column in (*row.paper, *row.code, *quoted, *(row.only_columns or ())):
             if column not in recipe.columns and not (recipe.average and column == AVERAGE):
                 yield f"rows.{name}: there is no column {column!r}"
@@ -179,12 +179,15 @@ def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:
     place = f"sizes.{name}"
     if name not in SIZES:
         yield f"{place}: sizes are {', '.join(SIZES)}"
-    listed = [each for rows in size.column_rows.values() for each in rows]
+    listed = [row for rows in size.column_rows.values() for row in rows]
     for row in (*(size.rows or ()), *listed, *size.row_settings):
         if row not in recipe.rows:
             yield f"{place}.rows: there is no row {row!r}"
     named = (size.column_rows, size.column_seeds, size.column_settings)
-    for named_column in (*(size.columns or ()), *(each for mapping in named for each in mapping)):
+    for named_column in (
+        *(size.columns or ()),
+        *(column for mapping in named for column in mapping),
+    ):
         if named_column not in recipe.columns:
             yield f"{place}: there is no column {named_column!r}"
     for name, column in recipe.columns.items():

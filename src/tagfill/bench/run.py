@@ -85,10 +85,10 @@ def _run_all(
 def _result(outcome: Outcome) -> str:
     if outcome.error is not None:
         return f"failed: {outcome.error}"
-    values = outcome.figures.get("mAP", {})
+    values = outcome.metrics.get("mAP", {})
     return "  ".join(f"{split} mAP {spread([value])}" for split, value in values.items())
 
 
 def selected(names: Collection[str] | None) -> tuple[str, ...]:
     """Names given one by one or with commas between them."""
-    return tuple(name for each in names or () for name in each.split(",") if name)
+    return tuple(name for listed in names or () for name in listed.split(",") if name)

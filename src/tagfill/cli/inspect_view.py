@@ -44,14 +44,14 @@ def show_errors(source: Path, errors: Sequence[Problem]) -> None:
 
 
 def _summary(result: Metadata) -> Iterator[str]:
-    cells = result["images"] * result["classes"]
+    entries = result["images"] * result["classes"]
     yield f"{result['source']} ({result['format']})"
     yield (
         f"{result['images']:,} images x {result['classes']:,} classes, regime:"
         f" {result['regime'].replace('_', ' ')}"
     )
     yield ", ".join(
-        f"{result[state]:,} {state} ({_percent(result[state], cells)})"
+        f"{result[state]:,} {state} ({_percent(result[state], entries)})"
         for state in ("positives", "negatives", "unknowns")
     )
     yield (
@@ -71,14 +71,14 @@ def _splits(splits: Mapping[str, Metadata]) -> None:
 
 
 def _classes(result: Metadata) -> None:
-    ranked = sorted(result["per_class"], key=lambda each: -each["positives"])
-    most = max(each["positives"] for each in ranked)
+    ranked = sorted(result["per_class"], key=lambda row: -row["positives"])
+    most = max(row["positives"] for row in ranked)
     keys = ["positives", "negatives", "unknowns"]
     _grid(
         ["class", *keys, ""],
         [
-            [escape(each["class"]), *(each[key] for key in keys), _bar(each["positives"], most)]
-            for each in ranked[:MOST_CLASSES]
+            [escape(row["class"]), *(row[key] for key in keys), _bar(row["positives"], most)]
+            for row in ranked[:MOST_CLASSES]
         ],
     )
     if len(ranked) > MOST_CLASSES:
@@ -93,26 +93,26 @@ def _labels_per_image(histogram: Sequence[int]) -> str:
 
 
 def _pairs(pairs: Sequence[Metadata]) -> str:
-    shown = [f"{' + '.join(each['classes'])} {each['images']:,}" for each in pairs[:MOST_PAIRS]]
+    shown = [f"{' + '.join(pair['classes'])} {pair['images']:,}" for pair in pairs[:MOST_PAIRS]]
     return f"often together: {', '.join(shown) or 'none'}"
 
 
 def _image_files(files: Metadata, root: object) -> str:
-    found = [
+    counts = [
         f"{files['checked']:,} image files looked for in {root}",
         f"{len(files['missing']):,} missing",
     ]
     if files["opened"]:
-        found.append(f"{len(files['unreadable']):,} unreadable")
-        found.append(f"{len(files['duplicates']):,} groups with the same bytes")
+        counts.append(f"{len(files['unreadable']):,} unreadable")
+        counts.append(f"{len(files['duplicates']):,} groups with the same bytes")
     if files["smallest"]:
         sizes = ["{} x {}".format(*files[which]) for which in ("smallest", "largest")]
-        found.append(f"sizes {' to '.join(sizes)}")
-    return ", ".join(found)
+        counts.append(f"sizes {' to '.join(sizes)}")
+    return ", ".join(counts)
 
 
 def _problems(problems: Sequence[Metadata]) -> None:
-    lines = [f"{each['severity']}: {Problem(**each)}" for each in problems[:MOST_PROBLEMS]]
+    lines = [f"{problem['severity']}: {Problem(**problem)}" for problem in problems[:MOST_PROBLEMS]]
     if len(problems) > MOST_PROBLEMS:
         lines.append(f"... and {len(problems) - MOST_PROBLEMS:,} more; --json lists them all")
     _say(*lines or ["no problems found"])

@@ -95,7 +95,7 @@ def save(dataset: Dataset, out: Path, format: str, *, force: bool) -> list[str]:
 
 
 def counts(table: LabelTable) -> dict[str, int]:
-    """How many cells are in which state."""
+    """How many entries are in which state."""
     return {
         "positives": table.positives,
         "negatives": table.negatives,

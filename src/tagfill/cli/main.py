@@ -32,7 +32,7 @@ COMMANDS = {
     "methods": "Methods that can be named, or all about one: formula, paper, settings.",
     "backbones": "Backbones that can be named, or what is known of one.",
     "import-weights": "Turn released checkpoints into model folders.",
-    "evaluate": "Every metric of a model's scores against labels; unknown cells are left out.",
+    "evaluate": "Every metric of a model's scores against labels; unknown entries are left out.",
 }
 ALIASES = {"analyze": "analyse"}
 
@@ -50,18 +50,18 @@ for _name, _help in COMMANDS.items():
 
 def spelled_out(tokens: list[str]) -> list[str]:
     """Write `--method.k 1.5` and `--head.layers=2` as `--set method.k=1.5 --set head.layers=2`."""
-    found, rest = [], iter(tokens)
+    spelled, rest = [], iter(tokens)
     for token in rest:
         if not token.startswith(("--method.", "--head.")):
-            found.append(token)
+            spelled.append(token)
             continue
         key, equals, value = token[2:].partition("=")
         if not equals:
             value = next(rest, "")
             if not value or value.startswith("--"):
                 raise TagfillError(f"--{key} needs a value")
-        found += ["--set", f"{key}={value}"]
-    return found
+        spelled += ["--set", f"{key}={value}"]
+    return spelled
 
 
 def main(arguments: list[str] | None = None) -> int:

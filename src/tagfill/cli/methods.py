@@ -27,9 +27,9 @@ def methods(name: str | None = None, /, *, json: bool = False) -> None:
     from tagfill.methods._describe import describe
 
     if name is None:
-        described = [describe(each) for each in names()]
+        described = [describe(name) for name in names()]
         if json:
-            print_json({"methods": [dataclasses.asdict(each) for each in described]})
+            print_json({"methods": [dataclasses.asdict(method) for method in described]})
         else:
             _print_list(described)
     elif json:
@@ -43,9 +43,9 @@ def _print_list(described: list[Description]) -> None:
     table.add_column("method", no_wrap=True)
     for column in ("what it is", "source"):
         table.add_column(column)
-    for each in described:
-        title = f"{each.title}: {each.alias_of}" if each.alias_of else each.title
-        table.add_row(each.name, escape(title), escape(each.source))
+    for method in described:
+        title = f"{method.title}: {method.alias_of}" if method.alias_of else method.title
+        table.add_row(method.name, escape(title), escape(method.source))
     console.print(table)
     console.print("\n`tagfill methods NAME` explains one; `--json` tells all of all.", markup=False)
 
@@ -62,8 +62,8 @@ def _print_one(method: Description) -> None:
         console.print("Settings", style="bold")
         _print_entries(
             {
-                f"--method.{each.name} {each.default} ({each.type})": each.doc
-                for each in method.settings
+                f"--method.{setting.name} {setting.default} ({setting.type})": setting.doc
+                for setting in method.settings
             }
         )
     if method.presets:

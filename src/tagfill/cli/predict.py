@@ -83,12 +83,16 @@ def predict(
     images, started = 0, time.monotonic()
     stream = predict_stream(engine, files, rule, batch_size=batch_size, workers=workers)
     with open_writer(target, kind, engine.metadata.classes, str(run)) as writer:
-        for each in stream:
-            if isinstance(each, Unreadable):
-                unreadable.append(each)
-                log.print(f"skipped: {each.image}: {each.reason}", markup=False, soft_wrap=True)
+        for prediction in stream:
+            if isinstance(prediction, Unreadable):
+                unreadable.append(prediction)
+                log.print(
+                    f"skipped: {prediction.image}: {prediction.reason}",
+                    markup=False,
+                    soft_wrap=True,
+                )
             else:
-                writer.write(each)
+                writer.write(prediction)
                 images += 1
         writer.close(unreadable)
     if unreadable and not images:

@@ -71,20 +71,20 @@ def recover(
         check_target(suspects, force=force, suffixes=TABULAR)
     if completed is not None and completed.exists() and not force:
         raise TagfillError("exists already", file=completed, remedy="add --force to replace it")
-    found = recover_run(run, folds=folds, sinks=[] if quiet else [Terminal(log)])
-    cells = found.suggest(amount)
-    write_suggestions(cells, found.table, found.evidence.kind, out)
-    result = _summary(found) | {
+    recovery = recover_run(run, folds=folds, sinks=[] if quiet else [Terminal(log)])
+    entries = recovery.suggest(amount)
+    write_suggestions(entries, recovery.table, recovery.evidence.kind, out)
+    result = _summary(recovery) | {
         "out": str(out),
-        "suggestions": len(cells),
-        "expected_precision": cells.expected_precision,
+        "suggestions": len(entries),
+        "expected_precision": entries.expected_precision,
     }
     if completed is not None:
-        filled = found.complete(precision or DEFAULT_PRECISION)
+        filled = recovery.complete(precision or DEFAULT_PRECISION)
         result["completed"] = _save_completed(run, filled, completed, force=force)
     if suspects is not None:
-        doubtful = found.suspects()
-        write_suspects(doubtful, found.table, suspects)
+        doubtful = recovery.suspects()
+        write_suspects(doubtful, recovery.table, suspects)
         result["suspects"] = {"out": str(suspects), "positives": len(doubtful)}
     if json:
         print_json(result)
@@ -92,21 +92,21 @@ def recover(
         _show(result)
 
 
-def _summary(found: Recovery) -> dict[str, Any]:
-    from tagfill.recover.judge import cuts, train_map
+def _summary(recovery: Recovery) -> dict[str, Any]:
+    from tagfill.recover.evaluate import cuts, train_map
 
-    truth = found.truth
+    truth = recovery.truth
     return {
-        "run": str(found.run),
-        "method": found.method,
-        "evidence": found.evidence.kind,
-        "notes": list(found.evidence.how),
-        "images": len(found.table),
-        "unknown": int(found.unknown.sum()),
-        "expected_missing": found.expected_missing,
-        "missing": None if truth is None else int((truth[found.unknown] == 1).sum()),
-        "train_mAP": None if truth is None else train_map(found.probability, truth),
-        "cuts": [asdict(cut) for cut in cuts(found.probability, found.unknown, truth)],
+        "run": str(recovery.run),
+        "method": recovery.method,
+        "evidence": recovery.evidence.kind,
+        "notes": list(recovery.evidence.how),
+        "images": len(recovery.table),
+        "unknown": int(recovery.unknown.sum()),
+        "expected_missing": recovery.expected_missing,
+        "missing": None if truth is None else int((truth[recovery.unknown] == 1).sum()),
+        "train_mAP": None if truth is None else train_map(recovery.probability, truth),
+        "cuts": [asdict(cut) for cut in cuts(recovery.probability, recovery.unknown, truth)],
     }
 
 

@@ -29,7 +29,7 @@ class DataOptions:
     features: str | None = None
     "A .npy file with a row of features an image; or the name of one of the source's feature sets."
     truth: str | None = None
-    "Full labels behind masked ones: for oracle methods, and to judge by."
+    "Full labels behind masked ones: for oracle methods, and to evaluate with."
     val: str | None = None
     "Labels of the validation images."
     test: str | None = None
@@ -184,7 +184,7 @@ def train(
     from tagfill.cli.report import after_training
     from tagfill.errors import TagfillError
 
-    if sum(each is not None for each in (data, resume, config)) != 1:
+    if sum(option is not None for option in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")
     overrides = given(network) | given(loop)
     if time_limit is not None:
@@ -307,10 +307,10 @@ def seconds_of(text: str) -> float:
 
     from tagfill.errors import TagfillError
 
-    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
-    if not found or not any(found.groups()):
+    match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
+    if not match or not any(match.groups()):
         raise TagfillError(f"{text!r} is not a duration", remedy="write 90s, 20m or 1h30m")
-    hours, minutes, seconds = (int(each or 0) for each in found.groups())
+    hours, minutes, seconds = (int(group or 0) for group in match.groups())
     return float(3600 * hours + 60 * minutes + seconds)
 
 
@@ -318,7 +318,7 @@ def given(options: Any) -> dict[str, Any]:
     """The options of a group that were given."""
     if options is None:
         return {}
-    named = {each.name: getattr(options, each.name) for each in fields(options)}
+    named = {field.name: getattr(options, field.name) for field in fields(options)}
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -328,11 +328,11 @@ def _show(run: TrainedRun, page: Path | None) -> None:
     rows = []
     of_positives = run.metrics["criterion"] == "observed_mAP"
     for split in ("test",) if of_positives else ("val", "test"):
-        figures = run.metrics.get(split)
-        if figures is not None and figures["mAP"] is not None:
-            rates = figures.get("at_fitted_thresholds") or figures.get("at_threshold") or {}
+        measured = run.metrics.get(split)
+        if measured is not None and measured["mAP"] is not None:
+            rates = measured.get("at_fitted_thresholds") or measured.get("at_threshold") or {}
             f1 = [rates.get(name) for name in ("overall_f1", "class_f1_mean_of_f1")]
-            rows.append([split, figures["mAP"], *(each and 100 * each for each in f1)])
+            rows.append([split, measured["mAP"], *(rate and 100 * rate for rate in f1)])
     if rows:
         console.print(table(f"{run.metrics['method']}", ["split", "mAP", "OF1", "CF1"], rows))
     if of_positives:

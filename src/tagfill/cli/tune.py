@@ -37,7 +37,7 @@ def tune(
 ) -> int:
     """Search learning rate, batch size and the method's hyper-parameters.
 
-    Points are judged on the validation images only. What you fix (--learning-rate, --batch-size,
+    Points are evaluated on the validation images only. What you fix (--learning-rate, --batch-size,
     --method.NAME) is not searched. The same command goes on where it was interrupted.
 
     Parameters
@@ -112,7 +112,7 @@ def command(request: Request, point: Mapping[str, Any]) -> str:
     chosen = at_point(request, point)
     words = ["tagfill", "train", request.data.labels]
     plain = {"method": request.method, "mode": request.mode, "protocol": request.protocol}
-    defaults = {each.name: each.default for each in dataclasses.fields(request.data)}
+    defaults = {field.name: field.default for field in dataclasses.fields(request.data)}
     options = {
         **{name: value for name, value in plain.items() if value not in (None, "auto")},
         **{n: v for n, v in vars(request.data).items() if n != "labels" and v != defaults[n]},

@@ -1,6 +1,6 @@
-"""Metrics with named definitions on score and label matrices; unknown cells are left out.
+"""Metrics with named definitions on score and label matrices; unknown entries are left out.
 
-Figures are fractions, except what is named mAP, which is in percent.
+Metrics are fractions, except what is named mAP, which is in percent.
 """
 
 from tagfill.evaluate.arrays import EmptyClasses, sigmoid

@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 EmptyClasses = Literal["skip", "zero"]
 """What a class without a known positive adds to a mean over classes: nothing, or a zero."""
 
-_CELLS_IN_A_BLOCK = 1 << 22
+_ENTRIES_IN_A_BLOCK = 1 << 22
 
 
 def checked(scores: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Scores, Labels]:
@@ -53,8 +53,8 @@ def checked(scores: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Scores, Label
 
 
 def blocks(length: int, width: int) -> Iterator[slice]:
-    """Slices over ``length`` lines of ``width`` cells each, small enough to work on at once."""
-    step = max(1, _CELLS_IN_A_BLOCK // max(1, width))
+    """Slices over ``length`` lines of ``width`` entries each, small enough to work on at once."""
+    step = max(1, _ENTRIES_IN_A_BLOCK // max(1, width))
     for start in range(0, length, step):
         yield slice(start, min(start + step, length))
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked, sigmoid
 from tagfill.evaluate.labeling import SAMPLE, Labeling, estimate_labeling
-from tagfill.evaluate.sigmoid_fit import Cells, Line, fit_line, fit_near, one_thread
+from tagfill.evaluate.sigmoid_fit import Entries, Line, fit_line, fit_near, one_thread
 from tagfill.labels.table import POSITIVE, UNKNOWN
 
 CalibrationKind = Literal["platt", "temperature", "isotonic"]
@@ -24,7 +24,7 @@ KINDS: tuple[CalibrationKind, ...] = get_args(CalibrationKind)
 SHRINK = 10.0
 """Strength of the prior that holds a class's map near the one of all classes together."""
 STEPWISE_SUPPORT = 20
-"""Known positives, and other cells, a class needs for a stepwise map of its own."""
+"""Known positives, and other entries, a class needs for a stepwise map of its own."""
 _ROUNDS = 20
 
 
@@ -45,7 +45,7 @@ def fit_calibration(
     - ``isotonic``: piecewise linear through the centers of the steps of an isotonic fit, hence
       strictly increasing (Oron and Flournoy 2017); classes with few labels share one map.
 
-    Unknown cells count only where positives and negatives were labeled at different rates: there
+    Unknown entries count only where positives and negatives were labeled at different rates: there
     the likelihood of "unknown" says how many of them are positive.
 
     Args:
@@ -62,17 +62,17 @@ def fit_calibration(
     if kind not in KINDS:
         raise TagfillError(f"unknown calibration {kind!r}", remedy=f"use {', '.join(KINDS)}")
     how = labeling or estimate_labeling(scores, states)
-    pooled = how.cells(scores, states)
+    pooled = how.entries(scores, states)
     pooled = pooled.select(slice(None, None, max(1, -(-len(pooled.scores) // SAMPLE))))
-    cells = (how.cells(scores, states, column) for column in range(states.shape[1]))
+    entries = (how.entries(scores, states, column) for column in range(states.shape[1]))
     with one_thread():
         if kind == "temperature":
             return _lines(kind, [fit_line(pooled, fixed_bias=True)] * states.shape[1])
         line = fit_line(pooled)
         if kind == "platt":
-            return _lines(kind, [fit_near(each, line, shrink) for each in cells])
+            return _lines(kind, [fit_near(entry, line, shrink) for entry in entries])
         shared = _steps(pooled, line)
-        tables = [_steps(each, line) if _has_support(each) else shared for each in cells]
+        tables = [_steps(entry, line) if _has_support(entry) else shared for entry in entries]
     return {
         "kind": kind,
         "knots": [knots.tolist() for knots, _ in tables],
@@ -118,26 +118,26 @@ def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
     }
 
 
-def _has_support(cells: Cells) -> bool:
-    positives = int((cells.labels == POSITIVE).sum())
-    return min(positives, len(cells.labels) - positives) >= STEPWISE_SUPPORT
+def _has_support(entries: Entries) -> bool:
+    positives = int((entries.labels == POSITIVE).sum())
+    return min(positives, len(entries.labels) - positives) >= STEPWISE_SUPPORT
 
 
-def _steps(cells: Cells, line: Line) -> tuple[Floats, Floats]:
+def _steps(entries: Entries, line: Line) -> tuple[Floats, Floats]:
     """Knots and values of the centered isotonic fit.
 
-    Where unknown cells count, their labels are replaced by the chance that they are positive, given
-    that nobody wrote it, and fit and replacement alternate (expectation maximization).
+    Where unknown entries count, their labels are replaced by the chance that they are positive,
+    given that nobody wrote it, and fit and replacement alternate (expectation maximization).
     """
-    order = np.argsort(cells.scores, kind="stable")
-    scores, labels = cells.scores[order], cells.labels[order]
-    positive = np.broadcast_to(np.asarray(cells.positive), len(order))[order]
+    order = np.argsort(entries.scores, kind="stable")
+    scores, labels = entries.scores[order], entries.labels[order]
+    positive = np.broadcast_to(np.asarray(entries.positive), len(order))[order]
     targets = (labels == POSITIVE).astype(np.float64)
     unknown = labels == UNKNOWN
     p = sigmoid(line(scores))
     for _ in range(_ROUNDS if unknown.any() else 1):
         hidden = p * (1 - positive)
-        chance = hidden / np.maximum(hidden + (1 - p) * (1 - cells.negative), 1e-12)
+        chance = hidden / np.maximum(hidden + (1 - p) * (1 - entries.negative), 1e-12)
         targets = np.where(unknown, chance, targets)
         knots, values = _centered(scores, targets)
         p = np.interp(scores, knots, values)

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say, judged on known cells."""
+"""Calibration metrics: do probabilities match observed frequencies, on known entries?"""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class Reliability:
     """Predicted against observed frequency in bins of equal width ([bins] each).
 
     Args:
-        confidence: mean probability of the cells in the bin, NaN where it is empty.
+        confidence: mean probability of the entries in the bin, NaN where it is empty.
         frequency: share of positives among them, NaN where it is empty.
-        cells: how many known cells fell into the bin.
+        entries: how many known entries fell into the bin.
     """
 
     confidence: Floats
     frequency: Floats
-    cells: npt.NDArray[np.int64]
+    entries: npt.NDArray[np.int64]
 
 
 def reliability(
     probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
 ) -> Reliability:
-    """The reliability diagram of all known cells pooled.
+    """The reliability diagram of all known entries pooled.
 
     Args:
         probabilities: [N, K] in 0..1.
@@ -44,9 +44,9 @@ def reliability(
 def expected_calibration_error(
     probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
 ) -> float:
-    """ECE = sum over bins of (cells in bin / cells) * |mean probability - share of positives|.
+    """ECE = sum over bins of (entries in bin / entries) * |mean probability - share of positives|.
 
-    All known cells are pooled; most are easy negatives, so compare models on the same data only.
+    All known entries are pooled; most are easy negatives, so compare models on the same data only.
 
     Args:
         probabilities: [N, K] in 0..1.
@@ -59,7 +59,7 @@ def expected_calibration_error(
 def classwise_calibration_error(
     probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
 ) -> Floats:
-    """[K] the expected calibration error of each class; NaN for a class with no known cell."""
+    """[K] the expected calibration error of each class; NaN for a class with no known entry."""
     _known(probabilities, labels)
     predicted, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
     errors = np.empty(predicted.shape[1])
@@ -71,7 +71,7 @@ def classwise_calibration_error(
 
 
 def brier_score(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Mean over known cells of (probability - label)^2; NaN when nothing is known."""
+    """Mean over known entries of (probability - label)^2; NaN when nothing is known."""
     predicted, truth = _known(probabilities, labels)
     return float(np.square(predicted - truth).mean()) if len(predicted) else float("nan")
 
@@ -90,17 +90,17 @@ def _known(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats,
 
 def _binned(predicted: Floats, truth: Floats, bins: int) -> Reliability:
     number = np.minimum((predicted * bins).astype(np.intp), bins - 1)
-    cells = np.bincount(number, minlength=bins)
+    entries = np.bincount(number, minlength=bins)
     with np.errstate(invalid="ignore"):
-        confidence = np.bincount(number, weights=predicted, minlength=bins) / cells
-        frequency = np.bincount(number, weights=truth, minlength=bins) / cells
-    return Reliability(confidence, frequency, cells)
+        confidence = np.bincount(number, weights=predicted, minlength=bins) / entries
+        frequency = np.bincount(number, weights=truth, minlength=bins) / entries
+    return Reliability(confidence, frequency, entries)
 
 
 def _gap(bins: Reliability) -> float:
-    total = bins.cells.sum()
+    total = bins.entries.sum()
     if not total:
         return float("nan")
-    filled = bins.cells > 0
+    filled = bins.entries > 0
     gaps = np.abs(bins.confidence[filled] - bins.frequency[filled])
-    return float((gaps * bins.cells[filled]).sum() / total)
+    return float((gaps * bins.entries[filled]).sum() / total)

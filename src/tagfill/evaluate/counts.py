@@ -14,7 +14,7 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often decisions on known cells were right and wrong, class by class ([K] each)."""
+    """How often decisions on known entries were right and wrong, class by class ([K] each)."""
 
     true_positives: Floats
     false_positives: Floats
@@ -39,7 +39,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """The decided-tag figures of the literature, as fractions.
+    """The decided-tag metrics of the literature, as fractions.
 
     Args:
         overall_precision: OP, from counts summed over classes (micro).
@@ -77,13 +77,13 @@ def top_k(
     *,
     threshold: npt.ArrayLike | None = None,
 ) -> Mask:
-    """[N, K] decisions: the k highest known cells of each image are positive.
+    """[N, K] decisions: the k highest known entries of each image are positive.
 
     Ties go to the class of the lower number.
 
     Args:
         scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown cells are passed over.
+        labels: [N, K] of 1, 0, -1; unknown entries are passed over.
         threshold: when given, a tag must also reach this score (one, or [K]).
     """
     score_array, label_array = checked(scores, labels)
@@ -95,12 +95,12 @@ def top_k(
 
 
 def descending(scores: Scores, labels: Labels) -> npt.NDArray[np.intp]:
-    """[N, K] class numbers of each image by falling score, unknown cells last, ties in order."""
+    """[N, K] class numbers of each image by falling score, unknown entries last, ties in order."""
     return np.argsort(np.where(labels == UNKNOWN, np.inf, -scores), axis=1, kind="stable")
 
 
 def count(decided: npt.ArrayLike, labels: npt.ArrayLike) -> Counts:
-    """Count right and wrong decisions on known cells.
+    """Count right and wrong decisions on known entries.
 
     Args:
         decided: [N, K] whether the tag was given.
@@ -121,7 +121,7 @@ def precision_recall(counts: Counts, *, empty_classes: EmptyClasses = "skip") ->
     Args:
         counts: right and wrong decisions.
         empty_classes: what classes without positives add to the class means (CP, CR, CF1). Their
-            false positives always count in the overall figures.
+            false positives always count in the overall metrics.
     """
     tp, fp, fn = (
         float(part.sum())
@@ -144,7 +144,7 @@ def precision_recall(counts: Counts, *, empty_classes: EmptyClasses = "skip") ->
 
 
 def hamming_loss(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Share of known cells decided wrongly; NaN when nothing is known."""
+    """Share of known entries decided wrongly; NaN when nothing is known."""
     truth = np.asarray(labels)
     known = truth != UNKNOWN
     wrong = known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE))
@@ -152,7 +152,7 @@ def hamming_loss(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
 
 
 def exact_match(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Share of images with every known cell decided rightly; images without known cells are out."""
+    """Share of images, of those with known entries, whose known entries are all decided right."""
     truth = np.asarray(labels)
     known = truth != UNKNOWN
     wrong = known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE))

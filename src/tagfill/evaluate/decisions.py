@@ -23,8 +23,8 @@ class Decisions:
         calibration: what ``apply_calibration`` reads.
         thresholds: on calibrated probabilities.
         labeling: how the labels they were fitted to came to be known.
-        expected: figures expected on the images they were fitted to, under ``labeling``; there
-            are such figures without any known negative.
+        expected: metrics expected on the images they were fitted to, under ``labeling``; there
+            are such metrics without any known negative.
     """
 
     calibration: dict[str, Any]
@@ -33,7 +33,7 @@ class Decisions:
     expected: PrecisionRecall
 
     def as_dict(self) -> dict[str, Any]:
-        """The fit in a few figures."""
+        """The fit in a few metrics."""
         return {
             **self.thresholds.as_dict(),
             **self.labeling.as_dict(),
@@ -41,8 +41,8 @@ class Decisions:
             "expected": without_nan(asdict(self.expected)),
         }
 
-    def figures(self, logits: npt.ArrayLike, labels: npt.ArrayLike) -> dict[str, Any]:
-        """Figures of the decisions on known cells; the labels need negatives."""
+    def metrics(self, logits: npt.ArrayLike, labels: npt.ArrayLike) -> dict[str, Any]:
+        """Metrics of the decisions on known entries; the labels need negatives."""
         probabilities = apply_calibration(logits, self.calibration)
         decided = at_threshold(probabilities, self.thresholds.values)
         found: dict[str, Any] = without_nan(

@@ -1,4 +1,4 @@
-"""How likely a cell was to be labeled given what it truly is: what incomplete labels hide.
+"""How likely an entry was to be labeled given what it truly is: what incomplete labels hide.
 
 A tag that is often present but rarely written looks rare. Knowing how rarely it is written turns
 frequencies of observed tags into frequencies of tags.
@@ -16,8 +16,8 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores, blocks, checked, sigmoid
 from tagfill.evaluate.counts import Counts
 from tagfill.evaluate.sigmoid_fit import (
-    Cells,
     Chance,
+    Entries,
     Line,
     fit_line,
     fit_line_and_chances,
@@ -26,11 +26,11 @@ from tagfill.evaluate.sigmoid_fit import (
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 LabelRegime = Literal["full", "random", "uneven", "positives", "single"]
-"""Every cell known; cells known at random; positives and negatives known at different rates; some
-positives and nothing else; one positive an image and nothing else."""
+"""Every entry known; entries known at random; positives and negatives known at different rates;
+some positives and nothing else; one positive an image and nothing else."""
 
 SAMPLE = 1_000_000
-"""Cells used to estimate chances; of more, images are taken at regular steps."""
+"""Entries used to estimate chances; of more, images are taken at regular steps."""
 _EVIDENCE = 5.0
 """Log likelihood that different rates for positives and negatives must gain over one rate."""
 _ROUNDS, _STILL = 40, 1e-4
@@ -40,12 +40,12 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Labeling:
-    """The chance that a cell's label came to be known.
+    """The chance that an entry's label came to be known.
 
     Args:
         regime: what was assumed.
-        positive: that a positive cell is labeled: one number, or [N, K].
-        negative: that a negative cell is labeled; 0 where negatives are never written.
+        positive: that a positive entry is labeled: one number, or [N, K].
+        negative: that a negative entry is labeled; 0 where negatives are never written.
         rate: share of all positives that are labeled.
     """
 
@@ -54,24 +54,24 @@ class Labeling:
     negative: float
     rate: float
 
-    def cells(self, scores: Scores, labels: Labels, column: int | None = None) -> Cells:
-        """The cells that say something of one class, or of all."""
+    def entries(self, scores: Scores, labels: Labels, column: int | None = None) -> Entries:
+        """The entries that say something of one class, or of all."""
         at = slice(None) if column is None else column
         states = labels[:, at].ravel()
         chance = self.positive
         if isinstance(chance, np.ndarray) and chance.ndim:
             chance = chance[:, at].ravel()
-        found = Cells(scores[:, at].ravel().astype(np.float64), states, chance, self.negative)
+        found = Entries(scores[:, at].ravel().astype(np.float64), states, chance, self.negative)
         informative = states != UNKNOWN
         if self.regime in ("full", "random"):
             return found.select(informative)
         return found.select(informative | (np.asarray(chance) > 0))
 
     def weights(self, labels: Labels) -> tuple[Floats, Floats]:
-        """[N, K] what each cell adds to the expected true and false positives if it is predicted.
+        """[N, K] what each entry adds to the expected true and false positives if it is predicted.
 
         A labeled positive stands for 1 / chance positives. Where negatives are never written, the
-        false positives are all predicted cells less the expected true ones.
+        false positives are all predicted entries less the expected true ones.
         """
         positive = labels == POSITIVE
         chance = np.broadcast_to(np.asarray(self.positive, dtype=np.float64), labels.shape)
@@ -101,7 +101,7 @@ def estimate_labeling(
 ) -> Labeling:
     """How likely positives and negatives were to be labeled.
 
-    - No unknown cell: certain.
+    - No unknown entry: certain.
     - Positives and negatives: P(labeled positive) = c p(x) and P(labeled negative) = d (1 - p(x))
       with p(x) = sigmoid(slope x + bias), all four by maximum likelihood; c = d unless the labels
       clearly say otherwise.
@@ -118,7 +118,7 @@ def estimate_labeling(
             positives only.
 
     Raises:
-        TagfillError: no cell is known to be positive, or the rate does not fit.
+        TagfillError: no entry is known to be positive, or the rate does not fit.
     """
     scores, states = checked(logits, labels)
     positive, negative = (int((states == state).sum()) for state in (POSITIVE, NEGATIVE))
@@ -165,7 +165,7 @@ def _given(rate: float, negative: int) -> Labeling:
 def _partly_known(scores: Floats, labels: Labels) -> Labeling:
     known = labels != UNKNOWN
     share = float(known.mean())
-    even = Cells(scores[known], labels[known], share, share)
+    even = Entries(scores[known], labels[known], share, share)
     cost = even.cost(fit_line(even))[0]
     cost -= known.sum() * np.log(share) + (~known).sum() * np.log1p(-share)
     joint = fit_line_and_chances(scores.ravel(), labels.ravel())
@@ -187,7 +187,7 @@ def _single(scores: Scores, labels: Labels, sample: Floats, known: Labels) -> La
     positives, negatives = (int((known == state).sum()) for state in (POSITIVE, NEGATIVE))
     line, chance, negative, rate = Line(1.0, 0.0), np.ones(known.size), 0.0, 0.0
     for _ in range(_ROUNDS):
-        line = fit_line(Cells(sample.ravel(), known.ravel(), chance, negative), start=line)
+        line = fit_line(Entries(sample.ravel(), known.ravel(), chance, negative), start=line)
         probabilities = sigmoid(line(sample))
         chance = writing_chance(probabilities).ravel()
         negative = float(negatives / (1 - probabilities).sum())

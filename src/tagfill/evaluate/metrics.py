@@ -71,7 +71,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Whether probabilities mean what they say, over all known cells."""
+    """Whether probabilities mean what they say, over all known entries."""
 
     expected_calibration_error: float
     brier_score: float
@@ -84,22 +84,22 @@ class Metrics:
     Args:
         images: N.
         classes: K.
-        positives: known positive cells.
-        negatives: known negative cells.
-        unknowns: cells left out.
+        positives: known positive entries.
+        negatives: known negative entries.
+        unknowns: entries left out.
         mAP: under the chosen definition and rule.
         mAP_by_definition: under every definition, same rule.
         definitions: what was chosen: average precision, rule for empty classes, thresholds, ...
         classes_without_positives: their names.
         at_threshold: decisions by threshold.
-        hamming_loss: share of known cells that the threshold decides wrongly.
-        exact_match: share of images with all known cells decided rightly.
+        hamming_loss: share of known entries that the threshold decides wrongly.
+        exact_match: share of images with all known entries decided rightly.
         top_3: the three best classes of each image.
         top_3_at_threshold: those of the three that also reach the threshold.
         at_k: precision, recall and hit rate of the k best.
         ranking: order of the classes within images.
         calibration: ``None`` where the scores are not probabilities.
-        intervals: bootstrap intervals by name of the figure; empty where none were asked for.
+        intervals: bootstrap intervals by name of the metric; empty where none were asked for.
         per_class: one entry a class.
     """
 
@@ -146,7 +146,7 @@ def summary(
 
     Args:
         scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown cells are left out.
+        labels: [N, K] of 1, 0, -1; unknown entries are left out.
         classes: K names; numbers when not given.
         logits: the scores are logits. Thresholds and calibration then see their sigmoid, while
             whatever ranks sees the logits themselves, which saturate later.
@@ -211,7 +211,7 @@ def _means(
 
 def _names(classes: Sequence[str] | None, number: int) -> tuple[str, ...]:
     if classes is None:
-        return tuple(str(each) for each in range(number))
+        return tuple(str(index) for index in range(number))
     if len(classes) != number:
         raise TagfillError(f"{len(classes)} class names do not fit {number} columns of scores")
     return tuple(classes)
@@ -286,7 +286,7 @@ def _per_class(
 def without_nan(value: Any) -> Any:
     """Plain values for JSON: names as text, what is undefined as ``None``."""
     if isinstance(value, dict):
-        return {str(key): without_nan(each) for key, each in value.items()}
+        return {str(key): without_nan(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(each) for each in value]
+        return [without_nan(member) for member in value]
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,4 +1,4 @@
-"""Average precision under its published definitions, exact with ties and with unknown cells.
+"""Average precision under its published definitions, exact with ties and with unknown entries.
 
 Everything rests on one observation: the precision-recall curve needs to be known only at the
 distinct scores of the positives, because a threshold between two of them has the recall of the
@@ -36,7 +36,7 @@ class Curve(NamedTuple):
 
     Args:
         true_positives: [T] or [T, B] positives with at least that score (B weightings of images).
-        predicted: [T] or [T, B] known cells with at least that score.
+        predicted: [T] or [T, B] known entries with at least that score.
     """
 
     true_positives: Whole
@@ -74,7 +74,7 @@ def average_precision(
 
     Args:
         scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown cells are left out.
+        labels: [N, K] of 1, 0, -1; unknown entries are left out.
 
     Returns:
         [K] fractions; NaN for a class without positives.
@@ -107,7 +107,7 @@ def mean_average_precision(
 
     Args:
         scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown cells are left out.
+        labels: [N, K] of 1, 0, -1; unknown entries are left out.
         empty_classes: what classes without positives add to the mean.
     """
     values = average_precision(scores, labels, definition=definition)
@@ -167,9 +167,9 @@ def _envelope_area(curve: Curve) -> Floats:
 
 def _eleven_point_area(curve: Curve) -> Floats:
     """Recall levels are compared in whole numbers: 10 TP >= level * n has no rounding."""
-    precision, found = _precision(curve), curve.true_positives
-    total = found[0]
+    precision, hits = _precision(curve), curve.true_positives
+    total = hits[0]
     points = [
-        np.where(10 * found >= level * total, precision, 0.0).max(axis=0) for level in range(11)
+        np.where(10 * hits >= level * total, precision, 0.0).max(axis=0) for level in range(11)
     ]
     return np.where(total > 0, np.mean(points, axis=0), np.nan)

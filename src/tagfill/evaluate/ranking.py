@@ -1,6 +1,6 @@
-"""How well each image's own classes are ordered: ranking loss, coverage, LRAP, and figures at k.
+"""How well each image's own classes are ordered: ranking loss, coverage, LRAP, and metrics at k.
 
-An unknown cell is treated as if its class did not exist for that image.
+An unknown entry is treated as if its class did not exist for that image.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UndefinedImages = Literal["skip", "perfect"]
 
 @dataclass(frozen=True, eq=False)
 class ImageRanking:
-    """Ranking figures of single images ([N] each), NaN where an image cannot be scored.
+    """Ranking metrics of single images ([N] each), NaN where an image cannot be scored.
 
     Args:
         loss: share of (positive, negative) pairs in which the positive does not score higher.
@@ -38,7 +38,7 @@ class ImageRanking:
 
 @dataclass(frozen=True)
 class AtK:
-    """Figures of the k highest-scored known classes of each image, averaged over images.
+    """Metrics of the k highest-scored known classes of each image, averaged over images.
 
     Args:
         precision: share of them that is positive (of as many as are known, if fewer than k).
@@ -82,7 +82,7 @@ def label_ranking_average_precision(
 
 
 def image_ranking(scores: npt.ArrayLike, labels: npt.ArrayLike) -> ImageRanking:
-    """All ranking figures of every image, from one sort.
+    """All ranking metrics of every image, from one sort.
 
     Args:
         scores: [N, K].
@@ -111,8 +111,8 @@ def at_k(scores: npt.ArrayLike, labels: npt.ArrayLike, ks: Sequence[int]) -> dic
     hits = np.zeros((len(score_array), deepest), dtype=np.int64)
     for rows in blocks(*score_array.shape):
         order = descending(score_array[rows], label_array[rows])[:, :deepest]
-        found = np.take_along_axis(label_array[rows], order, axis=1) == POSITIVE
-        hits[rows, : found.shape[1]] = found
+        hit = np.take_along_axis(label_array[rows], order, axis=1) == POSITIVE
+        hits[rows, : hit.shape[1]] = hit
     found_by = hits.cumsum(axis=1)
     return {k: _at_k(found_by[:, k - 1], np.minimum(known, k), positives) for k in ks}
 
@@ -124,13 +124,13 @@ def mean_of_defined(values: Floats) -> float:
 
 
 def _at_k(
-    found: npt.NDArray[np.int64], taken: npt.NDArray[np.int64], positives: npt.NDArray[np.int64]
+    hits: npt.NDArray[np.int64], taken: npt.NDArray[np.int64], positives: npt.NDArray[np.int64]
 ) -> AtK:
     counted, wanted = taken > 0, positives > 0
     return AtK(
-        precision=mean_of_defined(found[counted] / taken[counted]),
-        recall=mean_of_defined(found[wanted] / positives[wanted]),
-        hit=mean_of_defined((found[wanted] > 0).astype(np.float64)),
+        precision=mean_of_defined(hits[counted] / taken[counted]),
+        recall=mean_of_defined(hits[wanted] / positives[wanted]),
+        hit=mean_of_defined((hits[wanted] > 0).astype(np.float64)),
     )
 
 
@@ -152,15 +152,15 @@ def _rank_block(scores: Scores, labels: Labels) -> Floats:
     pairs = positives * (known.sum(axis=1) - positives)
     wrong = np.where(positive, above - positives_above, 0).sum(axis=1)
     precision = np.where(positive, positives_above / np.maximum(above, 1), 0.0).sum(axis=1)
-    figures = np.full((3, len(scores)), np.nan)
-    np.divide(wrong, pairs, out=figures[0], where=pairs > 0)
-    figures[1] = np.where(positives > 0, np.where(positive, above, 0).max(axis=1), np.nan)
-    np.divide(precision, positives, out=figures[2], where=pairs > 0)
-    return figures
+    metrics = np.full((3, len(scores)), np.nan)
+    np.divide(wrong, pairs, out=metrics[0], where=pairs > 0)
+    metrics[1] = np.where(positives > 0, np.where(positive, above, 0).max(axis=1), np.nan)
+    np.divide(precision, positives, out=metrics[2], where=pairs > 0)
+    return metrics
 
 
 def _last_of_ties(ranked_scores: Scores) -> npt.NDArray[np.intp]:
-    """[N, K] the position of the last cell with the same score, along falling scores."""
+    """[N, K] the position of the last entry with the same score, along falling scores."""
     classes = ranked_scores.shape[1]
     last = np.ones(ranked_scores.shape, dtype=bool)
     last[:, :-1] = ranked_scores[:, :-1] != ranked_scores[:, 1:]

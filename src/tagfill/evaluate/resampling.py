@@ -1,4 +1,4 @@
-"""How sure a figure is: percentile bootstrap over images, and the paired difference of two models.
+"""How sure a metric is: percentile bootstrap over images, and the paired difference of two models.
 
 A resample is a whole-number weight for every image. A statistic takes [N, B] weights, B resamples
 at a time, and returns [B] values; statistics that sort do so once, before the first resample.
@@ -28,10 +28,10 @@ _RESAMPLES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its percentile bootstrap interval.
+    """A metric with its percentile bootstrap interval.
 
     Args:
-        value: the figure on the images themselves.
+        value: the metric on the images themselves.
         low: lower end.
         high: upper end.
         level: nominal coverage, such as 0.95.
@@ -47,7 +47,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference(Interval):
-    """First minus second model on the same resamples, in the unit of the figure.
+    """First minus second model on the same resamples, in the unit of the metric.
 
     Args:
         first_better: share of resamples in which the first is higher, ties counting half.
@@ -129,14 +129,14 @@ def mean_average_precision_statistic(
 def precision_recall_statistic(
     decided: npt.ArrayLike,
     labels: npt.ArrayLike,
-    figure: Callable[[PrecisionRecall], float],
+    metric: Callable[[PrecisionRecall], float],
     *,
     empty_classes: EmptyClasses = "skip",
 ) -> Statistic:
-    """A figure of decided tags as a statistic, such as ``lambda result: result.overall_f1``."""
+    """A metric of decided tags as a statistic, such as ``lambda result: result.overall_f1``."""
     given, truth = np.asarray(decided, dtype=bool), np.asarray(labels)
     positive = truth == POSITIVE
-    cells = [
+    entries = [
         (given & positive).astype(np.float64),
         (given & (truth == NEGATIVE)).astype(np.float64),
         (~given & positive).astype(np.float64),
@@ -144,10 +144,10 @@ def precision_recall_statistic(
 
     def statistic(weights: Weights) -> Floats:
         transposed = weights.T.astype(np.float64)
-        tp, fp, fn = (transposed @ part for part in cells)
+        tp, fp, fn = (transposed @ part for part in entries)
         return np.array(
             [
-                figure(precision_recall(Counts(*row), empty_classes=empty_classes))
+                metric(precision_recall(Counts(*row), empty_classes=empty_classes))
                 for row in zip(tp, fp, fn, strict=True)
             ]
         )

@@ -110,7 +110,7 @@ def _aligned(content: pa.Table, path: Path, table: LabelTable, *, header_lines: 
         if content.column_names.count(name) > 1:
             raise TagfillError(f"column {name!r} stands twice in the header", file=path)
     _refuse_missing("classes", table.classes, set(content.column_names) - {column}, path)
-    ids = [_plain(each) for each in content.column(column).to_pylist()]
+    ids = [_plain(value) for value in content.column(column).to_pylist()]
     row_of = {image: row for row, image in enumerate(ids)}
     if len(row_of) < len(ids):
         row = next(row for row, image in enumerate(ids) if row_of[image] != row)

@@ -27,7 +27,7 @@ class Criterion:
     Args:
         name: as used on the command line.
         why: one sentence for people: why this one was taken.
-        score: (scores [N, K], labels [N, K]) -> figure, higher is better.
+        score: (scores [N, K], labels [N, K]) -> metric, higher is better.
     """
 
     name: str
@@ -36,17 +36,17 @@ class Criterion:
 
 
 def full_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """The mAP in percent; refuses labels with unknown cells."""
+    """The mAP in percent; refuses labels with unknown entries."""
     _refuse_unknown(np.asarray(labels))
     return mean_average_precision(scores, labels).mAP
 
 
 def known_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """The mAP in percent over known cells, of the classes with known positives and negatives.
+    """The mAP in percent over known entries, of the classes with known positives and negatives.
 
     A class without known negatives has average precision 1 whatever the model does, so it is left
-    out. Biased where cells were not verified at random: annotators are often asked about plausible
-    tags only, which makes the known negatives harder than the rest.
+    out. Biased where entries were not verified at random: annotators are often asked about
+    plausible tags only, which makes the known negatives harder than the rest.
     """
     states = np.asarray(labels)
     usable = _has(states, POSITIVE) & _has(states, NEGATIVE)
@@ -54,7 +54,7 @@ def known_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -
 
 
 def observed_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """The mAP in percent with every unknown cell taken for negative.
+    """The mAP in percent with every unknown entry taken for negative.
 
     If each positive of class k was observed with chance c_k, this expects c_k times the precision
     at every recall, so each class's value is c_k times the true one and the order of models is
@@ -99,7 +99,7 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
         name: a name in ``CRITERIA`` to use instead.
 
     Raises:
-        TagfillError: there is no positive to judge by, or the name is unknown or does not fit.
+        TagfillError: there is no positive to evaluate with, or the name is unknown or does not fit.
     """
     states = np.asarray(labels)
     with_positives = _has(states, POSITIVE)
@@ -111,7 +111,7 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
     if name is not None:
         return _named(name, states)
     if not (states == UNKNOWN).any():
-        return Criterion("mAP", "every validation cell is known", CRITERIA["mAP"])
+        return Criterion("mAP", "every validation entry is known", CRITERIA["mAP"])
     usable = int((with_positives & _has(states, NEGATIVE)).sum())
     total = int(with_positives.sum())
     if usable >= _ENOUGH_CLASSES * total:
@@ -119,7 +119,7 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
         return Criterion("known_mAP", why, CRITERIA["known_mAP"])
     why = (
         f"only {usable} of {total} classes with positives have known negatives,"
-        " so unknown cells are taken for negative"
+        " so unknown entries are taken for negative"
     )
     return Criterion("observed_mAP", why, CRITERIA["observed_mAP"])
 
@@ -142,7 +142,7 @@ def _named(name: str, labels: Labels) -> Criterion:
 def _refuse_unknown(labels: Labels) -> None:
     if (labels == UNKNOWN).any():
         raise TagfillError(
-            "mAP on validation needs every cell known", remedy="use known_mAP or observed_mAP"
+            "mAP on validation needs every entry known", remedy="use known_mAP or observed_mAP"
         )
 
 

@@ -14,7 +14,7 @@ from tagfill.evaluate.arrays import Floats, Mask, sigmoid
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 Chance = float | Floats
-"""One chance for all cells, or one for each."""
+"""One chance for all entries, or one for each."""
 
 _TINY = 1e-12
 _STEEPEST = 8.0
@@ -34,11 +34,11 @@ class Line(NamedTuple):
         return np.asarray(self.slope * np.asarray(scores, dtype=np.float64) + self.bias)
 
 
-class Cells(NamedTuple):
-    """Cells as vectors: scores, labels and the chance that each label came to be known.
+class Entries(NamedTuple):
+    """Entries as vectors: scores, labels and the chance that each label came to be known.
 
     P(known positive) = positive * p, P(known negative) = negative * (1 - p); what remains is the
-    probability of "unknown". Where both chances are equal, unknown cells say nothing of p.
+    probability of "unknown". Where both chances are equal, unknown entries say nothing of p.
     """
 
     scores: Floats
@@ -58,12 +58,12 @@ class Cells(NamedTuple):
         pull = np.where(unknown, excess * p * (1 - p) / left, p - (self.labels == POSITIVE))
         return float(cost.sum()), float(pull @ self.scores), float(pull.sum())
 
-    def select(self, chosen: Mask | slice) -> Cells:
-        """Some of the cells."""
+    def select(self, chosen: Mask | slice) -> Entries:
+        """Some of the entries."""
         chance = self.positive
         if isinstance(chance, np.ndarray) and chance.ndim:
             chance = chance[chosen]
-        return Cells(self.scores[chosen], self.labels[chosen], chance, self.negative)
+        return Entries(self.scores[chosen], self.labels[chosen], chance, self.negative)
 
 
 @contextmanager
@@ -75,41 +75,41 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def fit_line(cells: Cells, *, start: Line | None = None, fixed_bias: bool = False) -> Line:
+def fit_line(entries: Entries, *, start: Line | None = None, fixed_bias: bool = False) -> Line:
     """The line of greatest likelihood.
 
     Args:
-        cells: what it is fitted to.
+        entries: what it is fitted to.
         start: where to begin; slope 1 and bias 0 by default.
         fixed_bias: keep the bias at 0 (temperature scaling).
     """
-    center, spread = (0.0, 1.0) if fixed_bias else _standard(cells.scores)
-    scaled = cells._replace(scores=(cells.scores - center) / spread)
+    center, spread = (0.0, 1.0) if fixed_bias else _standard(entries.scores)
+    scaled = entries._replace(scores=(entries.scores - center) / spread)
     first = start or Line(1.0, 0.0)
 
     def cost(parameters: Floats) -> tuple[float, list[float]]:
         line = Line(float(np.exp(parameters[0])), 0.0 if fixed_bias else float(parameters[1]))
         value, by_slope, by_bias = scaled.cost(line)
-        count = len(cells.scores)
+        count = len(entries.scores)
         gradient = [by_slope * line.slope / count, by_bias / count]
         return value / count, gradient[: len(parameters)]
 
     begin = [np.log(first.slope * spread), first.bias + first.slope * center]
-    found = _minimum(cost, begin[:1] if fixed_bias else begin)
-    slope = float(np.exp(found[0])) / spread
-    return Line(slope, 0.0 if fixed_bias else float(found[1]) - slope * center)
+    fitted = _minimum(cost, begin[:1] if fixed_bias else begin)
+    slope = float(np.exp(fitted[0])) / spread
+    return Line(slope, 0.0 if fixed_bias else float(fitted[1]) - slope * center)
 
 
-def fit_near(cells: Cells, near: Line, strength: float) -> Line:
+def fit_near(entries: Entries, near: Line, strength: float) -> Line:
     """The line of greatest posterior under a prior around another one.
 
     logit = exp(u) * near(x) + v with u and v normal with mean 0 and variance 1 / strength.
     """
-    logits = near(cells.scores)
-    scaled = cells._replace(scores=logits)
+    logits = near(entries.scores)
+    scaled = entries._replace(scores=logits)
 
     def cost(parameters: Floats) -> tuple[float, list[float]]:
-        turn, shift = (float(each) for each in parameters)
+        turn, shift = (float(parameter) for parameter in parameters)
         value, by_slope, by_bias = scaled.cost(Line(float(np.exp(turn)), shift))
         return (
             value + strength * (turn**2 + shift**2) / 2,
@@ -149,7 +149,7 @@ def fit_line_and_chances(scores: Floats, labels: Labels) -> Joint:
     def cost(parameters: Floats) -> tuple[float, list[float]]:
         line = Line(float(np.exp(parameters[0])), float(parameters[1]))
         chances = _chances(parameters[2:])
-        value, by_slope, by_bias = Cells(scores, labels, *chances).cost(line)
+        value, by_slope, by_bias = Entries(scores, labels, *chances).cost(line)
         value -= sum(known[at] * np.log(chances[at]) for at in range(free))
         p = sigmoid(line(scores[unknown]))
         left = np.maximum(1 - chances[0] * p - chances[1] * (1 - p), _TINY)
@@ -158,27 +158,27 @@ def fit_line_and_chances(scores: Floats, labels: Labels) -> Joint:
             (by_chance[at] - known[at] / chances[at]) * chances[at] * (1 - chances[at])
             for at in range(free)
         ]
-        return value / len(scores), [each / len(scores) for each in gradient]
+        return value / len(scores), [slope / len(scores) for slope in gradient]
 
     share = sum(known) / len(scores)
     odds = float(np.log(share) - np.log1p(-share))
-    found = _minimum(cost, [np.log(spread), center, *[odds] * free])
-    slope = float(np.exp(found[0])) / spread
-    positive, negative = _chances(found[2:])
-    line = Line(slope, float(found[1]) - slope * center)
-    return Joint(line, positive, negative, cost(found)[0] * len(scores))
+    fitted = _minimum(cost, [np.log(spread), center, *[odds] * free])
+    slope = float(np.exp(fitted[0])) / spread
+    positive, negative = _chances(fitted[2:])
+    line = Line(slope, float(fitted[1]) - slope * center)
+    return Joint(line, positive, negative, cost(fitted)[0] * len(scores))
 
 
 def _chances(odds: Floats) -> tuple[float, float]:
-    found = [float(each) for each in np.clip(sigmoid(odds), _TINY, 1 - _TINY)]
-    return found[0], found[1] if len(found) > 1 else 0.0
+    chances = [float(chance) for chance in np.clip(sigmoid(odds), _TINY, 1 - _TINY)]
+    return chances[0], chances[1] if len(chances) > 1 else 0.0
 
 
 def _minimum(cost: Callable[[Floats], tuple[float, list[float]]], begin: Sequence[float]) -> Floats:
     bounds = [(-_STEEPEST, _STEEPEST), *([(-_FARTHEST, _FARTHEST)] * (len(begin) - 1))]
     first = [float(np.clip(at, *bound)) for at, bound in zip(begin, bounds, strict=True)]
-    found = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(found.x, dtype=np.float64)
+    result = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(result.x, dtype=np.float64)
 
 
 def _softplus(values: Floats) -> Floats:

@@ -45,7 +45,7 @@ class Thresholds:
     target: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The fit in a few figures."""
+        """The fit in a few metrics."""
         return {
             "goal": self.goal,
             "target": self.target,
@@ -77,7 +77,7 @@ def fit_thresholds(
     and the first not taken.
 
     Positives that were labeled with chance c count as 1 / c. Where negatives are never written,
-    the expected false positives are all predicted cells less the expected true ones, so precision
+    the expected false positives are all predicted entries less the expected true ones, so precision
     and F1 are expected values under ``labeling``; recall is that of labeled positives.
 
     Args:
@@ -93,7 +93,7 @@ def fit_thresholds(
     how = labeling or estimate_labeling(logits, states)
     hit, miss = how.weights(states)
     step = max(1, -(-states.size // SAMPLE))
-    flat = (each[::step].ravel() for each in (logits, hit, miss))
+    flat = (matrix[::step].ravel() for matrix in (logits, hit, miss))
     common, _ = _cut(_curve(*flat), goal, target)
     support = (states == POSITIVE).sum(axis=0)
     values, unreached = np.full(states.shape[1], common), []
@@ -122,15 +122,15 @@ def _curve(scores: Floats, hit: Floats, miss: Floats) -> _Curve:
     order = np.argsort(-scores, kind="stable")
     falling = scores[order]
     last = np.flatnonzero(np.append(np.diff(falling) < 0, True))
-    found = np.cumsum(hit[order])[last]
+    hits = np.cumsum(hit[order])[last]
     wrong = np.maximum(np.cumsum(miss[order])[last], 0.0)
     all_positives = max(float(hit.sum()), 1e-12)
     below = np.append(falling[last[1:]], falling[-1])
     return _Curve(
         cuts=(falling[last] + below) / 2,
-        precision=found / np.maximum(found + wrong, 1e-12),
-        recall=found / all_positives,
-        f1=2 * found / (found + wrong + all_positives),
+        precision=hits / np.maximum(hits + wrong, 1e-12),
+        recall=hits / all_positives,
+        f1=2 * hits / (hits + wrong + all_positives),
     )
 
 

@@ -20,7 +20,7 @@ class WeightedAveragePrecision:
 
     Args:
         scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown cells are left out.
+        labels: [N, K] of 1, 0, -1; unknown entries are left out.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ _GRID = 64
 
 @dataclass(frozen=True)
 class Pointing:
-    """Figures of one class, or means over classes, as fractions.
+    """Metrics of one class, or means over classes, as fractions.
 
     Args:
         accuracy: how often the peak of the map hit.
@@ -81,10 +81,10 @@ class Game:
     center: npt.NDArray[np.bool_]
 
     def result(self, names: tuple[str, ...]) -> PointingResult:
-        """Figures per class and over all."""
+        """Metrics per class and over all."""
         found = {names[label]: self._of(self.label == label) for label in np.unique(self.label)}
-        figures = [(each.accuracy, each.chance, each.center) for each in found.values()]
-        accuracy, chance, center = np.mean(figures, axis=0).tolist()
+        metrics = [(each.accuracy, each.chance, each.center) for each in found.values()]
+        accuracy, chance, center = np.mean(metrics, axis=0).tolist()
         mean = Pointing(accuracy, chance, center, len(self.label))
         return PointingResult(found, mean, self._of(np.ones(len(self.label), dtype=bool)))
 

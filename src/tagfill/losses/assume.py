@@ -1,4 +1,4 @@
-"""Cross-entropy with an assumption about the cells nobody labeled.
+"""Cross-entropy with an assumption about the entries nobody labeled.
 
 Equation numbers are those of Cole et al. 2021, "Multi-Label Learning from Single Positive Labels"
 (MLSPL). Its losses average over the classes; here they come unreduced.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tagfill.losses.cells import by_label, cross_entropy, negative_term, positive_term
+from tagfill.losses.entries import by_label, cross_entropy, negative_term, positive_term
 
 
 def ignore_unknown(logits: Tensor, observed: Tensor) -> Tensor:
-    """Cross-entropy on known cells, nothing on unknown ones.
+    """Cross-entropy on known entries, nothing on unknown ones.
 
     -[z=1] log p - [z=0] log(1 - p)
 
@@ -51,7 +51,7 @@ def ignore_unobserved_negatives(logits: Tensor, observed: Tensor, truth: Tensor)
 
 
 def assume_negative(logits: Tensor, observed: Tensor) -> Tensor:
-    """Cross-entropy with every unknown cell taken for a negative.
+    """Cross-entropy with every unknown entry taken for a negative.
 
     -[z=1] log p - [z!=1] log(1 - p)
 
@@ -93,9 +93,9 @@ def weak_negative(logits: Tensor, observed: Tensor, *, gamma: float | None = Non
 
 
 def sampled_negative(logits: Tensor, observed: Tensor, chosen: Tensor) -> Tensor:
-    """Cross-entropy on known cells, and on chosen unknown ones as negatives.
+    """Cross-entropy on known entries, and on chosen unknown ones as negatives.
 
-    -[z=1] log p - ([z=0] + eta) log(1 - p), eta = 1 for a chosen cell
+    -[z=1] log p - ([z=0] + eta) log(1 - p), eta = 1 for a chosen entry
 
     Sec. 5.1, "Connection to pseudo-negative sampling".
 
@@ -111,7 +111,7 @@ def sampled_negative(logits: Tensor, observed: Tensor, chosen: Tensor) -> Tensor
 
 
 def sample_unknown(observed: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One unknown cell of each image, uniformly; none where nothing is unknown.
+    """One unknown entry of each image, uniformly; none where nothing is unknown.
 
     Args:
         observed: [N, K] labels 1, 0, -1.
@@ -150,7 +150,7 @@ def assume_negative_smoothed(
 
 
 def ignore_unknown_smoothed(logits: Tensor, observed: Tensor, *, eps: float = 0.1) -> Tensor:
-    """Cross-entropy with smoothed targets on known cells, nothing on unknown ones.
+    """Cross-entropy with smoothed targets on known entries, nothing on unknown ones.
 
     Sec. 6, Table 1 (BCE-LS), where nothing is unknown.
 

@@ -11,7 +11,7 @@ from tagfill.losses.assume import ignore_unknown
 def confident_labels(
     logits: Tensor, observed: Tensor, *, threshold: float, include_observed: bool = False
 ) -> Tensor:
-    """Labels of the cells a network is sure of: 1 where p >= delta, 0 where p <= 1 - delta.
+    """Labels of the entries a network is sure of: 1 where p >= delta, 0 where p <= 1 - delta.
 
     Xie et al. 2022 (LAC), the indicators of Eq. 4. At p = delta = 0.5 the label is 1.
 
@@ -19,7 +19,7 @@ def confident_labels(
         logits: [N, K] raw scores of the view that labels; no gradient flows through them.
         observed: [N, K] labels 1, 0, -1.
         threshold: delta, from 0.5 to 1.
-        include_observed: keep observed labels as they are instead of leaving those cells out.
+        include_observed: keep observed labels as they are instead of leaving those entries out.
 
     Returns:
         [N, K] labels 1, 0, -1 of the type of ``observed``.
@@ -42,7 +42,7 @@ def pseudo_label_consistency(
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy of one view with what the network is sure of in the other.
 
-    -[p_w >= delta] log p_s - [p_w <= 1 - delta] log(1 - p_s) on unknown cells
+    -[p_w >= delta] log p_s - [p_w <= 1 - delta] log(1 - p_s) on unknown entries
 
     Xie et al. 2022 (LAC), Eq. 4.
 
@@ -51,10 +51,10 @@ def pseudo_label_consistency(
         weak: [N, K] raw scores of the view that labels; no gradient flows through them.
         observed: [N, K] labels 1, 0, -1.
         threshold: delta.
-        include_observed: train observed cells too, on their labels.
+        include_observed: train observed entries too, on their labels.
 
     Returns:
-        [N, K] terms, 0 where the network is not sure, and [N, K] booleans of the cells in play.
+        [N, K] terms, 0 where the network is not sure, and [N, K] booleans of the entries in play.
     """
     labels = confident_labels(
         weak, observed, threshold=threshold, include_observed=include_observed

@@ -1,18 +1,18 @@
-"""Losses that raise or lower the entropy of what the network says about unknown cells."""
+"""Losses that raise or lower the entropy of what the network says about unknown entries."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from tagfill.losses.cells import by_label
+from tagfill.losses.entries import by_label
 from tagfill.losses.guarded import guarded_terms
 
 
 def entropy_maximization(
     logits: Tensor, observed: Tensor, *, alpha: float, eps: float = 0.0
 ) -> Tensor:
-    """Cross-entropy on observed cells; unknown ones are rewarded for being uncertain.
+    """Cross-entropy on observed entries; unknown ones are rewarded for being uncertain.
 
     -[z=1] log p - [z=0] log(1 - p) - [z=-1] alpha H(p)
 
@@ -26,7 +26,7 @@ def entropy_maximization(
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
 
     Returns:
-        [N, K] terms, unreduced; those of unknown cells are negative.
+        [N, K] terms, unreduced; those of unknown entries are negative.
     """
     positive, negative = guarded_terms(logits, eps)
     return by_label(observed, positive, negative, -alpha * _entropy(logits, positive, negative))
@@ -35,7 +35,7 @@ def entropy_maximization(
 def entropy_minimization(
     logits: Tensor, observed: Tensor, *, weight: float, assume_negative: bool = False
 ) -> Tensor:
-    """Cross-entropy on observed cells; unknown ones are pushed to a decision, whichever.
+    """Cross-entropy on observed entries; unknown ones are pushed to a decision, whichever.
 
     -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
 
@@ -45,7 +45,7 @@ def entropy_minimization(
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
         weight: of the entropy.
-        assume_negative: unknown cells cost -log(1 - p) besides.
+        assume_negative: unknown entries cost -log(1 - p) besides.
 
     Returns:
         [N, K] terms, unreduced.
@@ -67,19 +67,20 @@ def entropy_with_pseudo_labels(
     assume_negative: bool = False,
     eps: float = 0.0,
 ) -> Tensor:
-    """Entropy maximization, with soft pseudo-labels on some of the unknown cells.
+    """Entropy maximization, with soft pseudo-labels on some of the unknown entries.
 
-    A cell with pseudo-label s costs beta (-s log p - (1 - s) log(1 - p)), whatever p becomes later.
+    An entry with pseudo-label s costs beta (-s log p - (1 - s) log(1 - p)), whatever p becomes
+    later.
 
     Zhou et al. 2022 (EM), Eq. 7 and 8. Eq. 7 prints the term without its minus, which Eq. 8 has.
 
     Args:
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
-        pseudo: [N, K] soft labels 0..1, and -1 where a cell has none; observed cells ignore it.
-        alpha: weight of the entropy of the remaining unknown cells.
-        beta: weight of pseudo-labeled cells.
-        assume_negative: the remaining unknown cells cost -log(1 - p) in place of their entropy.
+        pseudo: [N, K] soft labels 0..1, and -1 where an entry has none; observed entries ignore it.
+        alpha: weight of the entropy of the remaining unknown entries.
+        beta: weight of pseudo-labeled entries.
+        assume_negative: the remaining unknown entries cost -log(1 - p) in place of their entropy.
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
 
     Returns:

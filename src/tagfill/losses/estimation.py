@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tagfill.losses.cells import cross_entropy
+from tagfill.losses.entries import cross_entropy
 from tagfill.losses.regularize import expected_positives
 
 

@@ -1,4 +1,4 @@
-"""Focal losses: easy cells count less, negatives and unknown cells less than positives."""
+"""Focal losses: easy entries count less, negatives and unknown entries less than positives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 import torch
 from torch import Tensor
 
-from tagfill.losses.cells import by_label, negative_term, positive_term
+from tagfill.losses.entries import by_label, negative_term, positive_term
 
 
 def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:
-    """Cross-entropy weighted by how far a cell is from right, unknown taken for negative.
+    """Cross-entropy weighted by how far an entry is from right, unknown taken for negative.
 
     -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
 
@@ -71,7 +71,7 @@ def partial_asymmetric(
     detach_weight: bool = False,
     eps: float = 0.0,
 ) -> Tensor:
-    """Asymmetric loss in which unknown cells are negatives with a focus and weight of their own.
+    """Asymmetric loss in which unknown entries are negatives with a focus and weight of their own.
 
     -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1] au q^gu log(1 - q)
 
@@ -82,7 +82,7 @@ def partial_asymmetric(
         observed: [N, K] labels 1, 0, -1.
         gammas: (g+, g-, gu).
         alphas: (a+, a-, au).
-        margin: negatives and unknown cells with p below it cost nothing.
+        margin: negatives and unknown entries with p below it cost nothing.
         detach_weight: no gradient flows through the focal weights.
         eps: probabilities inside logarithms are raised to it.
 

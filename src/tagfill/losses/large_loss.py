@@ -1,4 +1,4 @@
-"""Large loss: unknown cells that cost most as negatives are taken for hidden positives.
+"""Large loss: unknown entries that cost most as negatives are taken for hidden positives.
 
 Kim et al. 2022 (Large Loss Matters). Networks learn clean labels before noisy ones, so that after
 an epoch or two the largest losses among assumed negatives belong to the false ones.
@@ -12,22 +12,22 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.assume import assume_negative
-from tagfill.losses.cells import positive_term
+from tagfill.losses.entries import positive_term
 from tagfill.losses.selection import largest_unknown
 
 
-def modified_count(cells: int, rate: float) -> int:
-    """ceil(cells x rate), unharmed by the last digit of a product such as 3 x 0.1."""
-    return math.ceil(round(cells * rate, 9))
+def modified_count(entries: int, rate: float) -> int:
+    """ceil(entries x rate), unharmed by the last digit of a product such as 3 x 0.1."""
+    return math.ceil(round(entries * rate, 9))
 
 
 def large_loss_rejection(logits: Tensor, observed: Tensor, *, count: int) -> Tensor:
-    """Assume negative, without the ``count`` unknown cells of largest loss (LL-R).
+    """Assume negative, without the ``count`` unknown entries of largest loss (LL-R).
 
     Args:
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
-        count: how many cells of the batch cost nothing.
+        count: how many entries of the batch cost nothing.
 
     Returns:
         [N, K] terms, unreduced.
@@ -37,12 +37,12 @@ def large_loss_rejection(logits: Tensor, observed: Tensor, *, count: int) -> Ten
 
 
 def large_loss_correction(logits: Tensor, observed: Tensor, *, count: int) -> Tensor:
-    """Assume negative, the ``count`` unknown cells of largest loss taken for positive (LL-Ct).
+    """Assume negative, the ``count`` unknown entries of largest loss taken for positive (LL-Ct).
 
     Args:
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
-        count: how many cells of the batch are taken for positive.
+        count: how many entries of the batch are taken for positive.
 
     Returns:
         [N, K] terms, unreduced.

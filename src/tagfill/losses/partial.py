@@ -1,4 +1,4 @@
-"""Cross-entropy on known cells, weighted by how many of an image's cells are known."""
+"""Cross-entropy on known entries, weighted by how many of an image's entries are known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DURAND = (-4.45, 5.45, 1.0)
 
 
 def count_weight(observed: Tensor) -> Tensor:
-    """Share of known cells of each image.
+    """Share of known entries of each image.
 
     Cole et al. 2021 (MLSPL), Sec. 4.2, scaled so that a fully labeled image weighs 1.
 
@@ -27,7 +27,7 @@ def count_weight(observed: Tensor) -> Tensor:
 def durand_weight(
     observed: Tensor, alpha: float = DURAND[0], beta: float = DURAND[1], gamma: float = DURAND[2]
 ) -> Tensor:
-    """alpha r^gamma + beta with r the share of known cells; 0 where nothing is known.
+    """alpha r^gamma + beta with r the share of known entries; 0 where nothing is known.
 
     Durand et al. 2019, "Learning a Deep ConvNet for Multi-label Classification with Partial
     Labels", Eq. 2-3: images with few labels weigh more.

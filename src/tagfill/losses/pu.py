@@ -1,4 +1,4 @@
-"""Risks of learning from positive and unlabeled cells, one per class."""
+"""Risks of learning from positive and unlabeled entries, one per class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tagfill.losses.cells import negative_term, positive_term
+from tagfill.losses.entries import negative_term, positive_term
 
 Surrogate = Literal["logistic", "sigmoid"]
 
@@ -91,7 +91,7 @@ def variational_risk(
 
     Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 7, 9 and 11. The re-balance factor
     p_c = E_U[sigma(s)] carries no gradient. A class without positives in the batch has only its
-    first term, one without unlabeled cells only its second.
+    first term, one without unlabeled entries only its second.
 
     Args:
         logits: [N, K] raw scores s.
@@ -195,13 +195,13 @@ def _unlabeled(observed: Tensor, positives_included: bool) -> Tensor:
     return torch.ones_like(observed, dtype=torch.bool) if positives_included else observed != 1
 
 
-def _class_mean(cells: Tensor, mask: Tensor) -> Tensor:
-    """[K] mean over the masked cells of each class, 0 where there are none."""
-    return (cells * mask).sum(dim=0) / mask.sum(dim=0).clamp(min=1)
+def _class_mean(entries: Tensor, mask: Tensor) -> Tensor:
+    """[K] mean over the masked entries of each class, 0 where there are none."""
+    return (entries * mask).sum(dim=0) / mask.sum(dim=0).clamp(min=1)
 
 
 def _log_mean_sigmoid(logits: Tensor, mask: Tensor) -> Tensor:
-    """[K] log of the mean of sigma over the masked cells; finite nonsense where there are none."""
+    """[K] log of the mean of sigma over the masked entries; any finite number if none."""
     some = mask.any(dim=0)
     logs = F.logsigmoid(logits).masked_fill(~mask & some, float("-inf"))
     return logs.logsumexp(dim=0) - mask.sum(dim=0).clamp(min=1).log()

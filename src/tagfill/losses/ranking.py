@@ -1,4 +1,4 @@
-"""Losses on pairs of cells of one image."""
+"""Losses on pairs of entries of one image."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def pairwise_ranking(logits: Tensor, observed: Tensor) -> Tensor:
-    """Every positive should beat every other cell of its image by a margin of 1 in probability.
+    """Every positive should beat every other entry of its image by a margin of 1 in probability.
 
     for each positive i: sum over j with z_j != 1 of max(0, 1 - p_i + p_j)
 

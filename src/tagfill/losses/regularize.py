@@ -43,9 +43,9 @@ def expected_positives(
     weight: float | None = None,
     per_class: bool = False,
 ) -> ExpectedPositives:
-    """Known cells by cross-entropy, unknown ones only through the expected number of positives.
+    """Known entries by cross-entropy, unknown ones only through the expected number of positives.
 
-    mean over images of sum over known cells of -log p (or -log(1 - p)), plus weight * R_k
+    mean over images of sum over known entries of -log p (or -log(1 - p)), plus weight * R_k
 
     Cole et al. 2021 (MLSPL), Sec. 5.3 (EPR), where no negative is known.
 

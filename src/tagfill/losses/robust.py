@@ -1,11 +1,11 @@
-"""Losses that bear with false negatives among the unknown cells: Hill, SPLC, generalized robust."""
+"""Losses robust to false negatives among unknown entries: Hill, SPLC, generalized robust."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from tagfill.losses.cells import by_label, negative_term, positive_term
+from tagfill.losses.entries import by_label, negative_term, positive_term
 from tagfill.losses.focusing import focal_negative, focal_positive
 from tagfill.losses.guarded import guarded_terms
 
@@ -18,7 +18,7 @@ def hill(
     margin: float = 1.0,
     gamma: float = 2.0,
 ) -> Tensor:
-    """Focal loss with a margin on positives; a hill of gradient on unknown cells.
+    """Focal loss with a margin on positives; a hill of gradient on unknown entries.
 
     -[z=1] (1 - q)^gamma log q - [z=0] log(1 - p) + [z=-1] (lam - p) p^2
     with q = sigmoid(logit - margin)
@@ -53,7 +53,7 @@ def self_paced_correction(
     gamma: float = 2.0,
     margin_on_corrected: bool = True,
 ) -> Tensor:
-    """Focal loss with a margin on positives; unknown cells with p > tau count as positive.
+    """Focal loss with a margin on positives; unknown entries with p > tau count as positive.
 
     -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
 
@@ -65,7 +65,7 @@ def self_paced_correction(
         tau: threshold; None corrects nothing.
         margin: on the logits of positives.
         gamma: focus of positives and negatives.
-        margin_on_corrected: corrected cells have the margin too (the published code: not).
+        margin_on_corrected: corrected entries have the margin too (the published code: not).
 
     Returns:
         [N, K] terms, unreduced.
@@ -91,12 +91,12 @@ def generalized_robust(
     q_negative: float = 1.0,
     eps: float = 0.0,
 ) -> Tensor:
-    """Expected robust loss of an unknown cell under a soft guess of its label.
+    """Expected robust loss of an unknown entry under a soft guess of its label.
 
     -[z=1] log p - [z=0] log(1 - p)
     + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
 
-    with k = sigmoid(slope p + bias), the chance that the cell is positive, and
+    with k = sigmoid(slope p + bias), the chance that the entry is positive, and
     v = exp(-(p - mean)^2 / (2 spread^2)), its weight; no gradient flows through either.
     Chen et al. 2024 (GR loss), whose labels are positive or unknown.
 
@@ -109,7 +109,7 @@ def generalized_robust(
         spread: sigma.
         q_positive: q2; towards 0 the term becomes -log p, at 1 it is 1 - p.
         q_negative: q3, likewise for 1 - p.
-        eps: added to p inside the logarithm of observed cells; the published code has 1e-7.
+        eps: added to p inside the logarithm of observed entries; the published code has 1e-7.
 
     Returns:
         [N, K] terms, unreduced.

@@ -1,4 +1,4 @@
-"""Which unknown cells get a pseudo-label, change sides or are left out."""
+"""Which unknown entries get a pseudo-label, change sides or are left out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def lowest_per_class(scores: Tensor, candidates: Tensor, counts: Tensor) -> Tens
 
     Args:
         scores: [N, K].
-        candidates: [N, K] booleans, cells that may be chosen.
+        candidates: [N, K] booleans, entries that may be chosen.
         counts: [K] integers, how many of each class; all candidates where there are fewer.
 
     Returns:
-        [N, K] booleans, true for the chosen cells.
+        [N, K] booleans, true for the chosen entries.
     """
     chosen = torch.zeros_like(candidates)
     for k, count in enumerate(counts.tolist()):
@@ -28,7 +28,7 @@ def lowest_per_class(scores: Tensor, candidates: Tensor, counts: Tensor) -> Tens
 
 
 def largest_unknown(logits: Tensor, observed: Tensor, count: int) -> Tensor:
-    """The unknown cells of a batch with the largest losses as negatives.
+    """The unknown entries of a batch with the largest losses as negatives.
 
     The loss -log(1 - p) grows with the logit, so the logits are ranked.
 
@@ -38,13 +38,13 @@ def largest_unknown(logits: Tensor, observed: Tensor, count: int) -> Tensor:
         count: how many, at most as many as are unknown.
 
     Returns:
-        [N, K] booleans, true for the chosen cells.
+        [N, K] booleans, true for the chosen entries.
     """
-    cells = torch.nonzero(observed.flatten() == -1).squeeze(1)
-    count = min(count, cells.numel())
-    top = torch.topk(logits.detach().flatten()[cells], count).indices
+    entries = torch.nonzero(observed.flatten() == -1).squeeze(1)
+    count = min(count, entries.numel())
+    top = torch.topk(logits.detach().flatten()[entries], count).indices
     chosen = torch.zeros(logits.numel(), dtype=torch.bool, device=logits.device)
-    chosen[cells[top]] = True
+    chosen[entries[top]] = True
     return chosen.view(logits.shape)
 
 
@@ -56,10 +56,10 @@ def likely_or_common(
     per_image: int = 5,
     prior_threshold: float = 0.5,
 ) -> Tensor:
-    """Unknown cells too likely to be positive to be called negative.
+    """Unknown entries too likely to be positive to be called negative.
 
-    These are the ``per_image`` x N unknown cells with the highest scores in the batch, and all
-    unknown cells of classes with a prior above the threshold.
+    These are the ``per_image`` x N unknown entries with the highest scores in the batch, and all
+    unknown entries of classes with a prior above the threshold.
 
     Ben-Baruch et al. 2022 (CSL), the sets of label likelihood and label prior.
 
@@ -71,7 +71,7 @@ def likely_or_common(
         prior_threshold: eta.
 
     Returns:
-        [N, K] booleans, true for the cells to leave out; observed cells never are.
+        [N, K] booleans, true for the entries to leave out; observed entries never are.
     """
     likely = largest_unknown(logits, observed, per_image * logits.shape[0])
     common = (observed == -1) & (class_prior > prior_threshold)

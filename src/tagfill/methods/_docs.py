@@ -36,7 +36,7 @@ LOSSES = f"""# Losses
 {MADE}
 
 The losses are pure functions of logits and labels, for use in any training loop. Labels are a
-[N, K] tensor of 1 (positive), 0 (negative) and -1 (unknown). Most losses return one term per cell,
+[N, K] tensor of 1 (positive), 0 (negative) and -1 (unknown). Most losses return one term per entry,
 unreduced; those defined on a whole batch return scalars. All take raw logits and are stable for
 any of them.
 
@@ -110,7 +110,7 @@ def _title(method: Description) -> str:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    escaped = ([" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines)
+    escaped = ([" ".join(entry.split()).replace("|", "\\|") for entry in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped) + "\n"
 
 

@@ -16,13 +16,13 @@ from tagfill.methods._rows import CHUNK, Rows
 from tagfill.methods.base import Setup, Step
 
 START_UNKNOWN = math.log(0.6 / 0.4)
-"""Unknown cells start uniformly between the logits of 0.4 and 0.6."""
+"""Unknown entries start uniformly between the logits of 0.4 and 0.6."""
 START_KNOWN = math.log(0.995 / 0.005)
 """Positives start at the logit of 0.995, negatives at that of 0.005."""
 
 
 class Estimator:
-    """Logits of every cell being positive."""
+    """Logits of every entry being positive."""
 
     def logits(self, step: Step) -> Tensor:
         """[B, K] for the images of a step."""
@@ -75,7 +75,7 @@ class _Learned(Estimator):
 
 
 class DenseTable(_Learned):
-    """One parameter per cell, as published: the optimizer moves the whole table at every step."""
+    """One parameter per entry, as published: the optimizer moves the whole table at every step."""
 
     def __init__(self, setup: Setup) -> None:
         start = torch.cat([rows for _, rows in _start_values(setup)])
@@ -89,7 +89,7 @@ class DenseTable(_Learned):
 
 
 class RowTable(Estimator):
-    """One number per cell, of which a step touches only the rows of its batch."""
+    """One number per entry, of which a step touches only the rows of its batch."""
 
     def __init__(
         self, setup: Setup, learning_rate: float, *, mapped: bool, directory: str | None

@@ -10,7 +10,7 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 
 Reduction = Literal["mean", "sum"]
-Cells = Callable[[Tensor, Tensor], Tensor]
+Entries = Callable[[Tensor, Tensor], Tensor]
 
 
 def require_range(name: str, value: float, low: float, high: float | None = None) -> None:
@@ -31,12 +31,12 @@ def require_reduction(value: str) -> None:
     require_choice("reduction", value, ("mean", "sum"))
 
 
-def reduced(cells: Cells, reduction: Reduction) -> Cells:
-    """A loss whose mean over all cells is the asked reduction of ``cells``."""
+def reduced(entries: Entries, reduction: Reduction) -> Entries:
+    """A loss whose mean over all entries is the asked reduction of ``entries``."""
     if reduction == "mean":
-        return cells
+        return entries
 
     def scaled(logits: Tensor, observed: Tensor) -> Tensor:
-        return cells(logits, observed) * logits.numel()
+        return entries(logits, observed) * logits.numel()
 
     return scaled

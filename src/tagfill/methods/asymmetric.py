@@ -67,7 +67,7 @@ class FocalConfig:
     """Settings of the focal loss.
 
     Args:
-        gamma: how fast easy cells lose weight; 0 is plain ``an``.
+        gamma: how fast easy entries lose weight; 0 is plain ``an``.
     """
 
     gamma: float = 2.0
@@ -118,12 +118,13 @@ METHODS = {
            -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
 
 Ridnik et al. 2021 (ASL), with g+ 0, g- 4, margin 0.05; compared in Zhou et al. 2022 (EM + APL),
-Table 1. Unknown is taken for negative. Cells with p below the margin have no loss and no gradient.
+Table 1. Unknown is taken for negative. Entries with p below the margin have no loss and no
+gradient.
 
 The published training script lets no gradient through the focal weights, raises probabilities to
 1e-8 inside logarithms and sums over the batch instead of taking the mean (``detach_weight``,
-``eps``, ``reduction``; preset ``published``). The sum is larger by the number of cells, which Adam
-hides and weight decay does not.""",
+``eps``, ``reduction``; preset ``published``). The sum is larger by the number of entries, which
+Adam hides and weight decay does not.""",
     ),
     "asl_q2l": NamedMethod(
         Info(

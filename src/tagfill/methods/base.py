@@ -239,13 +239,13 @@ class Method:
         """Take over what the same method learned in an earlier stage; called after ``start``."""
 
     def estimates(self) -> Tensor | None:
-        """[N, K] probability of each cell being positive, observed cells as observed; or None."""
+        """[N, K] probability of being positive, observed entries as observed; or None."""
         return None
 
     def pseudo_labels(self) -> Tensor | None:
-        """[N, K] int8 what unknown cells have been labeled so far (1, 0; else -1).
+        """[N, K] int8 what unknown entries have been labeled so far (1, 0; else -1).
 
-        None where a method labels no cells one by one, though it may have estimates of all.
+        None where a method labels no entries one by one, though it may have estimates of all.
         """
         return None
 

@@ -3,8 +3,8 @@
     loss = mean over images and classes of -[y=1] log p - [y=0] log(1 - p)
 
 Cole et al. 2021 (MLSPL), Eq. 5. Where labels were masked this is an oracle: it trains on the truth
-behind them. Where there is no separate truth it trains on the labels as they are; cells that are
-unknown even then count nothing, and the mean is over the known cells of the batch. The published
+behind them. Where there is no separate truth it trains on the labels as they are; entries that are
+unknown even then count nothing, and the mean is over the known entries of the batch. The published
 code computes the same on full labels.
 """
 
@@ -40,15 +40,15 @@ class Config:
 
 
 class Oracle(Method):
-    """The mean over known cells of a pure loss of the full labels.
+    """The mean over known entries of a pure loss of the full labels.
 
     Args:
         name: of the method and of its only term.
-        cells: (logits [B, K], labels [B, K]) -> [B, K], 0 at unknown cells.
+        entries: (logits [B, K], labels [B, K]) -> [B, K], 0 at unknown entries.
     """
 
-    def __init__(self, name: str, cells: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.name, self.cells = name, cells
+    def __init__(self, name: str, entries: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.name, self.entries = name, entries
 
     def start(self, setup: Setup) -> None:
         """Refuse labels that lack positives or negatives."""
@@ -60,7 +60,7 @@ class Oracle(Method):
         """One term."""
         labels = step.observed if step.truth is None else step.truth
         known = (labels >= 0).sum().clamp(min=1)
-        return {self.name: self.cells(step.output.logits, labels).sum() / known}
+        return {self.name: self.entries(step.output.logits, labels).sum() / known}
 
 
 def build(config: Config) -> Method:

@@ -1,15 +1,15 @@
 """Curriculum labeling: learn from known labels, then from what the network is sure of as well.
 
     loss = mean over images and classes of w(r) (-[l=1] log p - [l=0] log(1 - p)),
-           w(r) = -4.45 r + 5.45, r the share of the image's cells that have a label l
+           w(r) = -4.45 r + 5.45, r the share of the image's entries that have a label l
 
 Durand et al. 2019, "Learning a Deep ConvNet for Multi-label Classification with Partial Labels",
 Eq. 2-3 and its curriculum strategies; the row "CL" of PU-MLC's Table I. Labels l are the observed
-ones and, from the end of epoch ``warmup`` on, pseudo-labels of unknown cells, made afresh after
+ones and, from the end of epoch ``warmup`` on, pseudo-labels of unknown entries, made afresh after
 every epoch from the scores of all training images. By ``strategy``:
 
 - "threshold": 1 where the logit is at least theta, 0 where it is at most -theta;
-- "proportion": the ``share`` of all unknown cells with the largest |logit|, by its sign;
+- "proportion": the ``share`` of all unknown entries with the largest |logit|, by its sign;
 - "positives": 1 where the logit is at least theta, no negatives.
 
 The paper's ensemble and Bayesian strategies are not built. Ours: one warm-up epoch, theta 2 (a
@@ -54,9 +54,9 @@ class Config:
     """Hyper-parameters.
 
     Args:
-        strategy: which unknown cells get a pseudo-label.
+        strategy: which unknown entries get a pseudo-label.
         theta: logit from which the network is sure.
-        share: of the unknown cells, for the strategy "proportion".
+        share: of the unknown entries, for the strategy "proportion".
         warmup: epochs before the first pseudo-labels.
     """
 
@@ -87,13 +87,13 @@ class CurriculumLabeling(Method):
         self.scores = torch.full(self.observed.shape, 0.5, device=setup.device)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all cells."""
+        """One term, the mean over all entries."""
         labels = torch.where(step.observed == -1, self.labels[step.index], step.observed)
-        cells = partial_cross_entropy(step.output.logits, labels, durand_weight(labels))
-        return {"curriculum": cells.mean()}
+        entries = partial_cross_entropy(step.output.logits, labels, durand_weight(labels))
+        return {"curriculum": entries.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
-        """Label unknown cells afresh."""
+        """Label unknown entries afresh."""
         assert scores is not None
         self.scores = scores.to(self.scores)
         if epoch >= self.config.warmup:
@@ -126,14 +126,14 @@ class CurriculumLabeling(Method):
 def pseudo_labeled(
     observed: Tensor, logits: Tensor, *, strategy: Strategy, theta: float, share: float
 ) -> Tensor:
-    """[N, K] observed labels, and labels of the unknown cells the strategy is sure of.
+    """[N, K] observed labels, and labels of the unknown entries the strategy is sure of.
 
     Args:
         observed: [N, K] labels 1, 0, -1.
         logits: [N, K].
         strategy: see the module.
         theta: logit from which the network is sure.
-        share: of the unknown cells.
+        share: of the unknown entries.
     """
     unknown = observed == -1
     if strategy == "proportion":
@@ -145,10 +145,10 @@ def pseudo_labeled(
 
 def _surest(confidence: Tensor, candidates: Tensor, share: float) -> Tensor:
     """The share of candidates with the highest confidence, ties in order."""
-    cells = torch.nonzero(candidates.flatten()).squeeze(1)
-    ranked = torch.argsort(confidence.flatten()[cells], descending=True, stable=True)
+    entries = torch.nonzero(candidates.flatten()).squeeze(1)
+    ranked = torch.argsort(confidence.flatten()[entries], descending=True, stable=True)
     chosen = torch.zeros(candidates.numel(), dtype=torch.bool, device=candidates.device)
-    chosen[cells[ranked[: round(share * len(cells))]]] = True
+    chosen[entries[ranked[: round(share * len(entries))]]] = True
     return chosen.view(candidates.shape)
 
 

@@ -10,7 +10,7 @@ that training follows the observed tags and leaves confident positives alone.
 
 The paper has no observed negatives; they cost their cross-entropy here. The published code adds
 1e-5 inside the logarithms (``eps``; preset ``published``). The presets ``voc``, ``coco``, ``nus``
-and ``cub`` are its settings for these data sets. Scores of unknown cells hover near 0.5: the
+and ``cub`` are its settings for these data sets. Scores of unknown entries hover near 0.5: the
 authors advise 0.75 as threshold; thresholds fitted on validation find theirs.
 """
 
@@ -31,7 +31,7 @@ class Config:
     """Settings of entropy maximization.
 
     Args:
-        alpha: weight of the entropy of unknown cells; the paper's best on VOC.
+        alpha: weight of the entropy of unknown entries; the paper's best on VOC.
         eps: added to probabilities inside the logarithms.
     """
 

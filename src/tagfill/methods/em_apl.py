@@ -5,14 +5,14 @@
            + [pseudo-labeled] beta (-s log p - (1 - s) log(1 - p))
 
 Zhou et al. 2022 (EM + APL), Algorithm 1 and Eq. 6-8. After T_w epochs of plain ``em``, and after
-every later epoch that another one follows, each class c labels the n_c unknown cells of lowest
-probability: n_c = int(theta U_c / (T_t - T_w)) of its U_c unknown cells before any pseudo-label,
+every later epoch that another one follows, each class c labels the n_c unknown entries of lowest
+probability: n_c = int(theta U_c / (T_t - T_w)) of its U_c unknown entries before any pseudo-label,
 over T_t epochs in all. The label is the probability s = p of that moment and is never refreshed.
 Positive pseudo-labels are not made, unless asked for.
 
 Switches of the paper's Table 3: ``theta`` 0.1 (low proportion), ``soft`` off, ``beta`` 1 (no
 down-weighting), ``positive_theta`` 0.1; of its Table 2: ``base`` "an", which takes the remaining
-unknown cells for negative.
+unknown entries for negative.
 
 The published code labels once more after the last epoch, to no effect, and adds 1e-5 inside the
 logarithms (``eps``; preset ``published``). The presets ``voc``, ``coco``, ``nus`` and ``cub`` are
@@ -48,14 +48,15 @@ class Config:
     """Settings of entropy maximization with asymmetric pseudo-labels.
 
     Args:
-        alpha: weight of the entropy of unknown cells.
-        beta: weight of pseudo-labeled cells; 1 switches down-weighting off.
-        theta: share of a class's unknown cells that become negative pseudo-labels, over all rounds.
+        alpha: weight of the entropy of unknown entries.
+        beta: weight of pseudo-labeled entries; 1 switches down-weighting off.
+        theta: share of a class's unknown entries that become negative pseudo-labels, over all
+            rounds.
         warmup: T_w, the epochs before the first pseudo-labels; below 1 it is a share of all epochs,
             at least one.
         soft: pseudo-labels are probabilities, not 0 and 1.
-        positive_theta: share of a class's unknown cells that become positive pseudo-labels.
-        base: what remaining unknown cells cost: "em" their entropy, "an" -log(1 - p).
+        positive_theta: share of a class's unknown entries that become positive pseudo-labels.
+        base: what remaining unknown entries cost: "em" their entropy, "an" -log(1 - p).
         eps: added to probabilities inside the logarithms.
     """
 
@@ -99,13 +100,13 @@ SEARCH = {
 
 
 class AsymmetricPseudoLabels(Method):
-    """Entropy maximization that remembers a soft label for every cell it has decided on."""
+    """Entropy maximization that remembers a soft label for every entry it has decided on."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Fix the rounds and how many cells each labels; refuse a warm-up without epochs after."""
+        """Fix the rounds and their numbers of entries; refuse a warm-up without epochs after."""
         require_positives(setup.observed, "em_apl")
         self.epochs = setup.epochs
         self.warmup = _warmup(self.config.warmup, setup.epochs)
@@ -119,8 +120,8 @@ class AsymmetricPseudoLabels(Method):
         self.positives = _per_round(unknown, self.config.positive_theta, rounds)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all cells."""
-        cells = entropy_with_pseudo_labels(
+        """One term, the mean over all entries."""
+        entries = entropy_with_pseudo_labels(
             step.output.logits,
             step.observed,
             self.pseudo[step.index],
@@ -129,10 +130,10 @@ class AsymmetricPseudoLabels(Method):
             assume_negative=self.config.base == "an",
             eps=self.config.eps,
         )
-        return {"em_apl": cells.mean()}
+        return {"em_apl": entries.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
-        """Label the next cells of every class."""
+        """Label the next entries of every class."""
         assert scores is not None
         self.scores = scores.to(self.pseudo)
         if self.warmup <= epoch < self.epochs:
@@ -142,10 +143,10 @@ class AsymmetricPseudoLabels(Method):
     def _undecided(self) -> Tensor:
         return (self.observed == -1) & (self.pseudo < 0)
 
-    def _label(self, cells: Tensor, code: int) -> None:
+    def _label(self, entries: Tensor, code: int) -> None:
         label = self.scores if self.config.soft else torch.full_like(self.scores, code)
-        self.pseudo = torch.where(cells, label, self.pseudo)
-        self.chosen = self.chosen.masked_fill(cells, code)
+        self.pseudo = torch.where(entries, label, self.pseudo)
+        self.chosen = self.chosen.masked_fill(entries, code)
 
     def state(self) -> dict[str, Tensor]:
         """Pseudo-labels, soft and as chosen, -1 where there is none; scores of the last epoch."""
@@ -164,7 +165,7 @@ class AsymmetricPseudoLabels(Method):
         return torch.where(self.observed == -1, guess, self.observed.to(guess.dtype))
 
     def pseudo_labels(self) -> Tensor:
-        """What cells were chosen for, whatever their soft label is."""
+        """What entries were chosen for, whatever their soft label is."""
         return self.chosen
 
 

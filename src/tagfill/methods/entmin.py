@@ -32,8 +32,8 @@ class Config:
     """Settings of entropy minimization.
 
     Args:
-        weight: of the entropy of unknown cells; ours.
-        base: what unknown cells cost besides: "observed" nothing, "an" -log(1 - p).
+        weight: of the entropy of unknown entries; ours.
+        base: what unknown entries cost besides: "observed" nothing, "an" -log(1 - p).
     """
 
     weight: float = 0.2

@@ -4,7 +4,7 @@
            + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
 
            k = sigmoid(w p + b), the chance that the tag is there
-           v = exp(-(p - mu)^2 / (2 sigma^2)), how much the cell counts
+           v = exp(-(p - mu)^2 / (2 sigma^2)), how much the entry counts
 
 Chen et al. 2024 (GR loss). No gradient flows through k and v. w, b, mu and sigma move linearly with
 the epochs, t from 1 to T: w and b by the share (t - 1) / T of their way, mu and sigma by t / T, as
@@ -82,10 +82,10 @@ class GeneralizedRobust(Method):
         self.epochs = setup.epochs
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all cells."""
+        """One term, the mean over all entries."""
         config = self.config
         before, after = (step.epoch - 1) / self.epochs, step.epoch / self.epochs
-        cells = generalized_robust(
+        entries = generalized_robust(
             step.output.logits,
             step.observed,
             slope=_between(config.slope_start, config.slope_end, before),
@@ -96,7 +96,7 @@ class GeneralizedRobust(Method):
             q_negative=config.q_negative,
             eps=config.eps,
         )
-        return {"gr": cells.mean()}
+        return {"gr": entries.mean()}
 
 
 def _between(start: float, end: float, share: float) -> float:

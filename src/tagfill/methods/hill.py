@@ -50,5 +50,5 @@ PRESETS = {"published": Config(reduction="sum")}
 
 def build(config: Config) -> Method:
     """Make the method."""
-    cells = partial(hill, lam=config.lam, margin=config.margin, gamma=config.gamma)
-    return ElementwiseMethod("hill", reduced(cells, config.reduction))
+    entries = partial(hill, lam=config.lam, margin=config.margin, gamma=config.gamma)
+    return ElementwiseMethod("hill", reduced(entries, config.reduction))

@@ -5,9 +5,10 @@
             log(exp(z_k z_k' / tau) / sum over t of other classes of exp(z_k z_t / tau))
 
 Xie et al. 2022 (LAC), Eq. 3 and 5-7; the first two losses are those of ``plc``. b images times q
-classes give b q label-wise embeddings. The anchors are those of observed positives and of cells the
-network is sure are positive, p_w >= delta; they meet each other and the newest ``queue`` past ones.
-z is the embedding of the weak view; an anchor meets itself in the strong view. Training has two
+classes give b q label-wise embeddings. The anchors are those of observed positives and of entries
+the network is sure are positive, p_w >= delta; they meet each other and the newest ``queue`` past
+ones. z is the embedding of the weak view; an anchor meets itself in the strong view. Training has
+two
 stages: without L_LAC for the first ``stage_one`` of the epochs, then with it; until then the
 projection head has no gradient. For two separate runs, set it to 1 in the first and to 0 in the
 second.
@@ -20,8 +21,8 @@ Switches of the paper's Table 3: ``plc_weight`` 0, ``lac_weight`` 0, ``stage_one
 ``queue`` 0; its rows are the presets ``ablation_an``, ``ablation_plc``, ``ablation_end_to_end`` and
 ``ablation_two_stage``.
 
-The published code differs: means over cells (``normalize`` "cells") and observed cells in L_PLC
-(``include_observed``) as in ``plc``, and for L_LAC a supervised contrastive loss (``form``
+The published code differs: means over entries (``normalize`` "entries") and observed entries in
+L_PLC (``include_observed``) as in ``plc``, and for L_LAC a supervised contrastive loss (``form``
 "supcon") over the whole queue, both views, old entries as anchors too, with all other entries in
 the denominator and a mean over positives and anchors. The preset ``published`` is that. Its queue
 leaves stale entries where a batch does not fit at the end; this one is a ring.
@@ -73,8 +74,8 @@ class Config:
         temperature: tau.
         queue: K, past embeddings to compare with; 0 for none.
         form: "equation" for Eq. 7, "supcon" for the published code's loss.
-        normalize: "images" for sums over classes and means over images, "cells" for means over
-            cells.
+        normalize: "images" for sums over classes and means over images, "entries" for means over
+            entries.
         include_observed: the strong view learns observed labels too.
     """
 
@@ -98,11 +99,11 @@ class Config:
         require_range("temperature", self.temperature, 1e-3)
         require_range("queue", self.queue, 0)
         require_choice("form", self.form, ("equation", "supcon"))
-        require_choice("normalize", self.normalize, ("images", "cells"))
+        require_choice("normalize", self.normalize, ("images", "entries"))
 
 
 PRESETS = {
-    "published": Config(form="supcon", normalize="cells", include_observed=True),
+    "published": Config(form="supcon", normalize="entries", include_observed=True),
     "ablation_an": Config(plc_weight=0.0, lac_weight=0.0),
     "ablation_plc": Config(lac_weight=0.0),
     "ablation_end_to_end": Config(stage_one=0.0, queue=0),
@@ -111,7 +112,7 @@ PRESETS = {
 
 
 class LabelAwareConsistency(Method):
-    """Remembers the newest embeddings of positive cells."""
+    """Remembers the newest embeddings of positive entries."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -163,7 +164,7 @@ class LabelAwareConsistency(Method):
         return self.config.threshold_two if stage_two else self.config.threshold
 
     def _positive_embeddings(self, step: Step) -> tuple[Tensor, Tensor]:
-        """[n, 2, E] weak and strong embeddings of positive cells, and their classes [n]."""
+        """[n, 2, E] weak and strong embeddings of positive entries, and their classes [n]."""
         weak, strong = step.output.embeddings, strong_view(step, "lac").embeddings
         if weak is None or strong is None:
             raise TagfillError(

@@ -4,11 +4,11 @@
            -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1, kept] au q^gu log(1 - q),
            q = max(p - margin, 0)
 
-Ben-Baruch et al. 2022 (CSL). Unknown cells count as negative, with a focus of their own, except
+Ben-Baruch et al. 2022 (CSL). Unknown entries count as negative, with a focus of their own, except
 the ``likelihood_topk`` x B most likely ones of a batch of B images, and those of classes whose
 share of positives exceeds ``prior_threshold``. ``mode`` turns the selection off: "negative" keeps
-all unknown cells, "ignore" none, "ignore_normalized" none and weighs an image by
-1 + 1 / (1 + number of known cells) after Durand et al. 2019. With ``likelihood_topk`` classes or
+all unknown entries, "ignore" none, "ignore_normalized" none and weighs an image by
+1 + 1 / (1 + number of known entries) after Durand et al. 2019. With ``likelihood_topk`` classes or
 fewer nothing unknown is kept.
 
 The published code takes the class prior from a first training run in mode "ignore"; here it is
@@ -58,10 +58,10 @@ class Config:
         alpha_positive: a+.
         alpha_negative: a-.
         alpha_unknown: au.
-        margin: negatives and unknown cells with p below it cost nothing.
+        margin: negatives and unknown entries with p below it cost nothing.
         mode: "selective", "negative", "ignore" or "ignore_normalized".
-        likelihood_topk: unknown cells per image left out as too likely.
-        prior_threshold: unknown cells of classes more common than this are left out.
+        likelihood_topk: unknown entries per image left out as too likely.
+        prior_threshold: unknown entries of classes more common than this are left out.
         prior: share of positives: one number, one per class, or "auto" for an estimate.
         detach_weight: no gradient flows through the focal weights.
         eps: probabilities inside logarithms are raised to it.
@@ -100,24 +100,24 @@ PRESETS = {
 
 
 class SelectiveAsymmetric(Method):
-    """Asymmetric loss with three kinds of cells, some of the unknown ones left out."""
+    """Asymmetric loss with three kinds of entries, some of the unknown ones left out."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.needs = Needs(class_prior=config.mode == "selective" and config.prior == "auto")
 
     def start(self, setup: Setup) -> None:
-        """Take the class prior where cells are selected by it."""
+        """Take the class prior where entries are selected by it."""
         require_positives(setup.observed, "p_asl")
         if self.config.mode == "selective":
             self.prior = resolve_prior(self.config.prior, setup, "p_asl")
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, over all cells."""
-        terms = reduced(self._cells, self.config.reduction)(step.output.logits, step.observed)
+        """One term, over all entries."""
+        terms = reduced(self._entries, self.config.reduction)(step.output.logits, step.observed)
         return {"p_asl": terms.mean()}
 
-    def _cells(self, logits: Tensor, observed: Tensor) -> Tensor:
+    def _entries(self, logits: Tensor, observed: Tensor) -> Tensor:
         config = self.config
         terms = partial_asymmetric(
             logits,

@@ -1,7 +1,7 @@
-"""Partial BCE: ignore unknown cells, and weigh each image by how many of its cells are known.
+"""Partial BCE: ignore unknown entries, and weigh each image by how many of its entries are known.
 
     loss = mean over images and classes of w(r) * (-[z=1] log p - [z=0] log(1 - p)),
-    r the share of known cells of the image
+    r the share of known entries of the image
 
 Cole et al. 2021 (MLSPL), Sec. 4.2: ``iu`` weighted by the number of observed labels, w = r here, so
 that a fully labeled image weighs 1. They say that this is the loss of Durand et al. 2019 up to
@@ -22,7 +22,7 @@ from tagfill.methods.base import Info, Method, Needs
 from tagfill.methods.iu import IgnoreUnknown
 
 INFO = Info(
-    title="Cross-entropy on known cells, weighted by their number",
+    title="Cross-entropy on known entries, weighted by their number",
     source="Durand et al. 2019, Eq. 2-3; Cole et al. 2021 (MLSPL), Sec. 4.2",
     needs=Needs(negatives=True),
 )
@@ -43,7 +43,7 @@ def build(config: Config) -> Method:
     """Make the method."""
     weight = count_weight if config.weighting == "count" else durand_weight
 
-    def cells(logits: Tensor, observed: Tensor) -> Tensor:
+    def entries(logits: Tensor, observed: Tensor) -> Tensor:
         return partial_cross_entropy(logits, observed, weight(observed))
 
-    return IgnoreUnknown("partial_bce", cells)
+    return IgnoreUnknown("partial_bce", entries)

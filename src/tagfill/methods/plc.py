@@ -2,16 +2,16 @@
 
     loss = L_AN + lambda L_PLC
     L_AN = mean over images of sum over classes of -[z=1] log p_w - [z!=1] log(1 - p_w)
-    L_PLC = mean over images of sum over unknown cells of
+    L_PLC = mean over images of sum over unknown entries of
             -[p_w >= delta] log p_s - [p_w <= 1 - delta] log(1 - p_s)
 
 Xie et al. 2022 (LAC), Eq. 2 and 4: its first stage, and a row of its Table 3. p_w is the answer for
 the weakly augmented view, which carries no gradient in L_PLC, p_s that for the strong one. The
 paper picks delta on validation from 0.5 to 0.9; 0.6 is the published code's for this stage. Known
-negatives, which the paper does not have, are observed cells like known positives.
+negatives, which the paper does not have, are observed entries like known positives.
 
-The published code takes means over cells instead of sums over classes, L_PLC's over the cells in
-play (``normalize`` "cells"), and trains the strong view on observed labels too
+The published code takes means over entries instead of sums over classes, L_PLC's over the entries
+in play (``normalize`` "entries"), and trains the strong view on observed labels too
 (``include_observed``); the preset ``published`` does both.
 """
 
@@ -29,7 +29,7 @@ from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 from tagfill.models.output import Output
 
-Normalize = Literal["images", "cells"]
+Normalize = Literal["images", "entries"]
 
 INFO = Info(
     title="Assume negative with pseudo-label consistency (PLC)",
@@ -45,8 +45,8 @@ class Config:
     Args:
         threshold: delta, how sure the network must be of a pseudo-label.
         weight: lambda of the consistency; 0 leaves assume negative.
-        normalize: "images" for sums over classes and means over images, "cells" for means over
-            cells.
+        normalize: "images" for sums over classes and means over images, "entries" for means over
+            entries.
         include_observed: the strong view learns observed labels too.
     """
 
@@ -58,10 +58,10 @@ class Config:
     def __post_init__(self) -> None:
         require_range("threshold", self.threshold, 0.5, 1)
         require_range("weight", self.weight, 0)
-        require_choice("normalize", self.normalize, ("images", "cells"))
+        require_choice("normalize", self.normalize, ("images", "entries"))
 
 
-PRESETS = {"published": Config(normalize="cells", include_observed=True)}
+PRESETS = {"published": Config(normalize="entries", include_observed=True)}
 
 
 class PseudoLabelConsistency(Method):
@@ -91,23 +91,23 @@ class PseudoLabelConsistency(Method):
 
 def assumed(step: Step, normalize: Normalize) -> Tensor:
     """L_AN of the weak view."""
-    cells = assume_negative(step.output.logits, step.observed)
-    return cells.mean() if normalize == "cells" else cells.sum(dim=1).mean()
+    entries = assume_negative(step.output.logits, step.observed)
+    return entries.mean() if normalize == "entries" else entries.sum(dim=1).mean()
 
 
 def consistency(
     step: Step, strong: Output, *, threshold: float, normalize: Normalize, include_observed: bool
 ) -> Tensor:
-    """L_PLC; without a cell in play it is 0."""
-    cells, chosen = pseudo_label_consistency(
+    """L_PLC; without an entry in play it is 0."""
+    entries, chosen = pseudo_label_consistency(
         strong.logits,
         step.output.logits,
         step.observed,
         threshold=threshold,
         include_observed=include_observed,
     )
-    count = chosen.sum().clamp(min=1) if normalize == "cells" else len(cells)
-    return cells.sum() / count
+    count = chosen.sum().clamp(min=1) if normalize == "entries" else len(entries)
+    return entries.sum() / count
 
 
 def strong_view(step: Step, method: str) -> Output:

@@ -4,10 +4,10 @@
            -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
 
 Zhang et al. 2021 (Hill and SPLC). Positive are observed positives and, once the first epoch is
-over, unknown cells with p > tau at this step; nothing is remembered. Observed negatives, which the
-paper does not have, stay negative.
+over, unknown entries with p > tau at this step; nothing is remembered. Observed negatives, which
+the paper does not have, stay negative.
 
-The published code gives corrected cells no margin and sums over the batch instead of taking the
+The published code gives corrected entries no margin and sums over the batch instead of taking the
 mean (``margin_on_corrected``, ``reduction``; preset ``published``). It counts epochs from 0 and
 starts at 1, which is ``start_epoch`` 2 here. Preset ``coco_75``: the authors' tau where three
 quarters of the positives are left.
@@ -31,11 +31,11 @@ class Config:
     """Settings of self-paced loss correction.
 
     Args:
-        tau: unknown cells with a probability above it count as positive.
+        tau: unknown entries with a probability above it count as positive.
         start_epoch: first epoch, from 1, with correction.
         margin: on the logits of positives.
         gamma: focus of positives and negatives.
-        margin_on_corrected: corrected cells have the margin too.
+        margin_on_corrected: corrected entries have the margin too.
         reduction: "mean" or "sum" over the batch.
     """
 
@@ -70,10 +70,10 @@ class SelfPacedCorrection(Method):
         require_positives(setup.observed, "splc")
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, over all cells."""
+        """One term, over all entries."""
         correcting = step.epoch >= self.config.start_epoch
 
-        def cells(logits: Tensor, observed: Tensor) -> Tensor:
+        def entries(logits: Tensor, observed: Tensor) -> Tensor:
             return self_paced_correction(
                 logits,
                 observed,
@@ -83,7 +83,7 @@ class SelfPacedCorrection(Method):
                 margin_on_corrected=self.config.margin_on_corrected,
             )
 
-        terms = reduced(cells, self.config.reduction)(step.output.logits, step.observed)
+        terms = reduced(entries, self.config.reduction)(step.output.logits, step.observed)
         return {"splc": terms.mean()}
 
 

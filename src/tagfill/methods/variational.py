@@ -187,7 +187,7 @@ METHODS = {
             t = w t_1 + (1 - w) t_2, a parent's t being 1 if observed positive and p otherwise
 
 Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 6-8, starts from it. E are means over the
-batch; U are the cells without an observed positive, known negatives among them, unless
+batch; U are the entries without an observed positive, known negatives among them, unless
 ``use_negatives`` adds E_N[-log(1 - p)] for them (ours). A class without positives in the batch has
 only its term over U. Chen et al. mix an unlabeled with a positive image; here, as in PU-MLC, the
 two halves of the batch are mixed, one weight w ~ Beta(0.3, 0.3) for a step. lambda is 0.03 as in

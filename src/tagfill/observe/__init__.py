@@ -1,6 +1,6 @@
 """Regimes: pure, seeded functions from full labels to the ones an annotator would have left.
 
-Cells that are unknown in the full labels stay unknown.
+Entries that are unknown in the full labels stay unknown.
 """
 
 from tagfill.observe.biased import (

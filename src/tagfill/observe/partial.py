@@ -1,4 +1,4 @@
-"""Labels that are known here and there: shares of cells, shares of positives, counts per class."""
+"""Partially known labels: shares of entries, shares of positives, counts per class."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def known_proportion(
 ) -> Labels:
     """Keep a share of all labels, positive and negative alike.
 
-    Each known cell stays known with probability p, independently. With ``per_image`` exactly
-    round(p n) of the n known cells of each image do, halves rounded up.
+    Each known entry stays known with probability p, independently. With ``per_image`` exactly
+    round(p n) of the n known entries of each image do, halves rounded up.
 
     Durand et al. 2019; the setting of SST, SARB, DualCoOp and PU-MLC ("10 % ... 90 % known").
 
@@ -106,7 +106,7 @@ def _keep(truth: Labels, kept: Mask) -> Labels:
 def _draw(
     generator: np.random.Generator, eligible: Mask, count: npt.NDArray[np.float64], axis: int
 ) -> Mask:
-    """Choose ``count`` eligible cells along an axis, or all where there are fewer."""
+    """Choose ``count`` eligible entries along an axis, or all where there are fewer."""
     keys = np.where(eligible, generator.random(eligible.shape, dtype=np.float32), np.float32(2))
     order = np.argsort(keys, axis=axis, kind="stable")
     first = np.expand_dims(np.arange(eligible.shape[axis]), 1 - axis) < count

@@ -56,21 +56,21 @@ def estimate_prior(
 ) -> PriorEstimate:
     """Estimate the number of positives per image and the share of every class.
 
-    Full labels are counted. Where cells are known at random, positives are counted among them.
+    Full labels are counted. Where entries are known at random, positives are counted among them.
     Positives alone do not say how many are missing: there a linear model on ``features`` (or
-    ``scores``) finds cells that are surely positive, and how many of these are observed tells how
-    many positives are. Images of ``observed`` without an unknown cell count as ``complete``. After
-    a review of likely tags the surest cells are all observed, which makes k seem smaller than it
+    ``scores``) finds entries that are surely positive, and how many of these are observed tells how
+    many positives are. Images of ``observed`` without an unknown entry count as ``complete``. After
+    a review of likely tags the surest entries are all observed, which makes k seem smaller than it
     is: there complete images, if there are any, are all that counts.
 
     Args:
         observed: [N, K] labels 1, 0, -1.
         features: [N, D], for labels with positives only.
-        scores: [N, K] probabilities that a cell is an observed positive, from a model that has not
-            seen the image; instead of features.
+        scores: [N, K] probabilities that an entry is an observed positive, from a model that has
+            not seen the image; instead of features.
         complete: [M, K] labels 0 and 1 of images labeled in full.
         proportion: the share of positives that are observed, where it is known.
-        regime: what the labels are, instead of judging it by their pattern.
+        regime: what the labels are, instead of inferring it from their pattern.
         seed: of the folds.
 
     Raises:
@@ -153,7 +153,7 @@ def _from_scores(observed: Labels, logits: Array, regime: Regime) -> PriorEstima
     else:
         share = labeled_share(observed, logits)
         prior = np.minimum(observed_rate(observed) / share, 1.0)
-        how = f"about {share:.0%} of the positives seem to be observed, judged by the surest cells"
+        how = f"about {share:.0%} of the positives seem to be observed, by the surest entries"
     return _with_spread(prior, SPREAD[regime], how)
 
 

@@ -11,7 +11,7 @@ from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 Array = npt.NDArray[np.float64]
 
 TOP_SHARE, TOP_COUNT = 0.05, 50
-"""The purest cells that count as surely positive hold at least so many observed positives."""
+"""The purest entries that count as surely positive hold at least so many observed positives."""
 ONE_SIDED = 1.645
 """Normal quantile of a one-sided 95 % bound."""
 NODES = 12
@@ -19,15 +19,15 @@ NODES = 12
 ROUNDS = 60
 """Of substitution in ``presence``."""
 SURE, FEWEST = 0.8, 30
-"""Cells at least this probable are surely present; fewer written ones than this do not do."""
-CELLS = 400_000
-"""Cells ``presence`` is computed for; more are sampled."""
+"""Entries at least this probable are surely present; fewer written ones than this do not do."""
+ENTRIES = 400_000
+"""Entries ``presence`` is computed for; more are sampled."""
 
 
 def count_known(observed: Labels) -> Array:
-    """[K] positives among known cells: unbiased where cells are known at random.
+    """[K] positives among known entries: unbiased where entries are known at random.
 
-    Classes without a known cell get the mean of the others.
+    Classes without a known entry get the mean of the others.
     """
     known = (observed != UNKNOWN).sum(axis=0)
     positives = (observed == POSITIVE).sum(axis=0)
@@ -44,9 +44,9 @@ def observed_rate(observed: Labels) -> Array:
 
 
 def labeled_share(observed: Labels, logits: Array) -> float:
-    """The share of positive cells that are observed, where it is the same for all of them.
+    """The share of positive entries that are observed, where it is the same for all of them.
 
-    Among cells surely positive, the share observed is that share. The cells of all classes are
+    Among entries surely positive, the share observed is that share. The entries of all classes are
     ordered by score; of all cuts that leave enough observed positives above, the one with the
     highest lower confidence bound of the share is taken. Top-bin estimation after Garg et al. 2021
     (BBE), here over all classes at once.
@@ -55,10 +55,10 @@ def labeled_share(observed: Labels, logits: Array) -> float:
     hits = np.cumsum((observed == POSITIVE).ravel()[order])
     if not len(hits) or hits[-1] == 0:
         return 1.0
-    cells = np.arange(1, len(hits) + 1)
+    entries = np.arange(1, len(hits) + 1)
     enough = hits >= min(max(TOP_COUNT, TOP_SHARE * hits[-1]), hits[-1])
-    share = hits[enough] / cells[enough]
-    bound = share - ONE_SIDED * np.sqrt(share * (1 - share) / cells[enough])
+    share = hits[enough] / entries[enough]
+    bound = share - ONE_SIDED * np.sqrt(share * (1 - share) / entries[enough])
     return float(share[bound.argmax()])
 
 
@@ -97,11 +97,11 @@ def _chance_of_writing(probability: Array) -> Array:
 def single_positive_prior(observed: Labels, logits: Array) -> Array:
     """[K] prior from one written tag per image.
 
-    Cells surely present by ``presence`` stand for all positive cells: of n such cells with m
+    Entries surely present by ``presence`` stand for all positive entries: of n such entries with m
     written, k is n / m. Where too few are sure, ``labeled_share`` decides. ``presence`` itself,
     scaled to k, gives the classes their shares.
     """
-    step = max(1, -(-logits.size // CELLS))
+    step = max(1, -(-logits.size // ENTRIES))
     positive, probability = observed[::step] == POSITIVE, presence(expit(logits[::step]))
     sure = probability >= SURE
     written = int(positive[sure].sum())
@@ -131,7 +131,7 @@ def elkan_noto(observed: Labels, logits: Array) -> Array:
 
 
 def best_bin(observed: Labels, logits: Array, confidence: float = 0.1) -> Array:
-    """[K] smallest ratio of all cells to observed positives above a cut (Garg et al. 2021, BBE)."""
+    """[K] least ratio of all entries to observed positives above a cut (Garg et al. 2021, BBE)."""
     return np.array(
         [
             _best_bin(column, mask, confidence)

@@ -15,7 +15,7 @@ Features = npt.NDArray[np.floating]
 COMPONENTS = 128
 FOLDS = 4
 STEPS = 60
-CELLS = 2_000_000
+ENTRIES = 2_000_000
 """Labels a fit may take; more images than this allows are drawn at random."""
 PENALTIES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """Squared-weight penalties, strongest first."""
@@ -72,7 +72,7 @@ def principal_components(features: Features, count: int = COMPONENTS) -> Feature
 
 
 def _sample(draw: np.random.Generator, images: int, classes: int) -> npt.NDArray[np.intp]:
-    most = max(200, CELLS // classes)
+    most = max(200, ENTRIES // classes)
     return np.arange(images) if images <= most else np.sort(draw.permutation(images)[:most])
 
 

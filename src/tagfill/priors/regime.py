@@ -1,4 +1,4 @@
-"""How labels came to be known, judged by their pattern."""
+"""How labels came to be known, inferred from their pattern."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 Regime = Literal["full", "known", "single", "positives", "reviewed"]
-"""Everything known; cells known at random; one positive an image; some of the positives; positives
-and answers to suggestions."""
+"""Everything known; entries known at random; one positive an image; some of the positives;
+positives and answers to suggestions."""
 
 
 def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
-    """[N] images without an unknown cell."""
+    """[N] images without an unknown entry."""
     complete: npt.NDArray[np.bool_] = (observed != UNKNOWN).all(axis=1)
     return complete
 
@@ -23,9 +23,9 @@ def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
 def regime_of(observed: Labels) -> Regime:
     """The regime an incomplete table looks like; images labeled in full are left out of it.
 
-    Negatives do not speak for known cells where every image has the same number of them and the
+    Negatives do not speak for known entries where every image has the same number of them and the
     same number of positives, or where they are fewer than the positives, as after a review of
-    likely tags: then cells were chosen by their label.
+    likely tags: then entries were chosen by their label.
     """
     partial = observed[~complete_rows(observed)]
     if not len(partial):

@@ -1,4 +1,4 @@
-"""Which of the unknown cells to suggest, and in which order to look at them."""
+"""Which of the unknown entries to suggest, and in which order to look at them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Cells of a label table, the one most worth a look first ([M] each).
+class Entries:
+    """Entries of a label table, the one most worth a look first ([M] each).
 
     Args:
         rows: of the images.
@@ -66,12 +66,14 @@ class Amount:
 DEFAULT_PRECISION = 0.9
 
 
-def choose(probability: Floats, unknown: Mask, amount: Amount, gain: Floats | None = None) -> Cells:
-    """The cells to suggest, in review order.
+def choose(
+    probability: Floats, unknown: Mask, amount: Amount, gain: Floats | None = None
+) -> Entries:
+    """The entries to suggest, in review order.
 
     Args:
         probability: [N, K] that the tag is there.
-        unknown: [N, K] the cells nobody labeled.
+        unknown: [N, K] the entries nobody labeled.
         amount: how many.
         gain: [N, K] what an answer brings; by default ``expected_gain``.
     """
@@ -86,11 +88,11 @@ def choose(probability: Floats, unknown: Mask, amount: Amount, gain: Floats | No
     rows, columns = np.nonzero(chosen)
     order = np.lexsort((-probability[rows, columns], -worth[rows, columns]))
     rows, columns = rows[order], columns[order]
-    return Cells(rows, columns, probability[rows, columns], worth[rows, columns])
+    return Entries(rows, columns, probability[rows, columns], worth[rows, columns])
 
 
 def at_precision(probability: Floats, unknown: Mask, precision: float) -> Mask:
-    """[N, K] the most cells whose mean probability still reaches the precision."""
+    """[N, K] the most entries whose mean probability still reaches the precision."""
     falling = np.sort(probability[unknown])[::-1]
     mean = np.cumsum(falling) / np.arange(1, len(falling) + 1)
     count = int((mean >= precision).sum())
@@ -100,9 +102,9 @@ def at_precision(probability: Floats, unknown: Mask, precision: float) -> Mask:
 def expected_gain(probability: Floats, unknown: Mask) -> Floats:
     """[N, K] label errors that an answer is expected to remove, in shares of the class.
 
-    Left alone, a cell is filled in with what is likelier and is wrong with min(p, 1 - p). A wrong
+    Left alone, an entry is filled in with what is likelier and is wrong with min(p, 1 - p). A wrong
     label weighs more where the class has few positives, as in every mean over classes. The mean
-    over unknown cells is 1.
+    over unknown entries is 1.
     """
     doubt = np.minimum(probability, 1 - probability)
     positives = np.maximum(probability.sum(axis=0), 1.0)

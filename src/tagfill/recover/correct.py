@@ -46,7 +46,7 @@ class Presence:
 
     Args:
         there: [N, K] whatever was written.
-        unwritten: [N, K] given that nobody labeled the cell.
+        unwritten: [N, K] given that nobody labeled the entry.
         how: one sentence for the user.
     """
 
@@ -80,7 +80,7 @@ def presence(train: Unseen, labeling: Labeling, val: Unseen | None = None) -> Pr
     Args:
         train: scores of models that have not seen the image.
         labeling: how their labels came to be known.
-        val: other images to calibrate on where no training cell is known to be negative.
+        val: other images to calibrate on where no training entry is known to be negative.
     """
     on_val = labeling.regime == "positives" and val is not None and val.speaks_for_negatives
     if on_val and val is not None:
@@ -124,7 +124,7 @@ def calibrate_to(scores: Floats, reference: Floats, unknown: Mask) -> Floats:
     Args:
         scores: [N, K].
         reference: [N, K] probabilities.
-        unknown: [N, K] the cells to fit to.
+        unknown: [N, K] the entries to fit to.
     """
     draws = np.random.default_rng(_SEED).random(reference.shape) < reference
     labels = np.where(unknown, draws, UNKNOWN).astype(np.int8)

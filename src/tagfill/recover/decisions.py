@@ -24,11 +24,11 @@ COLUMNS = ("image", "tag", "decision")
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person said about one cell.
+    """What a person said about one entry.
 
     Args:
         row: of the file, to point at.
-        image, tag: the cell.
+        image, tag: the entry.
         value: 1 or 0; -1 where nothing was decided.
         doubts: the label that stood there when the person was asked, where the file says so.
     """
@@ -114,14 +114,14 @@ def apply_decisions(dataset: Dataset, decisions: list[Decision], file: Path) -> 
 
 
 def _contradiction(decision: Decision, stated: int, earlier: Decision | None) -> str | None:
-    cell = f"{decision.tag!r} of image {decision.image!r}"
+    entry = f"{decision.tag!r} of image {decision.image!r}"
     words = {POSITIVE: "yes", NEGATIVE: "no"}
     if earlier is not None and earlier.value != decision.value:
         return (
-            f"{words[decision.value]} for {cell}, and {words[earlier.value]} in row {earlier.row}"
+            f"{words[decision.value]} for {entry}, and {words[earlier.value]} in row {earlier.row}"
         )
     if stated not in (UNKNOWN, decision.value) and decision.doubts != stated:
-        return f"{words[decision.value]} for {cell}, which the labels state as {words[stated]}"
+        return f"{words[decision.value]} for {entry}, which the labels state as {words[stated]}"
     return None
 
 

@@ -42,10 +42,10 @@ CERTAIN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Probabilities of all cells.
+    """Probabilities of all entries.
 
     Args:
-        kind: what those of unknown cells come from.
+        kind: what those of unknown entries come from.
         unknown: [N, K] probability that the tag is there although nobody wrote it.
         known: [N, K] probability that it is there, by images left out, whatever was written.
         how: sentences for the user.
@@ -124,7 +124,7 @@ def log_odds(probability: Floats) -> Floats:
 
 
 def agreement(scores: Floats, reference: Floats, unknown: Mask) -> float:
-    """How well scores rank unknown cells: 1 in the reference's own order, 0 in any order.
+    """How well scores rank unknown entries: 1 in the reference's own order, 0 in any order.
 
     It is the average precision to be expected of the order, between these two.
     """

@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_csv, write_text
 from tagfill.labels import POSITIVE, UNKNOWN, Dataset, LabelTable, Suggestions
 from tagfill.labels.io import save_labels
-from tagfill.recover.choose import Cells
+from tagfill.recover.choose import Entries
 
 Record = dict[str, Any]
 
@@ -35,15 +35,15 @@ def check_target(path: Path, *, force: bool, suffixes: Sequence[str] = SUFFIXES)
         raise TagfillError("exists already", file=path, remedy="choose another, or add --force")
 
 
-def write_suggestions(cells: Cells, table: LabelTable, evidence: str, path: Path) -> None:
+def write_suggestions(entries: Entries, table: LabelTable, evidence: str, path: Path) -> None:
     """Write suggested tags in review order, with an empty column for decisions."""
     if path.suffix.lower() == LABEL_STUDIO:
-        save_labels(_tasks(cells, table), path, format="label_studio")
+        save_labels(_tasks(entries, table), path, format="label_studio")
         return
-    _write(suggestion_rows(cells, table, evidence), SUGGESTION, path)
+    _write(suggestion_rows(entries, table, evidence), SUGGESTION, path)
 
 
-def suggestion_rows(cells: Cells, table: LabelTable, evidence: str) -> list[Record]:
+def suggestion_rows(entries: Entries, table: LabelTable, evidence: str) -> list[Record]:
     """Suggested tags in review order, one a row."""
     return [
         {
@@ -54,11 +54,11 @@ def suggestion_rows(cells: Cells, table: LabelTable, evidence: str) -> list[Reco
             "gain": round(gain, 4),
             "decision": "",
         }
-        for row, column, probability, gain in _each(cells)
+        for row, column, probability, gain in _each(entries)
     ]
 
 
-def write_suspects(cells: Cells, table: LabelTable, path: Path) -> None:
+def write_suspects(entries: Entries, table: LabelTable, path: Path) -> None:
     """Write positives that look wrong; ``label`` is what is stated now."""
     rows = [
         {
@@ -69,13 +69,13 @@ def write_suspects(cells: Cells, table: LabelTable, path: Path) -> None:
             "evidence": "out_of_fold",
             "decision": "",
         }
-        for row, column, probability, _ in _each(cells)
+        for row, column, probability, _ in _each(entries)
     ]
     _write(rows, SUSPECT, path)
 
 
-def _each(cells: Cells) -> list[tuple[int, int, float, float]]:
-    columns = (cells.rows, cells.columns, cells.probability, cells.gain)
+def _each(entries: Entries) -> list[tuple[int, int, float, float]]:
+    columns = (entries.rows, entries.columns, entries.probability, entries.gain)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -102,23 +102,23 @@ def _write_parquet(rows: Sequence[Record], columns: Sequence[str], path: Path) -
         parquet.write_table(pa.Table.from_pylist(list(rows), schema=schema), draft)
 
 
-def _tasks(cells: Cells, table: LabelTable) -> Dataset:
+def _tasks(entries: Entries, table: LabelTable) -> Dataset:
     """The images with suggestions as tasks to do: known and suggested tags are ticked already.
 
     Whoever submits a task has seen the whole image, so nothing is stated as an annotation yet.
     """
-    images = list(dict.fromkeys(cells.rows.tolist()))
+    images = list(dict.fromkeys(entries.rows.tolist()))
     place = {row: number for number, row in enumerate(images)}
     split = table.take(images)
     known_rows, known_columns = np.nonzero(split.values == POSITIVE)
-    suggested = np.array([place[row] for row in cells.rows.tolist()], dtype=np.intp)
+    suggested = np.array([place[row] for row in entries.rows.tolist()], dtype=np.intp)
     return Dataset(
         table=split.with_values(np.full(split.values.shape, UNKNOWN)),
         source=Path(),
         format="label_studio",
         suggestions=Suggestions(
             image=np.concatenate([known_rows, suggested]),
-            label=np.concatenate([known_columns, cells.columns]),
-            score=np.concatenate([np.ones(len(known_rows)), cells.probability]),
+            label=np.concatenate([known_columns, entries.columns]),
+            score=np.concatenate([np.ones(len(known_rows)), entries.probability]),
         ),
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
-from tagfill.recover.choose import Amount, Cells, Mask, at_precision, choose
+from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
 from tagfill.recover.crossfit import CrossFit
 from tagfill.recover.evidence import Evidence, gather_evidence
 from tagfill.train.assemble import Assembly
@@ -31,7 +31,7 @@ class Recovery:
         run: the run folder.
         method: its method.
         table: the labels it learnt from.
-        evidence: probabilities of all cells.
+        evidence: probabilities of all entries.
         truth: [N, K] the full labels, where they are known.
     """
 
@@ -43,12 +43,12 @@ class Recovery:
 
     @cached_property
     def unknown(self) -> Mask:
-        """[N, K] cells nobody labeled."""
+        """[N, K] entries nobody labeled."""
         return np.asarray(self.table.values == UNKNOWN)
 
     @property
     def probability(self) -> Floats:
-        """[N, K] of unknown cells being positive; known cells as they are known."""
+        """[N, K] of unknown entries being positive; known entries as they are known."""
         known = (self.table.values == POSITIVE).astype(np.float64)
         return np.where(self.unknown, self.evidence.unknown, known)
 
@@ -57,14 +57,14 @@ class Recovery:
         """How many tags are expected to be missing."""
         return float(self.evidence.unknown[self.unknown].sum())
 
-    def suggest(self, amount: Amount) -> Cells:
+    def suggest(self, amount: Amount) -> Entries:
         """Missing tags, in the order in which to look at them."""
         return choose(self.probability, self.unknown, amount)
 
     def complete(self, precision: float) -> LabelTable:
         """The labels with what is sure enough filled in.
 
-        Unknown cells become positive as far as the expected precision reaches, and negative where
+        Unknown entries become positive as far as the expected precision reaches, and negative where
         that is likelier; those between stay unknown.
         """
         absent = self.unknown & (self.probability < 0.5)
@@ -72,7 +72,7 @@ class Recovery:
         values = np.where(absent, NEGATIVE, self.table.values)
         return self.table.with_values(np.where(there, POSITIVE, values))
 
-    def suspects(self) -> Cells:
+    def suspects(self) -> Entries:
         """Positives that look wrong, the least likely first.
 
         A positive is suspected where heads that have not seen the image find it less likely than
@@ -85,7 +85,7 @@ class Recovery:
         order = np.argsort(likely[rows, columns], kind="stable")
         rows, columns = rows[order], columns[order]
         chances = likely[rows, columns]
-        return Cells(rows, columns, chances, 1 - chances)
+        return Entries(rows, columns, chances, 1 - chances)
 
 
 def recover(

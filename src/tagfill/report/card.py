@@ -136,12 +136,12 @@ def _stage(stage: StageConfig) -> StageCard:
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:
-    return {key.replace("_", " "): str(each) for key, each in values.items() if each is not None}
+    return {key.replace("_", " "): str(value) for key, value in values.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items() if each is not None}
+        return {key: _plain(member) for key, member in value.items() if member is not None}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(member) for member in value]
     return value

@@ -119,7 +119,7 @@ def ticks(scale: Scale, wanted: int = 5, *, whole: bool = False) -> tuple[Tick, 
 
 def drawn(series: Series, x: Scale, y: Scale) -> Drawn:
     """A line in pixels."""
-    points = tuple(Point(x(each.x), y(each.y)) for each in series.points)
+    points = tuple(Point(x(point.x), y(point.y)) for point in series.points)
     path = " ".join(
         f"{'L' if number else 'M'}{point.x:g} {point.y:g}" for number, point in enumerate(points)
     )

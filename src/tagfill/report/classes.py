@@ -27,7 +27,7 @@ class ClassRow:
 
     Args:
         positives, negatives, unknowns: of the training images, where the labels are still there.
-        held_out: known positives of the images figures are of.
+        held_out: known positives of the images metrics are of.
     """
 
     name: str
@@ -44,30 +44,35 @@ class ClassRow:
 
 def class_rows(source: Source) -> list[ClassRow]:
     """The table of classes, those with most known positives first."""
-    names, held = source.classes, source.judged
-    found = _judged_classes(source, held)
+    names, held = source.classes, source.evaluated
+    measurements = _evaluated_classes(source, held)
     thresholds = source.described["thresholds"] or [None] * len(names)
     counts = _training_counts(source, len(names))
     rows = [
         ClassRow(
             name,
             *trio,
-            each.get("positives"),
+            measured.get("positives"),
             threshold,
-            *(each.get(key) for key in ("average_precision", "precision", "recall", "f1")),
+            *(measured.get(key) for key in ("average_precision", "precision", "recall", "f1")),
         )
-        for name, trio, each, threshold in zip(names, counts, found, thresholds, strict=True)
+        for name, trio, measured, threshold in zip(
+            names, counts, measurements, thresholds, strict=True
+        )
     ]
     return sorted(rows, key=lambda row: -(row.positives or 0))
 
 
-def _judged_classes(source: Source, held: HeldOut | None) -> list[dict[str, Any]]:
-    """Figures of each class at the fitted thresholds; as the run noted them if images are gone."""
+def _evaluated_classes(source: Source, held: HeldOut | None) -> list[dict[str, Any]]:
+    """Metrics of each class at the fitted thresholds; as the run noted them if images are gone."""
     if held is None or not held.has_negatives:
-        noted = source.metrics.get(source.judged_name or "", {}).get("per_class")
+        noted = source.metrics.get(source.evaluated_name or "", {}).get("per_class")
         if noted is None:
             return [{} for _ in source.classes]
-        return [{key: each[key] for key in ("positives", "average_precision")} for each in noted]
+        return [
+            {key: noted_class[key] for key in ("positives", "average_precision")}
+            for noted_class in noted
+        ]
     counts, positives = count(held.decided, held.labels), (held.labels == POSITIVE).sum(axis=0)
     defined = np.where(positives > 0, 1.0, np.nan)
     columns = {
@@ -130,7 +135,7 @@ class Together:
 
 def together(source: Source) -> Together | None:
     """Co-occurrence as labeled in training images and as predicted for held-out ones."""
-    data, held = source.data, source.judged
+    data, held = source.data, source.evaluated
     if data is None or len(source.classes) < 2:
         return None
     observed = Statistics.of(data.train.table).co_occurrence

@@ -11,7 +11,7 @@ import numpy as np
 
 from tagfill.evaluate import Difference, mean_average_precision, paired_bootstrap
 from tagfill.report.charts import Chart, Series, line_chart
-from tagfill.report.figures import Headline, headline, resamples_for, statistics
+from tagfill.report.headline import Headline, headline, resamples_for, statistics
 from tagfill.report.learned import epochs_of, score_points
 from tagfill.report.source import HeldOut, Source
 
@@ -23,8 +23,8 @@ class Entry:
     Args:
         name: of its folder, made unique.
         method, backbone, head: in short.
-        headline: its figures.
-        differences: of each figure, this run minus the first, where both were judged on the same
+        headline: its metrics.
+        differences: of each metric, this run minus the first, where both were evaluated on the same
             images and labels; empty otherwise, and for the first.
         incomparable: why there are none.
     """
@@ -52,7 +52,7 @@ class Comparison:
     """All that the page of a comparison shows."""
 
     entries: tuple[Entry, ...]
-    figures: tuple[str, ...]
+    metrics: tuple[str, ...]
     classes: tuple[ClassDifference, ...]
     curves: Chart | None
     criterion: str | None
@@ -64,7 +64,7 @@ def compare(sources: Sequence[Source]) -> Comparison:
     names = unique_names(sources)
     pairs = zip(names, sources, strict=True)
     entries = tuple(_entry(name, source, sources[0]) for name, source in pairs)
-    keys = (figure.key for entry in entries if entry.headline for figure in entry.headline.figures)
+    keys = (metric.key for entry in entries if entry.headline for metric in entry.headline.metrics)
     chart, criterion = _curves(names, sources)
     return Comparison(
         entries, tuple(dict.fromkeys(keys)), _classes(sources), chart, criterion, _settings(sources)
@@ -83,11 +83,11 @@ def unique_names(sources: Sequence[Source]) -> list[str]:
 
 def _entry(name: str, source: Source, first: Source) -> Entry:
     differences: dict[str, Difference] = {}
-    reason = None if source is first else why_not(source.judged, first.judged)
+    reason = None if source is first else why_not(source.evaluated, first.evaluated)
     if source is not first and reason is None:
-        assert source.judged is not None
-        assert first.judged is not None
-        differences = differences_of(source.judged, first.judged)
+        assert source.evaluated is not None
+        assert first.evaluated is not None
+        differences = differences_of(source.evaluated, first.evaluated)
     network = source.described["network"]
     return Entry(
         name=name,
@@ -107,14 +107,14 @@ def why_not(one: HeldOut | None, other: HeldOut | None) -> str | None:
     if one.split.table.classes != other.split.table.classes:
         return "the classes differ"
     if one.split.table.images != other.split.table.images:
-        return "the figures are of different images"
+        return "the metrics are of different images"
     if not np.array_equal(one.labels, other.labels):
-        return "the figures are of different labels"
+        return "the metrics are of different labels"
     return None
 
 
 def differences_of(run: HeldOut, first: HeldOut) -> dict[str, Difference]:
-    """Paired bootstrap of every headline figure: the run minus the first."""
+    """Paired bootstrap of every headline metric: the run minus the first."""
     ours, theirs = statistics(run), statistics(first)
     count = resamples_for(run.labels.size)
     return {
@@ -125,16 +125,17 @@ def differences_of(run: HeldOut, first: HeldOut) -> dict[str, Difference]:
 
 def _classes(sources: Sequence[Source]) -> tuple[ClassDifference, ...]:
     """Average precisions in percent, of the classes all runs know."""
-    found = [_average_precisions(source) for source in sources]
-    shared = [name for name in found[0] if all(name in each for each in found)]
+    precisions = [_average_precisions(source) for source in sources]
+    shared = [name for name in precisions[0] if all(name in rates for rates in precisions)]
     rows = [
-        ClassDifference(name, *_against_first([each[name] for each in found])) for name in shared
+        ClassDifference(name, *_against_first([rates[name] for rates in precisions]))
+        for name in shared
     ]
     return tuple(rows)
 
 
 def _average_precisions(source: Source) -> dict[str, float | None]:
-    held = source.judged
+    held = source.evaluated
     if held is None or not held.has_negatives:
         return {}
     values = mean_average_precision(held.logits, held.labels).average_precision
@@ -146,12 +147,12 @@ def _against_first(
     values: Sequence[float | None],
 ) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
     first = values[0]
-    rest = (None if each is None or first is None else each - first for each in values)
+    rest = (None if value is None or first is None else value - first for value in values)
     return tuple(values), tuple(rest)
 
 
 def _curves(names: Sequence[str], sources: Sequence[Source]) -> tuple[Chart | None, str | None]:
-    """Validation figures of the runs that were judged by the same criterion as the first."""
+    """Validation metrics of the runs that were evaluated by the same criterion as the first."""
     criterion = sources[0].metrics["criterion"]
     lines = [
         Series(name, points)
@@ -166,8 +167,8 @@ def _curves(names: Sequence[str], sources: Sequence[Source]) -> tuple[Chart | No
 def _settings(sources: Sequence[Source]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Settings in which the runs differ."""
     flat = [_flat(dataclasses.asdict(source.config)) for source in sources]
-    keys = dict.fromkeys(key for each in flat for key in each)
-    rows = ((key, tuple(each.get(key, "") for each in flat)) for key in keys)
+    keys = dict.fromkeys(key for settings in flat for key in settings)
+    rows = ((key, tuple(settings.get(key, "") for settings in flat)) for key in keys)
     return tuple((key, values) for key, values in rows if len(set(values)) > 1)
 
 
@@ -175,10 +176,10 @@ def _flat(value: Any, place: str = "") -> dict[str, str]:
     if isinstance(value, dict):
         members = value.items()
     elif isinstance(value, list | tuple):
-        members = {str(number): each for number, each in enumerate(value, 1)}.items()
+        members = {str(number): member for number, member in enumerate(value, 1)}.items()
     else:
         return {} if value is None else {place: str(value)}
-    found: dict[str, str] = {}
-    for key, each in members:
-        found |= _flat(each, f"{place}.{key}" if place else str(key))
-    return found
+    flat: dict[str, str] = {}
+    for key, member in members:
+        flat |= _flat(member, f"{place}.{key}" if place else str(key))
+    return flat

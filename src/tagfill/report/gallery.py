@@ -1,4 +1,4 @@
-"""Cells worth a look: recovered tags, errors, and labels in doubt, each with its picture."""
+"""Entries worth a look: recovered tags, errors, and labels in doubt, each with its picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
-from tagfill.recover.judge import Cut, cuts
+from tagfill.recover.evaluate import Cut, cuts
 from tagfill.recover.recovery import Recovery
 from tagfill.report.pictures import Shown, show
 from tagfill.report.source import Source
@@ -22,7 +22,7 @@ from tagfill.train.data import Split
 RECOVERED, ERRORS = 12, 6
 PER_CLASS = 2
 _LOOKED_AT = 5000
-"""Cells to choose from, the most extreme first."""
+"""Entries to choose from, the most extreme first."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Recovered:
     Args:
         images: training images looked at.
         of_images: training images in all.
-        unknown: cells nobody labeled among them.
+        unknown: entries nobody labeled among them.
         expected_missing: tags expected to be missing.
         missing: tags that are, where the truth is known.
         suggestions: tags at the usual expected precision.
@@ -89,8 +89,8 @@ class Errors:
             gives that are known to be absent; ``missed``, tags it does not give that are known to
             be there; ``doubted``, labeled tags of training images that heads which have not seen
             the image find implausible.
-        all_known: whether every cell of the split is known.
-        no_negatives: whether no cell of the split is known to be negative.
+        all_known: whether every entry of the split is known.
+        no_negatives: whether no entry of the split is known to be negative.
     """
 
     split: str
@@ -99,29 +99,29 @@ class Errors:
     no_negatives: bool
 
 
-def recovered(source: Source, found: Recovery) -> Recovered:
-    """What recovery found, in figures and in the likeliest tags."""
+def recovered(source: Source, recovery: Recovery) -> Recovered:
+    """What recovery found, in metrics and in the likeliest tags."""
     assert source.data is not None
-    split, truth = source.data.train.take(_rows(source.data.train, found)), found.truth
-    probability, unknown = found.probability, found.unknown
+    split, truth = source.data.train.take(_rows(source.data.train, recovery)), recovery.truth
+    probability, unknown = recovery.probability, recovery.unknown
     likeliest = _picked(-probability, unknown, RECOVERED)
     return Recovered(
-        images=len(found.table),
+        images=len(recovery.table),
         of_images=len(source.data.train),
         unknown=int(unknown.sum()),
-        expected_missing=found.expected_missing,
+        expected_missing=recovery.expected_missing,
         missing=None if truth is None else int((truth[unknown] == POSITIVE).sum()),
-        suggestions=len(found.suggest(Amount(DEFAULT_PRECISION))),
+        suggestions=len(recovery.suggest(Amount(DEFAULT_PRECISION))),
         precision=DEFAULT_PRECISION,
         cuts=tuple(cuts(probability, unknown, truth)),
-        how=found.evidence.how,
+        how=recovery.evidence.how,
         cards=_cards(split, likeliest, probability, truth),
     )
 
 
-def errors(source: Source, found: Recovery | None) -> Errors | None:
+def errors(source: Source, recovery: Recovery | None) -> Errors | None:
     """Errors on held-out images, and doubtful labels of training images."""
-    held = source.judged
+    held = source.evaluated
     if held is None:
         return None
     labels, chance, given = held.labels, held.probabilities, held.decided
@@ -130,65 +130,67 @@ def errors(source: Source, found: Recovery | None) -> Errors | None:
         "imagined": _picked(-chance, (labels == NEGATIVE) & given, ERRORS),
         "missed": _picked(chance, (labels == POSITIVE) & ~given, ERRORS),
     }
-    groups = {name: _cards(held.split, cells, chance, None) for name, cells in picked.items()}
+    groups = {name: _cards(held.split, entries, chance, None) for name, entries in picked.items()}
     return Errors(
         held.name,
-        groups | {"doubted": _doubted(source, found)},
+        groups | {"doubted": _doubted(source, recovery)},
         all_known=not (labels == UNKNOWN).any(),
         no_negatives=not held.has_negatives,
     )
 
 
 def illustrated(
-    source: Source, found: Recovered | None, mistakes: Errors | None
+    source: Source, tags: Recovered | None, mistakes: Errors | None
 ) -> tuple[Recovered | None, Errors | None]:
     """The same with thumbnails and heat maps on all cards, made in one go."""
     groups = {} if mistakes is None else dict(mistakes.groups)
-    if found is not None:
-        groups["recovered"] = found.cards
+    if tags is not None:
+        groups["recovered"] = tags.cards
     cards = [card for group in groups.values() for card in group]
     made: Mapping[tuple[Path, int], Shown] = {}
     if source.bundle is not None and source.reads_images:
         made = show(source.bundle, {(c.path, c.column) for c in cards if c.path is not None})
     done = {name: [_with_picture(card, made) for card in group] for name, group in groups.items()}
-    if found is not None:
-        found = replace(found, cards=done.pop("recovered"))
-    return found, None if mistakes is None else replace(mistakes, groups=done)
+    if tags is not None:
+        tags = replace(tags, cards=done.pop("recovered"))
+    return tags, None if mistakes is None else replace(mistakes, groups=done)
 
 
 def _with_picture(card: Card, made: Mapping[tuple[Path, int], Shown]) -> Card:
     return card if card.path is None else replace(card, shown=made.get((card.path, card.column)))
 
 
-def _doubted(source: Source, found: Recovery | None) -> tuple[Card, ...]:
-    if found is None or source.data is None:
+def _doubted(source: Source, recovery: Recovery | None) -> tuple[Card, ...]:
+    if recovery is None or source.data is None:
         return ()
-    split = source.data.train.take(_rows(source.data.train, found))
-    cells = found.suspects()
-    pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
+    split = source.data.train.take(_rows(source.data.train, recovery))
+    entries = recovery.suspects()
+    pairs = zip(entries.rows.tolist(), entries.columns.tolist(), strict=True)
     chosen = _first_few(pairs, ERRORS, len(split.table.classes))
-    return _cards(split, chosen, found.evidence.known, found.truth)
+    return _cards(split, chosen, recovery.evidence.known, recovery.truth)
 
 
-def _rows(train: Split, found: Recovery) -> list[int]:
-    return [train.table.row_of[image] for image in found.table.images]
+def _rows(train: Split, recovery: Recovery) -> list[int]:
+    return [train.table.row_of[image] for image in recovery.table.images]
 
 
 def _picked(order: Floats, among: Mask, count: int) -> list[tuple[int, int]]:
-    """Some of the cells that come first."""
+    """Some of the entries that come first."""
     rows, columns = np.nonzero(among)
     first = np.argsort(order[rows, columns], kind="stable")[:_LOOKED_AT]
-    cells = zip(rows[first].tolist(), columns[first].tolist(), strict=True)
-    return _first_few(cells, count, among.shape[1])
+    entries = zip(rows[first].tolist(), columns[first].tolist(), strict=True)
+    return _first_few(entries, count, among.shape[1])
 
 
-def _first_few(cells: Iterable[tuple[int, int]], count: int, classes: int) -> list[tuple[int, int]]:
-    """The first cells, no image twice, and only a few of each class."""
+def _first_few(
+    entries: Iterable[tuple[int, int]], count: int, classes: int
+) -> list[tuple[int, int]]:
+    """The first entries, no image twice, and only a few of each class."""
     most = max(PER_CLASS, ceil(count / classes))
     chosen: list[tuple[int, int]] = []
     images: set[int] = set()
     of_class: Counter[int] = Counter()
-    for row, column in cells:
+    for row, column in entries:
         if row in images or of_class[column] >= most:
             continue
         chosen.append((row, column))
@@ -200,10 +202,10 @@ def _first_few(cells: Iterable[tuple[int, int]], count: int, classes: int) -> li
 
 
 def _cards(
-    split: Split, cells: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
+    split: Split, entries: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
 ) -> tuple[Card, ...]:
     table = split.table
-    stated = split.judged_by if truth is None else table.values
+    stated = split.eval_labels if truth is None else table.values
     return tuple(
         Card(
             image=table.images[row],
@@ -214,7 +216,7 @@ def _cards(
             path=None if split.paths is None else split.paths[row],
             true=None if truth is None else _verdict(int(truth[row, column])),
         )
-        for row, column in cells
+        for row, column in entries
     )
 
 

@@ -21,7 +21,7 @@ class SplitCounts:
         name: train, val or test.
         images, positives, negatives, unknowns: how many.
         hidden: tags the full labels have and the observed ones do not, where both are there.
-        judged_in_full: whether scores are compared with full labels.
+        fully_labeled: whether scores are compared with full labels.
     """
 
     name: str
@@ -30,10 +30,10 @@ class SplitCounts:
     negatives: int
     unknowns: int
     hidden: int | None
-    judged_in_full: bool
+    fully_labeled: bool
 
     @property
-    def cells(self) -> int:
+    def entries(self) -> int:
         """Images times classes."""
         return self.positives + self.negatives + self.unknowns
 
@@ -65,7 +65,7 @@ def learned(source: Source) -> Learned:
     data = source.data
     return Learned(
         regime=source.metrics["regime"],
-        splits=() if data is None else tuple(_counts(*each) for each in data.splits.items()),
+        splits=() if data is None else tuple(_counts(*item) for item in data.splits.items()),
         images=dict(source.metrics["images"]),
         labeling_rate=thresholds.get("labeling_rate"),
         without_positive=() if data is None else Statistics.of(data.train.table).without_positive,
@@ -83,7 +83,7 @@ def _counts(name: str, split: Split) -> SplitCounts:
         table.negatives,
         table.unknowns,
         hidden,
-        judged_in_full=split.truth is not None or not table.unknowns,
+        fully_labeled=split.truth is not None or not table.unknowns,
     )
 
 
@@ -93,7 +93,7 @@ class Curves:
 
     Args:
         loss: what was minimized, over epochs of all stages.
-        score: the figure on validation images, where there was one.
+        score: the metric on validation images, where there was one.
         criterion: its name.
         best_epoch, best_score: of the last stage, the one that was kept.
         epochs, stages: how many.
@@ -117,7 +117,7 @@ def curves(source: Source) -> Curves | None:
         return None
     stages = sorted({event["stage"] for event in epochs})
     starts = [
-        min(x for x, event in enumerate(epochs, 1) if event["stage"] == each) for each in stages
+        min(x for x, event in enumerate(epochs, 1) if event["stage"] == stage) for stage in stages
     ]
     rules = [start - 0.5 for start in starts[1:]]
     losses = [Point(x, event["loss"]) for x, event in enumerate(epochs, 1)]
@@ -152,7 +152,7 @@ def curves(source: Source) -> Curves | None:
 def _cut(points: list[Point], rules: list[float]) -> list[Series]:
     """One line a stage: what two methods minimize does not continue."""
     bounds = [0.0, *rules, math.inf]
-    pieces = [[each for each in points if low < each.x < high] for low, high in pairwise(bounds)]
+    pieces = [[point for point in points if low < point.x < high] for low, high in pairwise(bounds)]
     return [Series(f"stage {stage}", piece) for stage, piece in enumerate(pieces, 1) if piece]
 
 
@@ -165,7 +165,7 @@ def epochs_of(source: Source) -> list[Metadata]:
 
 
 def score_points(epochs: list[Metadata]) -> list[Point]:
-    """The validation figure after each epoch that has one."""
+    """The validation metric after each epoch that has one."""
     return [
         Point(x, event["score"])
         for x, event in enumerate(epochs, 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagfill.files import write_text
 from tagfill.recover.recovery import Recovery, recover
-from tagfill.report import card, classes, compare, figures, gallery, learned
+from tagfill.report import card, classes, compare, gallery, headline, learned
 from tagfill.report.source import Source, read_run
 from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
@@ -92,12 +92,12 @@ def run_metadata(source: Source, recovery: Recovery | None, gaps: Sequence[str])
     return {
         "source": source,
         "gaps": gaps,
-        "headline": figures.headline(source),
+        "headline": headline.headline(source),
         "learned": learned.learned(source),
         "curves": learned.curves(source),
         "rows": rows,
         "shown_rows": rows[: classes.SHOWN],
-        "calibration": figures.calibration(source.judged),
+        "calibration": headline.calibration(source.evaluated),
         "together": classes.together(source),
         "recovered": recovered,
         "errors": mistakes,

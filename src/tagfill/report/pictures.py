@@ -40,10 +40,10 @@ def show(bundle: Bundle, wanted: Iterable[tuple[Path, int]]) -> dict[tuple[Path,
     columns: dict[Path, list[int]] = {}
     for path, column in wanted:
         columns.setdefault(path, []).append(column)
-    found: dict[tuple[Path, int], Shown] = {}
+    pictures: dict[tuple[Path, int], Shown] = {}
     for path, shown in _each(bundle, columns):
-        found |= {(path, column): each for column, each in shown.items()}
-    return found
+        pictures |= {(path, column): picture for column, picture in shown.items()}
+    return pictures
 
 
 def _each(

@@ -46,7 +46,7 @@ class HeldOut:
     @property
     def labels(self) -> Labels:
         """[N, K] what scores are compared with."""
-        return self.split.judged_by
+        return self.split.eval_labels
 
     @property
     def has_negatives(self) -> bool:
@@ -79,7 +79,7 @@ class Source:
         path: the run folder.
         config: its settings.
         metadata: what was noted when it began: time, versions, command.
-        metrics: its figures.
+        metrics: its metrics.
         events: what happened.
         described: the model's description.
         bundle: the model, where it can be read.
@@ -111,14 +111,14 @@ class Source:
         return tuple(self.described["classes"])
 
     @property
-    def judged_name(self) -> str | None:
-        """The split figures are of: test images, or else validation images."""
+    def evaluated_name(self) -> str | None:
+        """The split metrics are of: test images, or else validation images."""
         return next((name for name in ("test", "val") if name in self.metrics), None)
 
     @property
-    def judged(self) -> HeldOut | None:
-        """The scored images figures are of."""
-        return self.held_out.get(self.judged_name or "")
+    def evaluated(self) -> HeldOut | None:
+        """The scored images metrics are of."""
+        return self.held_out.get(self.evaluated_name or "")
 
     @property
     def reads_images(self) -> bool:

@@ -121,8 +121,8 @@ class Canvas:
     def boxes(self) -> tuple[Box, ...]:
         """The labeled things that can be seen, by the rule of ``MIN_VISIBLE`` and ``MIN_AREA``."""
         owners = np.asarray(self.owners)
-        found = (_seen(owners, stamp) for stamp in self.stamps if stamp.placement.thing.labeled)
-        return tuple(box for box in found if box is not None)
+        boxes = (_seen(owners, stamp) for stamp in self.stamps if stamp.placement.thing.labeled)
+        return tuple(box for box in boxes if box is not None)
 
 
 _SOLID = [0] * 128 + [255] * 128

@@ -124,7 +124,7 @@ class Setting:
 
 def draw_setting(rng: Random, jitter: float) -> Setting:
     """Choose a setting; ``jitter`` (in levels of 255) spreads sky and light colors."""
-    environment = rng.choices(ENVIRONMENTS, [each.weight for each in ENVIRONMENTS])[0]
+    environment = rng.choices(ENVIRONMENTS, [environment.weight for environment in ENVIRONMENTS])[0]
     hour = rng.choices(list(_HOURS), list(_HOURS.values()))[0]
     sky = tuple(vary(rng, parse(code), jitter) for code in rng.choice(_SKIES[hour]))
     red, green, blue = (part * rng.uniform(1 - jitter / 200, 1.04) for part in _TINTS[hour])

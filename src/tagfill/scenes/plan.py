@@ -89,9 +89,11 @@ def draw_plan(rng: Random, hardness: Hardness) -> Plan:
     homes = [thing for thing in CLUTTER if _probability(thing, setting)]
     for _ in range(rng.randint(0, min(hardness.clutter, 2 * len(homes)))):
         placed.append(_place(rng, rng.choice(homes), setting, hardness, placed))
-    behind = [each for each in placed if each.thing.place in ("heaven", "far")]
-    before = [each for each in placed if each.thing.place not in ("heaven", "far")]
-    return Plan(setting, tuple(behind), tuple(sorted(before, key=lambda each: each.depth)))
+    behind = [placement for placement in placed if placement.thing.place in ("heaven", "far")]
+    before = [placement for placement in placed if placement.thing.place not in ("heaven", "far")]
+    return Plan(
+        setting, tuple(behind), tuple(sorted(before, key=lambda placement: placement.depth))
+    )
 
 
 def _probability(thing: Thing, setting: Setting) -> float:
@@ -109,7 +111,7 @@ def _place(
     rng: Random, thing: Thing, setting: Setting, hardness: Hardness, others: list[Placement]
 ) -> Placement:
     options = [_anywhere(rng, thing, setting, hardness) for _ in range(hardness.tries)]
-    return min(options, key=lambda each: sum(_overlap(each, other) for other in others))
+    return min(options, key=lambda option: sum(_overlap(option, other) for other in others))
 
 
 def _anywhere(rng: Random, thing: Thing, setting: Setting, hardness: Hardness) -> Placement:

@@ -1,4 +1,4 @@
-"""Put a run together: the network, and the inputs each stage trains and is judged on."""
+"""Put a run together: the network, and the inputs each stage trains and is evaluated on."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Assembly:
         return self.network if stage.inputs == "images" else head
 
     def stage_data(self, stage: StageConfig, needs: Needs) -> StageData:
-        """Inputs and labels of a stage, and how its epochs are judged."""
+        """Inputs and labels of a stage, and how its epochs are evaluated."""
         train = self.data.train
         observed = torch.from_numpy(np.array(train.table.values))
         hidden = None if train.truth is None else torch.from_numpy(np.array(train.truth))
@@ -154,14 +154,14 @@ class Assembly:
             self.events.note("classes or head differ from the earlier run: the head starts anew")
 
     def _criterion(self) -> tuple[str, Validate | None]:
-        """How epochs are judged; the choice and its reason go to the user."""
+        """How epochs are evaluated; the choice and its reason go to the user."""
         select, val = self.config.select, self.data.val
         if select in ("loss", "last") or val is None:
             name = "loss" if select == "loss" else "last"
             reason = "as asked" if select == name else "there are no validation images"
             self.events.note(f"selection: {name} epoch, {reason}")
             return name, None
-        labels: Labels = val.judged_by
+        labels: Labels = val.eval_labels
         criterion = choose_criterion(labels, name=None if select == "auto" else select)
         self.events.note(f"selection: {criterion.name} on {len(val)} images: {criterion.why}")
         return criterion.name, lambda logits: criterion.score(logits.numpy(), labels)

@@ -207,7 +207,7 @@ class Batched:
         self.steps += 1
 
     def _finish_epoch(self, epoch: int) -> None:
-        """Judge every setting, and let the methods update their state."""
+        """Evaluate every setting, and let the methods update their state."""
         wanting = [method.needs.epoch_scores for method in self.methods]
         own: list[Tensor | None] = [None] * len(wanting)
         if any(wanting):
@@ -216,12 +216,14 @@ class Batched:
         for method, wants, found in zip(self.methods, wanting, own, strict=True):
             method.after_epoch(epoch, found if wants else None)
         val = self.data.val_inputs
-        judged = None if val is None else scores(self.heads, val, World(), self.device)
+        evaluated = None if val is None else scores(self.heads, val, World(), self.device)
         for number, loss in enumerate((self.sums / self.batches).tolist()):
             if self._goes_on(number):
-                self._judge(number, epoch, loss, None if judged is None else judged[:, number])
+                self._evaluate(
+                    number, epoch, loss, None if evaluated is None else evaluated[:, number]
+                )
 
-    def _judge(self, number: int, epoch: int, loss: float, logits: Tensor | None) -> None:
+    def _evaluate(self, number: int, epoch: int, loss: float, logits: Tensor | None) -> None:
         outcome, selector = self.outcomes[number], self.selectors[number]
         if not math.isfinite(loss):
             outcome.weights, outcome.best_score = {}, None
@@ -243,7 +245,7 @@ def _total(terms: LossTerms) -> Tensor:
 
 
 def _takes_all_heads(method: ElementwiseMethod, observed: Tensor) -> bool:
-    """Whether a loss of [B, K] cells gives the same for [B, G, K] as head by head."""
+    """Whether a loss of [B, K] entries gives the same for [B, G, K] as head by head."""
     if (
         type(method).loss is not ElementwiseMethod.loss
         or type(method).after_step is not Method.after_step

@@ -45,7 +45,7 @@ class Split:
         return len(self.table)
 
     @property
-    def judged_by(self) -> Labels:
+    def eval_labels(self) -> Labels:
         """What scores are compared with: the truth where it is known, else the observed labels."""
         return self.table.values if self.truth is None else self.truth
 

@@ -105,7 +105,7 @@ class Terminal:
 
 
 def progress_sinks() -> tuple[Sink, ...]:
-    """Progress on stderr; in a notebook below the cell."""
+    """Progress on stderr; in a notebook below the entry."""
     return (Terminal(Console(stderr=True)),)
 
 

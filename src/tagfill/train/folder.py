@@ -41,7 +41,7 @@ class RunFolder:
 
     @property
     def metrics(self) -> Path:
-        """The figures of a finished run."""
+        """The metrics of a finished run."""
         return self.path / "metrics.json"
 
     @property
@@ -97,7 +97,7 @@ class RunFolder:
         save_config(config, self.config, {**before, **metadata})
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """Write the figures; the file is there only when the run is finished."""
+        """Write the metrics; the file is there only when the run is finished."""
         write_json(self.metrics, metrics, default=_plain)
 
     def read_events(self) -> list[dict[str, Any]]:
@@ -109,15 +109,15 @@ class RunFolder:
         return list(found.values())
 
     def read_metrics(self) -> dict[str, Any]:
-        """The figures of a finished run."""
+        """The metrics of a finished run."""
         if not self.is_finished:
             raise TagfillError(
                 "the run is not finished",
                 file=self.path,
                 remedy=f"go on with `tagfill train --resume {self.path}`",
             )
-        figures: dict[str, Any] = json.loads(self.metrics.read_text(encoding="utf-8"))
-        return figures
+        metrics: dict[str, Any] = json.loads(self.metrics.read_text(encoding="utf-8"))
+        return metrics
 
 
 def _whole_lines(file: Path) -> Iterator[dict[str, Any]]:

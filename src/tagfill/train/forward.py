@@ -25,7 +25,7 @@ Validate = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class StageData:
-    """What a stage learns from and is judged by; ``hidden`` labels are for the log only."""
+    """What a stage learns from and is evaluated with; ``hidden`` labels are for the log only."""
 
     inputs: Inputs
     observed: Tensor

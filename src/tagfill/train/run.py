@@ -1,4 +1,4 @@
-"""From a request to a finished run: prepare, train every stage, judge, and keep the model."""
+"""From a request to a finished run: prepare, train every stage, evaluate, and keep the model."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _execute(
                 folder.settle(config, {"data_hash": data.content_hash, "images": _sizes(data)})
             runner = _Runner(folder, config, data, assembly, limits)
             stage = runner.run_stages(accelerator, events, saved)
-            metrics = runner.judge(stage)
+            metrics = runner.evaluate(stage)
         except Interrupted as stop:
             events.event("interrupted")
             raise Interrupted(f"tagfill train --resume {folder.path}") from stop
@@ -144,7 +144,7 @@ def _execute(
             runner.keep_model(metrics)
             runner.keep_scores()
             folder.write_metrics(metrics)
-        events.event("end", **{split: metrics[split].get("mAP") for split in _judged(metrics)})
+        events.event("end", **{split: metrics[split].get("mAP") for split in _evaluated(metrics)})
     return TrainedRun(folder, runner.config, data=data, metrics=metrics)
 
 
@@ -207,8 +207,8 @@ class _Runner:
             previous = method
         return stage
 
-    def judge(self, stage: Stage) -> dict[str, Any]:
-        """Figures of the trained network on every split that is held out."""
+    def evaluate(self, stage: Stage) -> dict[str, Any]:
+        """Metrics of the trained network on every split that is held out."""
         config = self.config.stages[-1]
         seconds = [record["seconds"] for record in stage.history]
         metrics: dict[str, Any] = {
@@ -233,7 +233,7 @@ class _Runner:
         self.decisions = _decisions(self.logits.get("val"), self.data.val)
         metrics["thresholds"] = None if self.decisions is None else self.decisions.as_dict()
         for name, split in held_out.items():
-            metrics[name] = _figures(self.logits[name], split, self.data.classes, self.decisions)
+            metrics[name] = _metrics(self.logits[name], split, self.data.classes, self.decisions)
         return metrics
 
     def keep_model(self, metrics: Mapping[str, Any]) -> None:
@@ -243,7 +243,7 @@ class _Runner:
             "regime": metrics["regime"],
             "seed": metrics["seed"],
             "data_hash": metrics["data_hash"],
-            **{split: metrics[split].get("mAP") for split in _judged(metrics)},
+            **{split: metrics[split].get("mAP") for split in _evaluated(metrics)},
         }
         decisions = self.decisions
         Bundle(
@@ -265,7 +265,7 @@ class _Runner:
         if method.needs.truth:
             source = "the full labels" if data.truth is not None else "the labels as they are"
             events.note(f"{config.method.name} is an oracle: it trains on {source}")
-        val = None if self.data.val is None else self.data.val.judged_by
+        val = None if self.data.val is None else self.data.val.eval_labels
         positives = Positives(data.observed, self.assembly.pooled_features, events, val)
         device, seed = self.assembly.device, self.config.seed
         begin(method, config, data, positives, seed=seed, device=device)
@@ -289,17 +289,17 @@ def _sharding(config: RunConfig) -> list[str]:
 
 def _decisions(logits: Array | None, val: Split | None) -> Decisions | None:
     """Calibration and thresholds, where there are validation images with positives."""
-    if logits is None or val is None or not (val.judged_by == POSITIVE).any():
+    if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
         return None
-    return fit_decisions(logits, val.judged_by)
+    return fit_decisions(logits, val.eval_labels)
 
 
-def _figures(
+def _metrics(
     logits: Array, split: Split, classes: tuple[str, ...], decisions: Decisions | None
 ) -> dict[str, Any]:
-    labels = split.judged_by
+    labels = split.eval_labels
     if (labels == NEGATIVE).any():
-        fitted = {} if decisions is None else decisions.figures(logits, labels)
+        fitted = {} if decisions is None else decisions.metrics(logits, labels)
         return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
     return {
         "mAP": None,
@@ -308,7 +308,7 @@ def _figures(
     }
 
 
-def _judged(metrics: Mapping[str, Any]) -> list[str]:
+def _evaluated(metrics: Mapping[str, Any]) -> list[str]:
     return [split for split in ("val", "test") if split in metrics]
 
 

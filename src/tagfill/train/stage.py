@@ -206,7 +206,7 @@ class Stage:
             sums[name] = sums.get(name, 0.0) + value
 
     def _finish_epoch(self) -> None:
-        """Judge the epoch, let the method update its state, and move on."""
+        """Evaluate the epoch, let the method update its state, and move on."""
         started, epoch = time.monotonic(), self.position.epoch
         terms = {name: value / self.position.batch for name, value in self.position.sums.items()}
         wanted = (
@@ -215,7 +215,7 @@ class Stage:
             else None
         )
         self.method.after_epoch(epoch, wanted)
-        score, weights = self._judge(sum(terms.values()), epoch)
+        score, weights = self._evaluate(sum(terms.values()), epoch)
         improved = self.selector.update(epoch, score)
         if improved:
             self._remember(weights)
@@ -241,17 +241,17 @@ class Stage:
         if self._due(self.limits.save_seconds):
             self._save()
 
-    def _judge(self, loss: float, epoch: int) -> tuple[float, str]:
+    def _evaluate(self, loss: float, epoch: int) -> tuple[float, str]:
         """The epoch's score and whether the raw or the averaged weights earned it."""
         if self.data.validate is None or self.data.val_inputs is None:
-            return (-loss if self.data.criterion == "loss" else float(epoch)), self._unjudged()
+            return (-loss if self.data.criterion == "loss" else float(epoch)), self._unevaluated()
         found = {"raw": self._validation(self.trained)}
         if self.ema is not None:
             found["ema"] = self._validation(self.ema.module)
         weights = max(found, key=lambda name: found[name])
         return found[weights], weights
 
-    def _unjudged(self) -> str:
+    def _unevaluated(self) -> str:
         return "raw" if self.ema is None else "ema"
 
     def _validation(self, network: nn.Module) -> float:

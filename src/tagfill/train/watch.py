@@ -19,7 +19,7 @@ from tagfill.methods.base import Method, Step
 BINS = 20
 """Of the histograms of probabilities."""
 LARGEST = 50_000_000
-"""Tables with more cells than this are not watched."""
+"""Tables with more entries than this are not watched."""
 
 
 class Watch:
@@ -50,7 +50,7 @@ class Watch:
 
         Returns:
             ``positive_loss``, the mean of -log p over observed positives; where the truth is known,
-            counts of probabilities in ``BINS`` equal bins by kind of cell, the same loss of
+            counts of probabilities in ``BINS`` equal bins by kind of entry, the same loss of
             unobserved positives, and how right the method's pseudo-labels are.
         """
         if not self._seen:
@@ -67,8 +67,8 @@ class Watch:
                 "unobserved_negatives": logits[unknown & (self.truth == 0)],
             }
             found["unobserved_positive_loss"] = _positive_loss(hidden["unobserved_positives"])
-            found["histograms"] = {name: _histogram(cells) for name, cells in hidden.items()}
-            found["pseudo_labels"] = pseudo_label_figures(method, self.observed, self.truth)
+            found["histograms"] = {name: _histogram(entries) for name, entries in hidden.items()}
+            found["pseudo_labels"] = pseudo_label_metrics(method, self.observed, self.truth)
         self.logits.fill_(torch.nan)
         self._seen = False
         return found
@@ -84,26 +84,26 @@ class Watch:
             self._seen = True
 
 
-def pseudo_label_figures(method: Method, observed: Tensor, truth: Tensor) -> dict[str, Any] | None:
-    """How right a method's labels of unknown cells are; None where it has none.
+def pseudo_label_metrics(method: Method, observed: Tensor, truth: Tensor) -> dict[str, Any] | None:
+    """How right a method's labels of unknown entries are; None where it has none.
 
-    A method that only has estimates is taken to label a cell positive from a probability of 0.5 on,
-    else negative. Recall is the share of all unknown cells of the kind.
+    A method that only has estimates is taken to label an entry positive from a probability of 0.5
+    on, else negative. Recall is the share of all unknown entries of the kind.
     """
     labels = _given_labels(method)
     if labels is None:
         return None
     counted = (observed == -1) & (truth >= 0)
-    figures: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for name, code in (("positives", 1), ("negatives", 0)):
         given = counted & (labels == code)
         right = int((given & (truth == code)).sum())
-        figures[name] = {
+        metrics[name] = {
             "count": int(given.sum()),
             "precision": _share(right, int(given.sum())),
             "recall": _share(right, int((counted & (truth == code)).sum())),
         }
-    return figures
+    return metrics
 
 
 def _given_labels(method: Method) -> Tensor | None:

@@ -1,4 +1,5 @@
-"""Search: learning rate, batch size and a method's hyper-parameters, judged on validation images.
+"""Search: learning rate, batch size and a method's hyper-parameters, evaluated on validation
+images.
 
 Needs the extra ``tune`` (Optuna).
 """

@@ -40,7 +40,8 @@ class Result:
 
 
 class Objective:
-    """Trains points of the search and judges them on the validation images, never on the test ones.
+    """Trains points of the search and evaluates them on the validation images, never on the test
+    ones.
 
     Linear heads on features are trained many at once; anything else as a run of its own, in a
     folder under ``out``.
@@ -79,9 +80,12 @@ class Objective:
         configs = [self._checked(point) for point in points]
         if not self._trains_heads:
             pairs = zip(configs, names, strict=True)
-            return [each if isinstance(each, Result) else self._run(each, n) for each, n in pairs]
-        found = iter(self._heads([each for each in configs if isinstance(each, RunConfig)]))
-        return [each if isinstance(each, Result) else next(found) for each in configs]
+            return [
+                config if isinstance(config, Result) else self._run(config, n)
+                for config, n in pairs
+            ]
+        results = iter(self._heads([config for config in configs if isinstance(config, RunConfig)]))
+        return [config if isinstance(config, Result) else next(results) for config in configs]
 
     @cached_property
     def _trains_heads(self) -> bool:
@@ -136,14 +140,14 @@ class Objective:
         return Positives(self._stage_data.observed, self._assembly.pooled_features, self.events)
 
     def _criterion(self) -> str:
-        """What points are judged by; without validation images there is nothing to choose by."""
+        """What points are ranked by; without validation images there is nothing to choose by."""
         select, val = self.config.select, self.data.val
         if val is None or select in ("loss", "last"):
             raise TagfillError(
                 "search needs validation images to choose by",
                 remedy="name them with --val, or hold some out with --val-fraction 0.2",
             )
-        return choose_criterion(val.judged_by, name=None if select == "auto" else select).name
+        return choose_criterion(val.eval_labels, name=None if select == "auto" else select).name
 
 
 def _result(outcome: Outcome) -> Result:

@@ -17,7 +17,7 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
     """Best first; trials without a score last."""
     worst = float("-inf")
     return sorted(
-        trials, key=lambda each: worst if each.score is None else each.score, reverse=True
+        trials, key=lambda trial: worst if trial.score is None else trial.score, reverse=True
     )
 
 
@@ -56,12 +56,12 @@ def write_picture(trials: Sequence[Trial], criterion: str, out: Path) -> Path:
 
 def _numeric(trials: Sequence[Trial]) -> list[str]:
     """Settings with several numbers; batch size is shown by color instead."""
-    found = []
+    names = []
     for name in dict.fromkeys(name for trial in trials for name in trial.point):
         values = {trial.point.get(name) for trial in trials}
-        if name != "batch_size" and all(isinstance(each, int | float) for each in values):
-            found.append(name)
-    return found
+        if name != "batch_size" and all(isinstance(value, int | float) for value in values):
+            names.append(name)
+    return names
 
 
 def _history(axis: Any, trials: Sequence[Trial], criterion: str) -> None:

@@ -33,7 +33,7 @@ class Search:
     """A study that can be gone on with by anyone who reaches its storage.
 
     Args:
-        objective: trains and judges points.
+        objective: trains and evaluates points.
         space: the values to try.
         out: folder of the study, unless it is elsewhere.
         storage: URL of a database that several machines share.
@@ -69,14 +69,14 @@ class Search:
         """All trials with a score or an error, in the order they were begun."""
         return [
             Trial(
-                each.number,
-                each.params,
-                each.value,
-                each.user_attrs.get("epoch", 0),
-                each.user_attrs.get("error"),
+                trial.number,
+                trial.params,
+                trial.value,
+                trial.user_attrs.get("epoch", 0),
+                trial.user_attrs.get("error"),
             )
-            for each in self.study.get_trials(deepcopy=False)
-            if each.state.name == "COMPLETE" or "error" in each.user_attrs
+            for trial in self.study.get_trials(deepcopy=False)
+            if trial.state.name == "COMPLETE" or "error" in trial.user_attrs
         ]
 
     def _open(self) -> Any:
@@ -95,7 +95,7 @@ class Search:
             study.sampler = optuna.samplers.TPESampler()
             return study
         study.sampler = optuna.samplers.TPESampler(seed=self.seed + len(study.trials))
-        _give_back(study, [each for each in study.trials if each.state.name == "RUNNING"])
+        _give_back(study, [trial for trial in study.trials if trial.state.name == "RUNNING"])
         return study
 
     def _check_metadata(self, study: Any) -> None:
@@ -120,9 +120,9 @@ class Search:
     def _round(self, count: int) -> None:
         """Ask for points, train them together, and tell how they did."""
         asked = [self.study.ask(_distributions(self.space)) for _ in range(count)]
-        names = [str(each.number) for each in asked]
+        names = [str(trial.number) for trial in asked]
         try:
-            results = self.objective.scores([each.params for each in asked], names)
+            results = self.objective.scores([trial.params for trial in asked], names)
         except BaseException:
             _give_back(self.study, asked)
             raise
@@ -140,15 +140,15 @@ class Search:
 
 def best_of(trials: Sequence[Trial]) -> Trial:
     """The trial with the highest score, the earliest of equals."""
-    scored = [each for each in trials if each.score is not None]
+    scored = [trial for trial in trials if trial.score is not None]
     if not scored:
         reason = trials[0].error if trials else "no trial was finished"
         raise TagfillError(f"no trial has a score: {reason}")
-    return max(scored, key=lambda each: (each.score, -each.number))
+    return max(scored, key=lambda trial: (trial.score, -trial.number))
 
 
 def _give_back(study: Any, trials: Sequence[Any]) -> None:
-    """Queue trials nobody has judged again, with the same values."""
+    """Queue trials nobody has evaluated again, with the same values."""
     for trial in trials:
         study.enqueue_trial(trial.params)
         study.tell(trial.number, state=_state("FAIL"))

@@ -29,7 +29,7 @@ class Judgment:
     notes: tuple[str, ...]
 
 
-def judge_pointing(
+def evaluate_pointing(
     run: Path,
     bundle: Bundle,
     dataset: Dataset,

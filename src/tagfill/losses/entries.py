@@ -1,6 +1,6 @@
 """The two terms every loss here is made of, from logits and stable for any of them.
 
-With p = sigmoid(logit): a positive cell costs -log p, a negative one -log(1 - p).
+With p = sigmoid(logit): a positive entry costs -log p, a negative one -log(1 - p).
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def by_label(observed: Tensor, positive: Tensor, negative: Tensor, unknown: Tensor) -> Tensor:
-    """Choose each cell's term by its observed label (1, 0, -1)."""
+    """Choose each entry's term by its observed label (1, 0, -1)."""
     return torch.where(observed == 1, positive, torch.where(observed == 0, negative, unknown))

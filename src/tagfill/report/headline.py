@@ -1,4 +1,4 @@
-"""Headline figures with bootstrap intervals, and the reliability diagram."""
+"""Headline metrics with bootstrap intervals, and the reliability diagram."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from tagfill.report.source import HeldOut, Source
 
 RESAMPLES, FEWEST = 1000, 100
 _WORK = 400_000_000
-"""Cells to weigh in all resamples together; large data make do with fewer resamples."""
+"""Entries to weigh in all resamples together; large data make do with fewer resamples."""
 _TALLEST = 0.25
 """Height of the highest column of counts, as a share of the chart."""
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A headline figure.
+class Metric:
+    """A headline metric.
 
     Args:
         key: what it is; templates know the words.
@@ -50,43 +50,43 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """The figures of one split, and how many resamples their intervals rest on."""
+    """The metrics of one split, and how many resamples their intervals rest on."""
 
     split: str
-    figures: tuple[Figure, ...]
+    metrics: tuple[Metric, ...]
     resamples: int
 
 
-def resamples_for(cells: int) -> int:
+def resamples_for(entries: int) -> int:
     """How many resamples this much data is given."""
-    return int(np.clip(_WORK // max(cells, 1), FEWEST, RESAMPLES))
+    return int(np.clip(_WORK // max(entries, 1), FEWEST, RESAMPLES))
 
 
 def statistics(held: HeldOut) -> dict[str, Statistic]:
-    """The headline figures of scored images, each as a function of resample weights.
+    """The headline metrics of scored images, each as a function of resample weights.
 
-    Without known negatives the only figure takes unknown cells for negative.
+    Without known negatives the only metric takes unknown entries for negative.
     """
     if not held.has_negatives:
         taken = np.where(held.labels == UNKNOWN, NEGATIVE, held.labels)
         return {"observed_mAP": mean_average_precision_statistic(held.logits, taken)}
 
-    def rate(figure: Callable[[PrecisionRecall], float]) -> Statistic:
-        share = precision_recall_statistic(held.decided, held.labels, figure)
+    def rate(metric: Callable[[PrecisionRecall], float]) -> Statistic:
+        share = precision_recall_statistic(held.decided, held.labels, metric)
         return lambda weights: 100 * share(weights)
 
     return {
         "mAP": mean_average_precision_statistic(held.logits, held.labels),
-        "overall_f1": rate(lambda found: found.overall_f1),
-        "class_f1": rate(lambda found: found.class_f1_mean_of_f1),
-        "overall_precision": rate(lambda found: found.overall_precision),
-        "overall_recall": rate(lambda found: found.overall_recall),
+        "overall_f1": rate(lambda result: result.overall_f1),
+        "class_f1": rate(lambda result: result.class_f1_mean_of_f1),
+        "overall_precision": rate(lambda result: result.overall_precision),
+        "overall_recall": rate(lambda result: result.overall_recall),
     }
 
 
 def headline(source: Source) -> Headline | None:
-    """Figures of the test images, or else of the validation images."""
-    split, held = source.judged_name, source.judged
+    """Metrics of the test images, or else of the validation images."""
+    split, held = source.evaluated_name, source.evaluated
     if split is None:
         return None
     if held is None:
@@ -96,25 +96,25 @@ def headline(source: Source) -> Headline | None:
         key: bootstrap(statistic, len(held.labels), resamples=count)
         for key, statistic in statistics(held).items()
     }
-    return Headline(split, tuple(_figure(*each) for each in intervals.items()), count)
+    return Headline(split, tuple(_metric(*item) for item in intervals.items()), count)
 
 
-def _figure(key: str, found: Interval) -> Figure:
-    return Figure(key, *without_nan((found.value, found.low, found.high)))
+def _metric(key: str, interval: Interval) -> Metric:
+    return Metric(key, *without_nan((interval.value, interval.low, interval.high)))
 
 
-def _without_intervals(figures: dict[str, Any]) -> tuple[Figure, ...]:
-    if "observed_mAP" in figures:
-        return (Figure("observed_mAP", figures["observed_mAP"]),)
-    rates = figures.get("at_fitted_thresholds") or figures["at_threshold"]
+def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
+    if "observed_mAP" in metrics:
+        return (Metric("observed_mAP", metrics["observed_mAP"]),)
+    rates = metrics.get("at_fitted_thresholds") or metrics["at_threshold"]
     named = {
         "overall_f1": rates["overall_f1"],
         "class_f1": rates["class_f1_mean_of_f1"],
         "overall_precision": rates["overall_precision"],
         "overall_recall": rates["overall_recall"],
     }
-    shares = (Figure(key, None if each is None else 100 * each) for key, each in named.items())
-    return Figure("mAP", figures["mAP"]), *shares
+    shares = (Metric(key, None if share is None else 100 * share) for key, share in named.items())
+    return Metric("mAP", metrics["mAP"]), *shares
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Calibration:
     chart: Chart
     before: float
     after: float | None
-    cells: int
+    entries: int
 
 
 def calibration(held: HeldOut | None) -> Calibration | None:
@@ -135,9 +135,10 @@ def calibration(held: HeldOut | None) -> Calibration | None:
     named = {"before": raw}
     if held.bundle.calibration is not None:
         named["after"] = held.probabilities
-    bins = {name: reliability(each, held.labels) for name, each in named.items()}
+    bins = {name: reliability(probabilities, held.labels) for name, probabilities in named.items()}
     errors = {
-        name: 100 * expected_calibration_error(each, held.labels) for name, each in named.items()
+        name: 100 * expected_calibration_error(probabilities, held.labels)
+        for name, probabilities in named.items()
     }
     counts = list(bins.values())[-1]
     return Calibration(
@@ -148,7 +149,10 @@ def calibration(held: HeldOut | None) -> Calibration | None:
 def _reliability_chart(bins: dict[str, Reliability], counts: Reliability) -> Chart:
     x, y = across(0, 1), upward(0, 1)
     even = Series("even", (Point(0, 0), Point(1, 1)))
-    lines = [even, *(Series(name, _points(each)) for name, each in bins.items())]
+    lines = [
+        even,
+        *(Series(name, _points(reliability_bins)) for name, reliability_bins in bins.items()),
+    ]
     return Chart(
         "probability the model gives",
         "share that is there",
@@ -160,14 +164,14 @@ def _reliability_chart(bins: dict[str, Reliability], counts: Reliability) -> Cha
 
 
 def _points(bins: Reliability) -> tuple[Point, ...]:
-    filled = bins.cells > 0
+    filled = bins.entries > 0
     pairs = zip(bins.confidence[filled].tolist(), bins.frequency[filled].tolist(), strict=True)
     return tuple(Point(*pair) for pair in pairs)
 
 
 def _columns(bins: Reliability, x: Scale, y: Scale) -> tuple[Bar, ...]:
-    """How many cells fell into each bin, on a logarithmic scale."""
-    heights = np.log1p(bins.cells) / np.log1p(bins.cells.max()) * _TALLEST
+    """How many entries fell into each bin, on a logarithmic scale."""
+    heights = np.log1p(bins.entries) / np.log1p(bins.entries.max()) * _TALLEST
     width = 1 / len(heights)
     return tuple(
         Bar(
@@ -182,4 +186,4 @@ def _columns(bins: Reliability, x: Scale, y: Scale) -> tuple[Bar, ...]:
 
 
 def _total(bins: Reliability) -> int:
-    return int(bins.cells.sum())
+    return int(bins.entries.sum())
