@@ -12,6 +12,7 @@ from tagfill.train.limits import Interrupted
 
 COMMANDS = {
     "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
+    "fill": "From photos or a label file to the missing tags: train, recover, report.",
     "inspect": "What is in a label file: counts, unknowns, co-occurrence, regime, every problem.",
     "convert": "Write labels in another format; says what the target cannot hold.",
     "prepare": "Official downloads (VOC, COCO, NUS-WIDE, CUB) as label tables, split as published.",

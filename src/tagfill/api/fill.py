@@ -1,0 +1,112 @@
+"""One call from labels to missing tags: train, recover, report; continues where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tagfill.api.run import Run
+from tagfill.errors import TagfillError
+from tagfill.recover.choose import DEFAULT_PRECISION, Amount
+from tagfill.recover.files import write_suggestions
+from tagfill.report.page import write_report
+from tagfill.train import run as runs
+from tagfill.train.events import Sink
+from tagfill.train.folder import RUNS, RunFolder, free_path
+from tagfill.train.resolve import Request
+
+SUGGESTIONS = "suggestions.csv"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What ``fill`` made.
+
+    Args:
+        run: the trained run.
+        suggestions: file of the missing tags, to confirm or reject.
+        report: the HTML page.
+        found: number of missing tags suggested.
+        expected_precision: share of them expected to be right; none where nothing was found.
+        expected_missing: how many tags are probably missing in all.
+        images: photos that were looked at.
+    """
+
+    run: Run
+    suggestions: Path
+    report: Path
+    found: int
+    expected_precision: float | None
+    expected_missing: float
+    images: int
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence."""
+        if not self.found or self.expected_precision is None:
+            return (
+                f"no missing tag is sure enough; about {self.expected_missing:,.0f} are probably"
+                f" missing in {self.images:,} photos"
+            )
+        right = f"about {self.expected_precision:.0%} of them right"
+        return f"{self.found:,} missing tags found in {self.images:,} photos, {right}"
+
+
+def fill(
+    request: Request,
+    out: Path | None = None,
+    *,
+    precision: float = DEFAULT_PRECISION,
+    sinks: Sequence[Sink] = (),
+) -> Filled:
+    """Train, find the missing tags and write the report; what is done already is not repeated.
+
+    Args:
+        request: the labels, and what was asked for.
+        out: the run folder; by default one named after the labels, under ``tagfill-runs``.
+        precision: share of the suggested tags that should be right.
+        sinks: where progress goes.
+    """
+    amount = Amount(precision)
+    run = _trained(request, out, sinks)
+    run.sinks = tuple(sinks)
+    recovery = run.recovery
+    chosen = recovery.suggest(amount)
+    suggestions = run.path / SUGGESTIONS
+    write_suggestions(chosen, recovery.table, recovery.evidence.kind, suggestions)
+    report = write_report(run, recovery=recovery, sinks=sinks)
+    return Filled(
+        run=run,
+        suggestions=suggestions,
+        report=report.path,
+        found=len(chosen),
+        expected_precision=chosen.expected_precision,
+        expected_missing=recovery.expected_missing,
+        images=len(recovery.table),
+    )
+
+
+def _trained(request: Request, out: Path | None, sinks: Sequence[Sink]) -> Run:
+    """The run of an earlier call with the same labels, continued to its end; else a new one."""
+    name = Path(request.data.labels).resolve().stem or "photos"
+    folder = out or RUNS / name
+    if RunFolder(folder).config.is_file():
+        run = Run.adopt(runs.resume(folder, sinks)) if out else _same_labels(folder, request, sinks)
+        if run is not None:
+            return run
+        folder = free_path(name)
+    return Run.adopt(runs.fit(request, folder, sinks))
+
+
+def _same_labels(folder: Path, request: Request, sinks: Sequence[Sink]) -> Run | None:
+    """The run of a folder, unless it is of other labels or these have changed since."""
+    data = request.data.absolute()
+    kept = Run.open(folder, sinks).config.data
+    if (kept.labels, kept.images or data.images) != (data.labels, data.images or kept.images):
+        return None
+    try:
+        run = Run.adopt(runs.resume(folder, sinks))
+        return run if run.data else None
+    except TagfillError:
+        return None

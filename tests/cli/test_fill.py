@@ -1,0 +1,70 @@
+"""`tagfill fill`: one command from labels to missing tags, continued and never repeated."""
+
+import csv
+import json
+
+import pytest
+
+from tagfill.cli.main import main
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.observe import observe_dataset
+from tagfill.observe.regimes import make
+from tagfill.scenes import write_scenes
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scenes")
+    write_scenes(folder / "drawn", 60, 64, 0, workers=1)
+    full = load_labels(folder / "drawn" / "labels.csv")
+    masked = observe_dataset(full, make("single_positive"), seed=0)
+    save_labels(masked, folder / "one_tag.csv", format="csv_wide")
+    return folder
+
+
+def fill(*words, capsys):
+    assert main(["fill", *map(str, words), "--json", "--quiet"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_fill_trains_recovers_and_reports_and_repeats_nothing(scenes, capsys, monkeypatch):
+    monkeypatch.chdir(scenes)
+    words = ("one_tag.csv", "--images", "drawn/images")
+    first = fill(*words, "--precision", "0.5", capsys=capsys)
+    suggestions = rows_of(first["suggestions"])
+    assert first["found"] == len(suggestions) > 0
+    assert 0.5 <= first["expected_precision"] <= 1
+    assert f"{first['found']:,} missing tags" in first["headline"]
+    assert first["next"] == f"tagfill serve {first['run']}"
+    page = scenes / first["report"]
+    assert "missing tags" in page.read_text(encoding="utf-8")
+    model = scenes / first["run"] / "model" / "model.safetensors"
+    trained = model.stat().st_mtime_ns
+
+    again = fill(*words, "--precision", "0.9", capsys=capsys)
+    assert again["run"] == first["run"]
+    assert model.stat().st_mtime_ns == trained
+    assert again["found"] <= first["found"]
+
+
+def test_changed_labels_get_a_run_of_their_own(scenes, capsys, monkeypatch):
+    monkeypatch.chdir(scenes)
+    text = (scenes / "one_tag.csv").read_text(encoding="utf-8")
+    labels = scenes / "changing.csv"
+    labels.write_text(text, encoding="utf-8")
+    first = fill(labels, "--images", "drawn/images", capsys=capsys)
+    labels.write_text("\n".join(text.splitlines()[:-8]) + "\n", encoding="utf-8")
+    second = fill(labels, "--images", "drawn/images", capsys=capsys)
+    assert second["run"] != first["run"]
+    assert second["images"] < first["images"]
+
+
+def test_an_impossible_precision_is_refused_before_training(scenes, capsys, monkeypatch):
+    monkeypatch.chdir(scenes)
+    assert main(["fill", "one_tag.csv", "--images", "drawn/images", "--precision", "1.5"]) == 2
+    assert "between 0 and 1" in capsys.readouterr().err
