@@ -82,7 +82,7 @@ def test_plc_sums_over_classes_and_means_over_images():
     assert terms["plc"].item() == pytest.approx(expected.item() / B)
 
 
-def test_plc_as_published_means_over_the_entries_in_play_with_observed_ones():
+def test_plc_as_published_means_over_the_cells_in_play_with_observed_ones():
     method = methods.make("plc", {"threshold": 0.9}, "published")
     terms = method.loss(make_step())
     an = F.binary_cross_entropy_with_logits(LOGITS, (OBSERVED == 1).float())
@@ -95,7 +95,7 @@ def test_plc_as_published_means_over_the_entries_in_play_with_observed_ones():
 
 
 @pytest.mark.parametrize("preset", [None, "published"])
-def test_plc_without_a_sure_entry_costs_nothing(preset):
+def test_plc_without_a_sure_cell_costs_nothing(preset):
     method = methods.make("plc", None, preset)
     step = make_step(logits=torch.zeros(B, K), observed=torch.full((B, K), -1))
     assert method.loss(step)["plc"].item() == 0
@@ -129,9 +129,9 @@ def test_published_form_against_a_slow_loop(queue):
     first, second = make_step(seed=1), make_step(seed=2)
     method.after_step(first)
 
-    def views(step, entries):
+    def views(step, places):
         return [
-            (side.embeddings[i, j], j) for i, j in entries for side in (step.output, step.strong)
+            (side.embeddings[i, j], j) for i, j in places for side in (step.output, step.strong)
         ]
 
     if queue == 512:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tagfill.losses.entries import by_label, cross_entropy, negative_term, positive_term
+from tagfill.losses.terms import by_label, cross_entropy, negative_term, positive_term
 
 
 def ignore_unknown(logits: Tensor, observed: Tensor) -> Tensor:

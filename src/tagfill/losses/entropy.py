@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tagfill.losses.entries import by_label
 from tagfill.losses.guarded import guarded_terms
+from tagfill.losses.terms import by_label
 
 
 def entropy_maximization(
@@ -69,8 +69,7 @@ def entropy_with_pseudo_labels(
 ) -> Tensor:
     """Entropy maximization, with soft pseudo-labels on some of the unknown entries.
 
-    An entry with pseudo-label s costs beta (-s log p - (1 - s) log(1 - p)), whatever p becomes
-    later.
+    An entry with pseudo-label s costs beta (-s log p - (1 - s) log(1 - p)), whatever p is later.
 
     Zhou et al. 2022 (EM), Eq. 7 and 8. Eq. 7 prints the term without its minus, which Eq. 8 has.
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tagfill.losses.entries import cross_entropy
 from tagfill.losses.regularize import expected_positives
+from tagfill.losses.terms import cross_entropy
 
 
 class Estimation(NamedTuple):

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from tagfill.losses.entries import by_label, negative_term, positive_term
+from tagfill.losses.terms import by_label, negative_term, positive_term
 
 
 def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tagfill.losses.entries import negative_term, positive_term
+from tagfill.losses.terms import negative_term, positive_term
 
 
 def guarded_terms(logits: Tensor, eps: float = 0.0) -> tuple[Tensor, Tensor]:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.assume import assume_negative
-from tagfill.losses.entries import positive_term
 from tagfill.losses.selection import largest_unknown
+from tagfill.losses.terms import positive_term
 
 
 def modified_count(entries: int, rate: float) -> int:

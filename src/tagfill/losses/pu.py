@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tagfill.losses.entries import negative_term, positive_term
+from tagfill.losses.terms import negative_term, positive_term
 
 Surrogate = Literal["logistic", "sigmoid"]
 
@@ -195,13 +195,13 @@ def _unlabeled(observed: Tensor, positives_included: bool) -> Tensor:
     return torch.ones_like(observed, dtype=torch.bool) if positives_included else observed != 1
 
 
-def _class_mean(entries: Tensor, mask: Tensor) -> Tensor:
+def _class_mean(terms: Tensor, mask: Tensor) -> Tensor:
     """[K] mean over the masked entries of each class, 0 where there are none."""
-    return (entries * mask).sum(dim=0) / mask.sum(dim=0).clamp(min=1)
+    return (terms * mask).sum(dim=0) / mask.sum(dim=0).clamp(min=1)
 
 
 def _log_mean_sigmoid(logits: Tensor, mask: Tensor) -> Tensor:
-    """[K] log of the mean of sigma over the masked entries; any finite number if none."""
+    """[K] log of the mean of sigma over the masked entries; something finite where none are."""
     some = mask.any(dim=0)
     logs = F.logsigmoid(logits).masked_fill(~mask & some, float("-inf"))
     return logs.logsumexp(dim=0) - mask.sum(dim=0).clamp(min=1).log()

@@ -1,13 +1,13 @@
-"""Losses robust to false negatives among unknown entries: Hill, SPLC, generalized robust."""
+"""Losses that bear with false negatives among unknown entries: Hill, SPLC, generalized robust."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from tagfill.losses.entries import by_label, negative_term, positive_term
 from tagfill.losses.focusing import focal_negative, focal_positive
 from tagfill.losses.guarded import guarded_terms
+from tagfill.losses.terms import by_label, negative_term, positive_term
 
 
 def hill(

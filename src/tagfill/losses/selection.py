@@ -19,12 +19,10 @@ def lowest_per_class(scores: Tensor, candidates: Tensor, counts: Tensor) -> Tens
     Returns:
         [N, K] booleans, true for the chosen entries.
     """
-    chosen = torch.zeros_like(candidates)
-    for k, count in enumerate(counts.tolist()):
-        rows = torch.nonzero(candidates[:, k]).squeeze(1)
-        order = torch.argsort(scores[rows, k], stable=True)
-        chosen[rows[order[:count]], k] = True
-    return chosen
+    order = scores.masked_fill(~candidates, float("inf")).argsort(dim=0, stable=True)
+    places = torch.arange(len(scores), device=scores.device)[:, None].expand_as(order)
+    rank = torch.empty_like(order).scatter_(0, order, places)
+    return candidates & (rank < counts.to(rank))
 
 
 def largest_unknown(logits: Tensor, observed: Tensor, count: int) -> Tensor:

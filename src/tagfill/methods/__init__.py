@@ -61,7 +61,7 @@ def configure(
         known = ", ".join(presets) or "none"
         raise TagfillError(f"{name} has no preset {preset!r}", remedy=f"presets: {known}")
     config = module.Config() if preset is None else presets[preset]
-    known_fields = [each.name for each in dataclasses.fields(module.Config)]
+    known_fields = [field.name for field in dataclasses.fields(module.Config)]
     for setting in settings or {}:
         if setting not in known_fields:
             known = ", ".join(known_fields) or "none"

@@ -70,7 +70,7 @@ def describe(name: str) -> Description:
 
 def documented_arguments(docstring: str) -> dict[str, str]:
     """Names and texts of a Google-style ``Args`` section."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     _, _, section = inspect.cleandoc(docstring).partition("Args:\n")
     current: list[str] = []
     for line in section.splitlines():
@@ -79,10 +79,10 @@ def documented_arguments(docstring: str) -> dict[str, str]:
         match = _ARGUMENT.match(line)
         if match:
             current = match["names"].split(", ")
-            found |= dict.fromkeys(current, match["text"])
+            texts |= dict.fromkeys(current, match["text"])
         elif line.strip():
-            found |= {name: f"{found[name]} {line.strip()}" for name in current}
-    return found
+            texts |= {name: f"{texts[name]} {line.strip()}" for name in current}
+    return texts
 
 
 def _needs(needs: Needs) -> dict[str, str]:

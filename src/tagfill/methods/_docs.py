@@ -81,11 +81,11 @@ def methods_page() -> str:
     """All methods in a table, then one section each."""
     described = [describe(name) for name in own_names()]
     rows = [
-        (f"[`{each.name}`](#{each.name})", _title(each), each.source, ", ".join(each.needs) or "-")
-        for each in described
+        (f"[`{one.name}`](#{one.name})", _title(one), one.source, ", ".join(one.needs) or "-")
+        for one in described
     ]
     parts = [METHODS, _table(("method", "", "source", "needs"), rows)]
-    return "\n".join([*parts, *(_section(each) for each in described)])
+    return "\n".join([*parts, *map(_section, described)])
 
 
 def _section(method: Description) -> str:
@@ -95,7 +95,8 @@ def _section(method: Description) -> str:
         parts.append(f"Needs:\n\n{needs}\n")
     if method.settings:
         rows = [
-            (f"`{each.name}`", each.type, f"`{each.default}`", each.doc) for each in method.settings
+            (f"`{setting.name}`", setting.type, f"`{setting.default}`", setting.doc)
+            for setting in method.settings
         ]
         parts.append(_table(("setting", "takes", "default", ""), rows))
     for preset, values in method.presets.items():
@@ -110,7 +111,7 @@ def _title(method: Description) -> str:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    escaped = ([" ".join(entry.split()).replace("|", "\\|") for entry in line] for line in lines)
+    escaped = ([" ".join(text.split()).replace("|", "\\|") for text in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped) + "\n"
 
 

@@ -47,12 +47,12 @@ def search_space(name: str, preset: str | None = None) -> dict[str, Values]:
     config = methods.configure(name, None, preset)
     hints = get_type_hints(module.Config)
     space: dict[str, Values] = {}
-    for each in dataclasses.fields(module.Config):
-        default = getattr(config, each.name)
-        if _is_tunable(each.name, hints[each.name], default):
-            found = _around(name, preset, each.name, float(default))
-            if found is not None:
-                space[each.name] = found
+    for field in dataclasses.fields(module.Config):
+        default = getattr(config, field.name)
+        if _is_tunable(field.name, hints[field.name], default):
+            values = _around(name, preset, field.name, float(default))
+            if values is not None:
+                space[field.name] = values
     return space
 
 
@@ -67,7 +67,7 @@ def _around(name: str, preset: str | None, setting: str, default: float) -> Rang
     """A fifth of the default to five times it, or to 1 where the method takes no more."""
     for high in (default * _AROUND, 1.0):
         low = default / _AROUND
-        if high > default and all(_accepts(name, preset, setting, each) for each in (low, high)):
+        if high > default and all(_accepts(name, preset, setting, value) for value in (low, high)):
             return Range(low, high)
     return None
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 
 Reduction = Literal["mean", "sum"]
-Entries = Callable[[Tensor, Tensor], Tensor]
+Elementwise = Callable[[Tensor, Tensor], Tensor]
 
 
 def require_range(name: str, value: float, low: float, high: float | None = None) -> None:
@@ -31,12 +31,12 @@ def require_reduction(value: str) -> None:
     require_choice("reduction", value, ("mean", "sum"))
 
 
-def reduced(entries: Entries, reduction: Reduction) -> Entries:
-    """A loss whose mean over all entries is the asked reduction of ``entries``."""
+def reduced(terms: Elementwise, reduction: Reduction) -> Elementwise:
+    """A loss whose mean over all entries is the asked reduction of ``terms``."""
     if reduction == "mean":
-        return entries
+        return terms
 
     def scaled(logits: Tensor, observed: Tensor) -> Tensor:
-        return entries(logits, observed) * logits.numel()
+        return terms(logits, observed) * logits.numel()
 
     return scaled

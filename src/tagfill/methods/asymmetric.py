@@ -118,7 +118,7 @@ METHODS = {
            -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
 
 Ridnik et al. 2021 (ASL), with g+ 0, g- 4, margin 0.05; compared in Zhou et al. 2022 (EM + APL),
-Table 1. Unknown is taken for negative. Entries with p below the margin have no loss and no
+Table 1. Unknown is taken for negative. Entries with p below the margin have neither loss nor
 gradient.
 
 The published training script lets no gradient through the focal weights, raises probabilities to

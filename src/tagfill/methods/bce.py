@@ -44,11 +44,11 @@ class Oracle(Method):
 
     Args:
         name: of the method and of its only term.
-        entries: (logits [B, K], labels [B, K]) -> [B, K], 0 at unknown entries.
+        terms: (logits [B, K], labels [B, K]) -> [B, K], 0 at unknown entries.
     """
 
-    def __init__(self, name: str, entries: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.name, self.entries = name, entries
+    def __init__(self, name: str, terms: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.name, self.terms = name, terms
 
     def start(self, setup: Setup) -> None:
         """Refuse labels that lack positives or negatives."""
@@ -60,7 +60,7 @@ class Oracle(Method):
         """One term."""
         labels = step.observed if step.truth is None else step.truth
         known = (labels >= 0).sum().clamp(min=1)
-        return {self.name: self.entries(step.output.logits, labels).sum() / known}
+        return {self.name: self.terms(step.output.logits, labels).sum() / known}
 
 
 def build(config: Config) -> Method:

@@ -89,8 +89,8 @@ class CurriculumLabeling(Method):
     def loss(self, step: Step) -> LossTerms:
         """One term, the mean over all entries."""
         labels = torch.where(step.observed == -1, self.labels[step.index], step.observed)
-        entries = partial_cross_entropy(step.output.logits, labels, durand_weight(labels))
-        return {"curriculum": entries.mean()}
+        terms = partial_cross_entropy(step.output.logits, labels, durand_weight(labels))
+        return {"curriculum": terms.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
         """Label unknown entries afresh."""

@@ -50,8 +50,7 @@ class Config:
     Args:
         alpha: weight of the entropy of unknown entries.
         beta: weight of pseudo-labeled entries; 1 switches down-weighting off.
-        theta: share of a class's unknown entries that become negative pseudo-labels, over all
-            rounds.
+        theta: share of a class's unknown entries that become negative pseudo-labels in all rounds.
         warmup: T_w, the epochs before the first pseudo-labels; below 1 it is a share of all epochs,
             at least one.
         soft: pseudo-labels are probabilities, not 0 and 1.
@@ -106,7 +105,7 @@ class AsymmetricPseudoLabels(Method):
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Fix the rounds and their numbers of entries; refuse a warm-up without epochs after."""
+        """Fix the rounds and how many entries each labels; refuse a warm-up that is too long."""
         require_positives(setup.observed, "em_apl")
         self.epochs = setup.epochs
         self.warmup = _warmup(self.config.warmup, setup.epochs)
@@ -121,7 +120,7 @@ class AsymmetricPseudoLabels(Method):
 
     def loss(self, step: Step) -> LossTerms:
         """One term, the mean over all entries."""
-        entries = entropy_with_pseudo_labels(
+        terms = entropy_with_pseudo_labels(
             step.output.logits,
             step.observed,
             self.pseudo[step.index],
@@ -130,7 +129,7 @@ class AsymmetricPseudoLabels(Method):
             assume_negative=self.config.base == "an",
             eps=self.config.eps,
         )
-        return {"em_apl": entries.mean()}
+        return {"em_apl": terms.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
         """Label the next entries of every class."""
@@ -143,10 +142,10 @@ class AsymmetricPseudoLabels(Method):
     def _undecided(self) -> Tensor:
         return (self.observed == -1) & (self.pseudo < 0)
 
-    def _label(self, entries: Tensor, code: int) -> None:
+    def _label(self, chosen: Tensor, code: int) -> None:
         label = self.scores if self.config.soft else torch.full_like(self.scores, code)
-        self.pseudo = torch.where(entries, label, self.pseudo)
-        self.chosen = self.chosen.masked_fill(entries, code)
+        self.pseudo = torch.where(chosen, label, self.pseudo)
+        self.chosen = self.chosen.masked_fill(chosen, code)
 
     def state(self) -> dict[str, Tensor]:
         """Pseudo-labels, soft and as chosen, -1 where there is none; scores of the last epoch."""

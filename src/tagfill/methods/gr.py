@@ -85,7 +85,7 @@ class GeneralizedRobust(Method):
         """One term, the mean over all entries."""
         config = self.config
         before, after = (step.epoch - 1) / self.epochs, step.epoch / self.epochs
-        entries = generalized_robust(
+        terms = generalized_robust(
             step.output.logits,
             step.observed,
             slope=_between(config.slope_start, config.slope_end, before),
@@ -96,7 +96,7 @@ class GeneralizedRobust(Method):
             q_negative=config.q_negative,
             eps=config.eps,
         )
-        return {"gr": entries.mean()}
+        return {"gr": terms.mean()}
 
 
 def _between(start: float, end: float, share: float) -> float:

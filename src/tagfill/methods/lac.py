@@ -8,8 +8,7 @@ Xie et al. 2022 (LAC), Eq. 3 and 5-7; the first two losses are those of ``plc``.
 classes give b q label-wise embeddings. The anchors are those of observed positives and of entries
 the network is sure are positive, p_w >= delta; they meet each other and the newest ``queue`` past
 ones. z is the embedding of the weak view; an anchor meets itself in the strong view. Training has
-two
-stages: without L_LAC for the first ``stage_one`` of the epochs, then with it; until then the
+two stages: without L_LAC for the first ``stage_one`` of the epochs, then with it; until then the
 projection head has no gradient. For two separate runs, set it to 1 in the first and to 0 in the
 second.
 

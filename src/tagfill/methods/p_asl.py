@@ -114,10 +114,10 @@ class SelectiveAsymmetric(Method):
 
     def loss(self, step: Step) -> LossTerms:
         """One term, over all entries."""
-        terms = reduced(self._entries, self.config.reduction)(step.output.logits, step.observed)
+        terms = reduced(self._cells, self.config.reduction)(step.output.logits, step.observed)
         return {"p_asl": terms.mean()}
 
-    def _entries(self, logits: Tensor, observed: Tensor) -> Tensor:
+    def _cells(self, logits: Tensor, observed: Tensor) -> Tensor:
         config = self.config
         terms = partial_asymmetric(
             logits,

@@ -43,7 +43,7 @@ def build(config: Config) -> Method:
     """Make the method."""
     weight = count_weight if config.weighting == "count" else durand_weight
 
-    def entries(logits: Tensor, observed: Tensor) -> Tensor:
+    def terms(logits: Tensor, observed: Tensor) -> Tensor:
         return partial_cross_entropy(logits, observed, weight(observed))
 
-    return IgnoreUnknown("partial_bce", entries)
+    return IgnoreUnknown("partial_bce", terms)

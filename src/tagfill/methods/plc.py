@@ -91,23 +91,23 @@ class PseudoLabelConsistency(Method):
 
 def assumed(step: Step, normalize: Normalize) -> Tensor:
     """L_AN of the weak view."""
-    entries = assume_negative(step.output.logits, step.observed)
-    return entries.mean() if normalize == "entries" else entries.sum(dim=1).mean()
+    terms = assume_negative(step.output.logits, step.observed)
+    return terms.mean() if normalize == "entries" else terms.sum(dim=1).mean()
 
 
 def consistency(
     step: Step, strong: Output, *, threshold: float, normalize: Normalize, include_observed: bool
 ) -> Tensor:
     """L_PLC; without an entry in play it is 0."""
-    entries, chosen = pseudo_label_consistency(
+    terms, chosen = pseudo_label_consistency(
         strong.logits,
         step.output.logits,
         step.observed,
         threshold=threshold,
         include_observed=include_observed,
     )
-    count = chosen.sum().clamp(min=1) if normalize == "entries" else len(entries)
-    return entries.sum() / count
+    count = chosen.sum().clamp(min=1) if normalize == "entries" else len(terms)
+    return terms.sum() / count
 
 
 def strong_view(step: Step, method: str) -> Output:

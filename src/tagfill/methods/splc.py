@@ -4,8 +4,8 @@
            -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
 
 Zhang et al. 2021 (Hill and SPLC). Positive are observed positives and, once the first epoch is
-over, unknown entries with p > tau at this step; nothing is remembered. Observed negatives, which
-the paper does not have, stay negative.
+over, unknown entries with p > tau at this step; nothing is remembered. Observed negatives, not in
+the paper, stay negative.
 
 The published code gives corrected entries no margin and sums over the batch instead of taking the
 mean (``margin_on_corrected``, ``reduction``; preset ``published``). It counts epochs from 0 and
@@ -73,7 +73,7 @@ class SelfPacedCorrection(Method):
         """One term, over all entries."""
         correcting = step.epoch >= self.config.start_epoch
 
-        def entries(logits: Tensor, observed: Tensor) -> Tensor:
+        def corrected(logits: Tensor, observed: Tensor) -> Tensor:
             return self_paced_correction(
                 logits,
                 observed,
@@ -83,7 +83,7 @@ class SelfPacedCorrection(Method):
                 margin_on_corrected=self.config.margin_on_corrected,
             )
 
-        terms = reduced(entries, self.config.reduction)(step.output.logits, step.observed)
+        terms = reduced(corrected, self.config.reduction)(step.output.logits, step.observed)
         return {"splc": terms.mean()}
 
 

@@ -16,35 +16,26 @@ def parameter_groups(
     weight_decay: float = 0.0,
     decay_all: bool = False,
     head_multiplier: float = 1.0,
-    stage_decay: float = 1.0,
 ) -> list[dict[str, Any]]:
     """Groups of trainable parameters for a torch optimizer.
 
     Args:
         network: whose parameters.
-        learning_rate: of the backbone's last stage.
+        learning_rate: of the backbone.
         weight_decay: of matrices and kernels.
         decay_all: also decay vectors (biases, norms) and embeddings, as the published protocols do.
         head_multiplier: learning rate of the head over that of the backbone.
-        stage_decay: factor on the learning rate from each stage of the backbone to the one below.
 
     Returns:
         Dictionaries with ``params``, ``lr``, ``weight_decay`` and ``name``; empty groups are left
         out.
     """
-    backbone = network.backbone
-    stages = backbone.stages
-    level = {name: number for number, stage in enumerate(stages) for name in stage}
-    rate = {
-        f"backbone.{name}": learning_rate * stage_decay ** (len(stages) - 1 - level[name])
-        for name, _ in backbone.named_parameters()
-    }
     groups: dict[tuple[float, bool, str], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if not parameter.requires_grad:
             continue
         part = name.partition(".")[0]
-        own_rate = rate.get(name, learning_rate * head_multiplier)
+        own_rate = learning_rate * (1.0 if part == "backbone" else head_multiplier)
         decays = decay_all or (parameter.ndim > 1 and not _is_embedding(name))
         groups.setdefault((own_rate, decays, part), []).append(parameter)
     return [

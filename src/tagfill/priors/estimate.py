@@ -133,12 +133,20 @@ def _scored(
     """Scores of incomplete images, or of a sample of them."""
     positive = labels == POSITIVE
     if not positive[partial].any():
-        raise TagfillError("class priors cannot be estimated: no observed label is positive")
+        raise TagfillError(
+            "class priors cannot be estimated: no observed label is positive",
+            remedy="check the label file with `tagfill inspect`",
+        )
     rows = np.flatnonzero(partial)
     given = features if scores is None else np.asarray(scores)
     assert given is not None
     if len(given) != len(labels):
         raise TagfillError(f"{len(given)} rows of features or scores for {len(labels)} images")
+    if not np.isfinite(given[rows]).all():
+        raise TagfillError(
+            "class priors cannot be estimated: some features are not finite numbers",
+            remedy="make the features again",
+        )
     if scores is None:
         found = out_of_fold_scores(given[rows], positive[rows], seed=seed)
         return OutOfFold(rows[found.rows], found.logits)

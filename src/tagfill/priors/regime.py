@@ -15,7 +15,12 @@ positives and answers to suggestions."""
 
 
 def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
-    """[N] images without an unknown entry."""
+    """[N] images labeled in full.
+
+    Where there is one class, a known label makes no image complete: then all are, or none.
+    """
+    if observed.shape[1] == 1:
+        return np.full(len(observed), not (observed == UNKNOWN).any())
     complete: npt.NDArray[np.bool_] = (observed != UNKNOWN).all(axis=1)
     return complete
 
@@ -35,7 +40,8 @@ def regime_of(observed: Labels) -> Regime:
     alike = positives.min() == positives.max() > 0 and negatives.min() == negatives.max()
     if negatives.any() and not alike:
         return "known" if negatives.sum() >= positives.sum() else "reviewed"
-    return "single" if positives.max(initial=0) == 1 and _mostly_labeled(positives) else "positives"
+    single = observed.shape[1] > 1 and positives.max(initial=0) == 1
+    return "single" if single and _mostly_labeled(positives) else "positives"
 
 
 def _mostly_labeled(positives: npt.NDArray[np.int_]) -> bool:

@@ -162,7 +162,7 @@ class Stage:
             rows, batch, self.position.epoch, self.position.batch, self.position.step
         )
         terms = self.method.loss(step)
-        self._sum_terms(terms)
+        self._sum_terms(terms, batch)
         self.watch.see(step)
         total = reduce(add, terms.values())
         if total.requires_grad:
@@ -191,10 +191,15 @@ class Stage:
             self.method.after_step(step)
         self._unstepped.clear()
 
-    def _sum_terms(self, terms: LossTerms) -> None:
+    def _sum_terms(self, terms: LossTerms, batch: InputBatch) -> None:
         """Add to the epoch's sums; a loss that is not finite ends training."""
         values = {name: float(term.detach()) for name, term in terms.items()}
         if not math.isfinite(sum(values.values())):
+            if not bool(batch.weak.isfinite().all()):
+                raise TagfillError(
+                    "some training features are not finite numbers (NaN or infinite)",
+                    remedy="make the features again, or leave those images out",
+                )
             bad = ", ".join(name for name, value in values.items() if not math.isfinite(value))
             raise TagfillError(
                 f"the loss is not finite (term {bad or 'sum'}) in epoch {self.position.epoch},"

@@ -20,12 +20,6 @@ def negative_term(logits: Tensor) -> Tensor:
     return F.softplus(logits)
 
 
-def binary_entropy(logits: Tensor) -> Tensor:
-    """H(p) = -p log p - (1 - p) log(1 - p), elementwise."""
-    probability = torch.sigmoid(logits)
-    return probability * positive_term(logits) + (1 - probability) * negative_term(logits)
-
-
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """-t log p - (1 - t) log(1 - p) for soft targets t in 0..1, elementwise."""
     return target * positive_term(logits) + (1 - target) * negative_term(logits)
