@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tagfill.errors import TagfillError
 from tagfill.labels import POSITIVE, Dataset
@@ -19,6 +19,7 @@ from tagfill.scenes import write_scenes
 if TYPE_CHECKING:
     from tagfill.recover.evaluate import Cut
     from tagfill.recover.recovery import Recovery
+    from tagfill.train.trained import TrainedRun
 
 SIZE = 224
 SEED = 0
@@ -32,11 +33,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class DemoData:
-    """The files of the demo."""
+    """The files of the demo, and its runs of the first seed by method."""
 
     folder: Path
     full: Path
     masked: Path
+    opened: dict[str, TrainedRun] = field(default_factory=dict)
 
     def run(self, method: str, seed: int = 0) -> Path:
         """Folder of a run."""
@@ -82,8 +84,9 @@ def compare(data: DemoData, seeds: int, tell: Tell) -> list[Row]:
     rows = [Row(name, meaning) for name, meaning in METHODS.items()]
     for row in rows:
         for seed in range(seeds):
-            metrics = _train(data, row.name, seed)
-            row.maps.append(float(metrics["test"]["mAP"]))
+            run = _train(data, row.name, seed)
+            data.opened.setdefault(row.name, run)
+            row.maps.append(float(run.metrics["test"]["mAP"]))
         tell(f"{row.name}: test mAP {row.mean:.1f}")
     return rows
 
@@ -111,7 +114,7 @@ def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
     from tagfill.recover.files import write_suggestions
     from tagfill.recover.recovery import recover
 
-    found = recover(data.run("auto"))
+    found = recover(data.opened["auto"])
     file = data.folder / "recovered_tags.csv"
     write_suggestions(found.suggest(Amount()), found.table, found.evidence.kind, file)
     assert found.truth is not None
@@ -125,12 +128,12 @@ def write_pages(data: DemoData, recovery: Recovery) -> tuple[Path, Path]:
     """The report of the recommended run, and the three ways to learn side by side."""
     from tagfill.report.page import write_comparison, write_report
 
-    report = write_report(data.run("auto"), recovery=recovery)
-    runs = [data.run(method) for method in METHODS]
+    report = write_report(data.opened["auto"], recovery=recovery)
+    runs = [data.opened[method] for method in METHODS]
     return report.path, write_comparison(runs, data.folder / "comparison.html").path
 
 
-def _train(data: DemoData, method: str, seed: int) -> Mapping[str, Any]:
+def _train(data: DemoData, method: str, seed: int) -> TrainedRun:
     from tagfill.train.config import DataConfig
     from tagfill.train.folder import RunFolder
     from tagfill.train.resolve import Request
@@ -138,7 +141,7 @@ def _train(data: DemoData, method: str, seed: int) -> Mapping[str, Any]:
 
     out = data.run(method, seed)
     if RunFolder(out).config.is_file():
-        return resume(out).metrics
+        return resume(out)
     request = Request(
         data=DataConfig(
             labels=str(data.masked),
@@ -149,4 +152,5 @@ def _train(data: DemoData, method: str, seed: int) -> Mapping[str, Any]:
         method=method,
         overrides={"seed": seed, "input_size": SIZE},
     )
-    return fit(request, out).metrics
+    read = [run.data.sources for run in data.opened.values()]
+    return fit(request, out, sources=read[0] if read else None)

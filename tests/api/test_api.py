@@ -215,3 +215,17 @@ def test_python_m_tagfill() -> None:
         [sys.executable, "-m", "tagfill", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == tagfill.__version__
+
+
+def test_evaluate_uses_the_features_of_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tagfill.scenes import write_scenes
+    from tagfill.train.cache import FeatureStore
+
+    write_scenes(tmp_path / "scenes", 24, 64, seed=0)
+    labels = tmp_path / "scenes" / "labels.csv"
+    run = tagfill.fit(labels, out=tmp_path / "run", epochs=1, input_size=64, workers=0)
+    monkeypatch.setattr(FeatureStore, "add", lambda *_: pytest.fail("extracted again"))
+    again = tagfill.open_run(run.path).evaluate(labels, split="test")
+    assert again.mAP == pytest.approx(run.evaluate(split="test").mAP, abs=1e-9)

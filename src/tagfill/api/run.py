@@ -186,10 +186,7 @@ class Run(TrainedRun):
         table = dataset.table if dataset.truth is None else dataset.truth
         if split is not None:
             table = table.select(dataset.split(split).images)
-        own = self.config.data.images
-        folders = (
-            [Path(images)] if images is not None else [None, None if own is None else Path(own)]
-        )
+        folders = [None, self.image_folder] if images is None else [Path(images)]
         scored = score_images(self.model, dataset, table, images=folders)
         values = scored.split.table.with_classes(self.classes).values
         return apply_calibration(scored.logits, self.model.calibration), values

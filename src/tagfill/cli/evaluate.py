@@ -12,6 +12,7 @@ from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, s
 
 if TYPE_CHECKING:
     from tagfill.labels import Dataset, LabelTable
+    from tagfill.train.trained import TrainedRun
 
 DEFAULT_THRESHOLD = 0.5
 
@@ -58,7 +59,7 @@ def evaluate(
     labels, kind = _labels(dataset, split, observed)
     fitted: list[float] | None = None
     if model.is_dir():
-        labels, given, fitted = _run_scores(model, dataset, labels, reading.images)
+        labels, given, fitted = _run_scores(model, dataset, labels, reading, format)
     else:
         given = load_scores(model, labels)
     if not logits and threshold is None:
@@ -110,21 +111,22 @@ def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelT
 
 
 def _run_scores(
-    model: Path, dataset: Dataset, labels: LabelTable, images: Path | None
+    model: Path, dataset: Dataset, labels: LabelTable, reading: Reading, format: str | None
 ) -> tuple[LabelTable, ScoreFile, list[float] | None]:
     """A trained model's probabilities, the labels over its classes, and its thresholds."""
     from tagfill.evaluate.calibrate import apply_calibration
     from tagfill.models.bundle import load
-    from tagfill.train.score import image_folder, score_images, trained_on
+    from tagfill.train.score import run_of, score_images, trained_on
 
-    bundle = load(model)
+    bundle, run = load(model), run_of(model)
     extra = sorted(set(labels.classes) - set(bundle.classes))
     if len(extra) == len(labels.classes):
         raise TagfillError("the model knows none of the classes", file=dataset.source)
-    folders = [images] if images is not None else [None, image_folder(model)]
+    own = None if run is None else run.image_folder
+    folders = [None, own] if reading.images is None else [reading.images]
     scored = score_images(bundle, dataset, labels, images=folders)
     notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
-    seen = trained_on(model, scored.split)
+    seen = 0 if run is None else trained_on(run, scored.split, _read(dataset, run, reading, format))
     if seen:
         notes.append(
             f"{seen:,} of {len(scored.split):,} images were trained on: the metrics flatter"
@@ -133,6 +135,17 @@ def _run_scores(
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
     given = ScoreFile(probabilities, (*scored.notes, *notes))
     return scored.split.table.with_classes(bundle.classes), given, fitted
+
+
+def _read(
+    dataset: Dataset, run: TrainedRun, reading: Reading, format: str | None
+) -> dict[str, Dataset]:
+    """The label file by its path, where the run would read it the same way."""
+    from tagfill.train.data import read_options
+
+    config = run.config.data
+    same = format == config.format and reading.options() == read_options(config)
+    return {str(dataset.source.absolute()): dataset} if same else {}
 
 
 def _refuse_logits(given: ScoreFile, model: Path) -> None:

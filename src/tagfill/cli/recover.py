@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tagfill.labels import Dataset, LabelTable
     from tagfill.recover.recovery import Recovery
+    from tagfill.train.trained import TrainedRun
 
 TABULAR = (".csv", ".jsonl", ".parquet")
 
@@ -64,6 +65,7 @@ def recover(
     from tagfill.recover.files import check_target, write_suggestions, write_suspects
     from tagfill.recover.recovery import recover as recover_run
     from tagfill.train.events import Terminal
+    from tagfill.train.trained import TrainedRun
 
     amount = Amount(precision, top, budget)
     check_target(out, force=force)
@@ -71,7 +73,8 @@ def recover(
         check_target(suspects, force=force, suffixes=TABULAR)
     if completed is not None and completed.exists() and not force:
         raise TagfillError("exists already", file=completed, remedy="add --force to replace it")
-    recovery = recover_run(run, folds=folds, sinks=[] if quiet else [Terminal(log)])
+    opened = TrainedRun.open(run)
+    recovery = recover_run(opened, folds=folds, sinks=[] if quiet else [Terminal(log)])
     entries = recovery.suggest(amount)
     write_suggestions(entries, recovery.table, recovery.evidence.kind, out)
     result = _summary(recovery) | {
@@ -81,7 +84,7 @@ def recover(
     }
     if completed is not None:
         filled = recovery.complete(precision or DEFAULT_PRECISION)
-        result["completed"] = _save_completed(run, filled, completed, force=force)
+        result["completed"] = _save_completed(opened, filled, completed, force=force)
     if suspects is not None:
         doubtful = recovery.suspects()
         write_suspects(doubtful, recovery.table, suspects)
@@ -110,24 +113,18 @@ def _summary(recovery: Recovery) -> dict[str, Any]:
     }
 
 
-def _save_completed(run: Path, filled: LabelTable, out: Path, *, force: bool) -> dict[str, Any]:
+def _save_completed(
+    run: TrainedRun, filled: LabelTable, out: Path, *, force: bool
+) -> dict[str, Any]:
     """Write the whole label file of the run, its training images filled in."""
     from tagfill.cli.labels import counts, save, target_format
 
-    dataset = _source(run)
+    dataset = run.data.sources[run.config.data.labels]
     values = dataset.table.values.copy()
     values[[dataset.table.row_of[image] for image in filled.images]] = filled.values
     whole = _with_table(dataset, dataset.table.with_values(values))
     lost = save(whole, out, target_format(dataset, out), force=force)
     return {"out": str(out), **counts(filled), "not_held": lost}
-
-
-def _source(run: Path) -> Dataset:
-    from tagfill.train.data import read_source
-    from tagfill.train.folder import RunFolder
-
-    _, config = RunFolder.open(run)
-    return read_source(config.data, config.data.labels)
 
 
 def _with_table(dataset: Dataset, table: LabelTable) -> Dataset:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tagfill.train.events import Terminal
+
+if TYPE_CHECKING:
+    from tagfill.train.trained import TrainedRun
 
 _TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
 """Variables by which torchrun tells processes of each other."""
@@ -71,7 +74,7 @@ def report(
         console.print(f"report: {written.path}", markup=False, soft_wrap=True)
 
 
-def after_training(run: Path, *, quiet: bool) -> Path | None:
+def after_training(run: TrainedRun, *, quiet: bool) -> Path | None:
     """Write a run's report; whatever goes wrong with it costs the page, never the run."""
     from tagfill.cli.output import log
 
@@ -79,14 +82,14 @@ def after_training(run: Path, *, quiet: bool) -> Path | None:
         log.print("writing the report")
     try:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            return _page_of_another_process(run)
+            return _page_of_another_process(run.path)
         from tagfill.report.page import write_report
 
         return write_report(run, sinks=[] if quiet else [Bar(log)]).path
     except Exception as error:
         log.print(
             f"no report was written ({type(error).__name__}: {error}); the run itself is complete."
-            f" Try `tagfill report {run} --debug`",
+            f" Try `tagfill report {run.path} --debug`",
             markup=False,
         )
         return None

@@ -201,7 +201,7 @@ def train(
     run = _run(request, resume, config, out, tensorboard, quiet)
     if not _speaks():
         return 0
-    page = after_training(run.path, quiet=quiet) if report else None
+    page = after_training(run, quiet=quiet) if report else None
     if json:
         print_json({"run": str(run.path), "report": page, **run.metrics})
     elif not quiet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +21,8 @@ from tagfill.labels.stats import Statistics
 from tagfill.train.cache import content_hashes, known_hashes
 from tagfill.train.config import DataConfig, is_feature_file
 
+Sources = Mapping[str, Dataset]
+"""Label files by path, as they were read."""
 MISSING_TOLERATED = 0.5
 """Share of images that may be missing before the image folder is taken to be the wrong one."""
 
@@ -63,12 +65,19 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All splits of a run, over the same classes; ``notes`` tell what was decided and why."""
+    """All splits of a run, over the same classes.
+
+    Args:
+        train, val, test: the splits there are.
+        notes: what was decided and why.
+        sources: the label files as they were read.
+    """
 
     train: Split
     val: Split | None
     test: Split | None
     notes: tuple[str, ...] = ()
+    sources: Sources = field(default_factory=dict)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -92,11 +101,17 @@ class TrainingData:
         return "-".join(split.table.content_hash[:16] for split in self.splits.values())
 
 
-def prepare(config: DataConfig) -> TrainingData:
-    """Read labels, hold out validation and test images, and find the image files."""
-    source = read_source(config, config.labels)
+def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
+    """Read labels, hold out validation and test images, and find the image files.
+
+    Args:
+        config: where the labels are and what is held out.
+        sources: label files that have been read already, the same way.
+    """
+    read = _Reader(config, dict(sources or {}))
+    source = read(config.labels)
     notes = list(source.notes)
-    whole = _whole(source, config)
+    whole = _whole(source, config, read)
     rows = _held_out(source, config, notes)
     splits: dict[str, Split | None] = {name: whole.take(index) for name, index in rows.items()}
     if whole.features is None:
@@ -104,13 +119,13 @@ def prepare(config: DataConfig) -> TrainingData:
         splits = {name: _with_paths(split, root, notes) for name, split in splits.items() if split}
     for name, path in (("val", config.val), ("test", config.test)):
         if path is not None:
-            splits[name] = _other(config, path, name, whole, notes)
+            splits[name] = _other(config, path, name, whole, read, notes)
     train = splits.get("train")
     if train is None or not len(train):
         raise TagfillError("no image is left to train on", file=config.labels)
     for name in ("val", "test"):
         _refuse_overlap(train, splits.get(name), name)
-    return TrainingData(train, splits.get("val"), splits.get("test"), tuple(notes))
+    return TrainingData(train, splits.get("val"), splits.get("test"), tuple(notes), read.sources)
 
 
 def _refuse_overlap(train: Split, split: Split | None, name: str) -> None:
@@ -122,21 +137,34 @@ def _refuse_overlap(train: Split, split: Split | None, name: str) -> None:
         )
 
 
-def read_source(config: DataConfig, path: str) -> Dataset:
-    """Read labels of a run as its settings say."""
-    options = ReadOptions(
+@dataclass(frozen=True)
+class _Reader:
+    """Reads label files as the settings of a run say, each once."""
+
+    config: DataConfig
+    sources: dict[str, Dataset]
+
+    def __call__(self, path: str) -> Dataset:
+        if path not in self.sources:
+            own = self.config.format if path == self.config.labels else None
+            options = read_options(self.config)
+            self.sources[path] = load_labels(path, format=own, options=options)
+        return self.sources[path]
+
+
+def read_options(config: DataConfig) -> ReadOptions:
+    """How the label files of a run are read."""
+    return ReadOptions(
         absent=cast(Absent | None, config.absent),
         difficult=cast(Difficult, config.difficult),
         image_root=None if config.images is None else Path(config.images),
     )
-    own = config.format if path == config.labels else None
-    return load_labels(path, format=own, options=options)
 
 
-def _whole(source: Dataset, config: DataConfig) -> Split:
+def _whole(source: Dataset, config: DataConfig, read: _Reader) -> Split:
     truth = source.truth
     if config.truth is not None:
-        truth = read_source(config, config.truth).table.select(source.table.images)
+        truth = read(config.truth).table.select(source.table.images)
         truth = truth.with_classes(source.table.classes)
     return Split(
         source.table,
@@ -238,7 +266,7 @@ def without_unreadable(data: TrainingData) -> TrainingData:
     train = splits["train"]
     if train is None or not len(train):
         raise TagfillError("none of the training images can be decoded")
-    return TrainingData(train, splits["val"], splits["test"], tuple(notes))
+    return replace(data, train=train, val=splits["val"], test=splits["test"], notes=tuple(notes))
 
 
 def _without_unreadable(split: Split, kind: str, known: set[str], notes: list[str]) -> Split:
@@ -290,12 +318,14 @@ def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]
     return rows[train], rows[val]
 
 
-def _other(config: DataConfig, path: str, name: str, whole: Split, notes: list[str]) -> Split:
+def _other(
+    config: DataConfig, path: str, name: str, whole: Split, read: _Reader, notes: list[str]
+) -> Split:
     """A split from a source of its own, brought to the classes of training.
 
     Where that source has a split of the split's name, only that split is taken.
     """
-    source, classes = read_source(config, path), whole.table.classes
+    source, classes = read(path), whole.table.classes
     extra = sorted(set(source.table.classes) - set(classes))
     if extra:
         notes.append(f"{path}: classes training does not know are left out: {_listed(extra)}")

@@ -30,7 +30,7 @@ from tagfill.train.assemble import Assembly, with_size
 from tagfill.train.begin import Positives, begin
 from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
 from tagfill.train.config import RunConfig, StageConfig
-from tagfill.train.data import Split, TrainingData, prepare
+from tagfill.train.data import Sources, Split, TrainingData, prepare
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path
@@ -45,18 +45,29 @@ from tagfill.train.trained import TrainedRun
 Array = npt.NDArray[np.floating]
 
 
-def fit(request: Request, out: Path | None = None, sinks: Sequence[Sink] = ()) -> TrainedRun:
+def fit(
+    request: Request,
+    out: Path | None = None,
+    sinks: Sequence[Sink] = (),
+    sources: Sources | None = None,
+) -> TrainedRun:
     """Train from a request; the run folder is new.
+
+    Args:
+        request: what to train on, and how.
+        out: the run folder; by default a new one under ``tagfill-runs``.
+        sinks: where progress goes.
+        sources: label files that have been read already, as this request reads them.
 
     Raises:
         TagfillError: the request or the data is at fault.
         Interrupted: the user stopped; the run folder holds a checkpoint.
     """
     request = replace(request, data=request.data.absolute())
-    data = prepare(request.data)
+    data = prepare(request.data, sources)
     config, notes = configure(request, data)
     if config.data != request.data:
-        data = prepare(config.data)
+        data = prepare(config.data, data.sources)
     name = f"{Path(config.data.labels).stem or 'run'}-{config.stages[-1].method.name}"
     return train(config, data, out or free_path(name), sinks, notes)
 

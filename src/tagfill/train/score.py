@@ -14,11 +14,12 @@ from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.train.cache import FeatureRows
-from tagfill.train.data import Split, prepare, readable
+from tagfill.train.data import Sources, Split, prepare, readable
 from tagfill.train.extract import plain_extractor
 from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
 from tagfill.train.inputs import FeatureInputs, scores
+from tagfill.train.trained import TrainedRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +88,22 @@ def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray
     return matrix
 
 
-def image_folder(model: Path) -> Path | None:
-    """Where the images of a run were; a model folder alone does not know."""
-    if not RunFolder(model).config.is_file():
-        return None
-    images = RunFolder.open(model)[1].data.images
-    return None if images is None else Path(images)
+def run_of(model: Path) -> TrainedRun | None:
+    """The run a model belongs to; a model folder alone has none."""
+    return TrainedRun.open(model) if RunFolder(model).config.is_file() else None
 
 
-def trained_on(model: Path, split: Split) -> int:
-    """How many of the images a run was trained on, as far as its data are still there."""
-    if split.paths is None or not RunFolder(model).config.is_file():
-        return 0
+def trained_on(run: TrainedRun, split: Split, sources: Sources | None = None) -> int:
+    """How many of the images a run was trained on, as far as its data are still there.
+
+    Args:
+        run: the run.
+        split: images.
+        sources: label files that have been read already, the way the run reads them.
+    """
     try:
-        train = prepare(RunFolder.open(model)[1].data).train
+        train = prepare(run.config.data, sources).train
     except TagfillError:
         return 0
     seen = {path.resolve() for path in train.paths or ()}
-    return sum(path.resolve() in seen for path in split.paths)
+    return sum(path.resolve() in seen for path in split.paths or ())

@@ -138,6 +138,12 @@ class TrainedRun:
         return self.model.classes
 
     @property
+    def image_folder(self) -> Path | None:
+        """Where the images are, where training was told."""
+        images = self.config.data.images
+        return None if images is None else Path(images)
+
+    @property
     def device(self) -> torch.device:
         """Where the network runs."""
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -57,7 +57,7 @@ class Objective:
         self.data = prepare(request.data)
         self.config, notes = self._resolve({})
         if self.config.data != request.data:
-            self.data = prepare(self.config.data)
+            self.data = prepare(self.config.data, self.data.sources)
         if self.data.train.paths is not None:
             self.data = without_unreadable(self.data)
         self.criterion = self._criterion()
