@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test install dev lint types layers unit docs site dist clean
+.PHONY: notebooks demo test install dev lint types layers unit docs site dist clean
 
 demo: install
 	$(BIN)/tagfill demo
 
-test: dev lint types layers site unit
+test: dev lint types layers site unit notebooks
 
 install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
@@ -35,6 +35,9 @@ layers: dev
 
 unit: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+notebooks: dev
+	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=600 examples
 
 site: dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
