@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from tagfill.bench.spec import AVERAGE, METRICS, SIZES, Column, Curve, Kind, Row, Size, Vary
 from tagfill.errors import TagfillError, nearest
+from tagfill.settings import build, load_toml, parse_toml
 
 
 @dataclass(frozen=True)
@@ -69,14 +67,11 @@ def load_recipe(name: str) -> Recipe:
     """A recipe by its name, or from a file of the user's own.
 
     Raises:
-        TagfillError: there is none, or the file holds a key that means nothing.
+        TagfillError: there is none, or the file has an unknown key.
     """
     path = Path(name)
     if path.suffix == ".toml":
-        try:
-            return parse(path.read_text(encoding="utf-8"), path)
-        except OSError as error:
-            raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
+        return _checked(load_toml(path), path)
     if name not in recipe_names():
         raise TagfillError(
             f"there is no recipe {name!r}",
@@ -88,62 +83,16 @@ def load_recipe(name: str) -> Recipe:
 
 
 def parse(text: str, path: Path) -> Recipe:
-    """A recipe from TOML; a key that means nothing is an error."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TagfillError(f"not valid TOML ({error})", file=path) from error
-    recipe = _build(Recipe, {"name": path.stem, **document}, path, "")
+    """A recipe from TOML; an unknown key is an error."""
+    return _checked(parse_toml(text, path), path)
+
+
+def _checked(document: Mapping[str, Any], path: Path) -> Recipe:
+    recipe = build(Recipe, {"name": path.stem, **document}, path)
     assert isinstance(recipe, Recipe)
     for problem in _problems(recipe):
         raise TagfillError(problem, file=path)
     return recipe
-
-
-def _build(kind: Any, document: Mapping[str, Any], path: Path, place: str) -> Any:
-    hints = get_type_hints(kind)
-    for key in document:
-        if key not in hints:
-            raise TagfillError(
-                f"unknown key {place}{key}", file=path, remedy=f"known: {', '.join(hints)}"
-            )
-    for each in dataclasses.fields(kind):
-        required = each.default is each.default_factory is dataclasses.MISSING
-        if required and each.name not in document:
-            raise TagfillError(f"the key {place}{each.name} is missing", file=path)
-    values = {
-        key: _value(hints[key], each, path, f"{place}{key}") for key, each in document.items()
-    }
-    try:
-        return kind(**values)
-    except TagfillError as error:
-        raise TagfillError(f"{place.rstrip('.')}: {error}", file=path) from error
-
-
-def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
-    if isinstance(hint, UnionType):  # X | None; TOML has no null
-        hint = get_args(hint)[0]
-    origin, members = get_origin(hint), get_args(hint)
-    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
-        return _build(hint, value, path, f"{place}.")
-    if origin is tuple and isinstance(value, list):
-        return tuple(_value(members[0], each, path, place) for each in value)
-    if origin is Mapping and isinstance(value, dict):
-        return {
-            key: _value(members[1], each, path, f"{place}.{key}") for key, each in value.items()
-        }
-    if not _fits(hint, value):
-        raise TagfillError(f"{place} = {value!r} does not fit", file=path)
-    return value
-
-
-def _fits(hint: Any, value: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if hint in (int, float):
-        kinds = (int, float) if hint is float else int
-        return isinstance(value, kinds) and not isinstance(value, bool)
-    return hint is Any or isinstance(value, get_origin(hint) or hint)
 
 
 def _problems(recipe: Recipe) -> Iterator[str]:

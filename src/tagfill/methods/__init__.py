@@ -7,7 +7,6 @@ package that declares an entry point in the group ``tagfill.methods``, or in a P
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import importlib.util
 import pkgutil
@@ -16,11 +15,11 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 from tagfill.errors import TagfillError, nearest
-from tagfill.methods._values import fitted
 from tagfill.methods.base import Method, MethodModule, StagePlan
+from tagfill.settings import configured
 
 ENTRY_POINTS = "tagfill.methods"
 _NOT_METHODS = {"base"}
@@ -56,22 +55,7 @@ def configure(
 ) -> Any:
     """A method's ``Config`` from a preset and single settings; unknown names are errors."""
     module = find(name)
-    presets: Mapping[str, Any] = getattr(module, "PRESETS", {})
-    if preset is not None and preset not in presets:
-        known = ", ".join(presets) or "none"
-        raise TagfillError(f"{name} has no preset {preset!r}", remedy=f"presets: {known}")
-    config = module.Config() if preset is None else presets[preset]
-    known_fields = [field.name for field in dataclasses.fields(module.Config)]
-    for setting in settings or {}:
-        if setting not in known_fields:
-            known = ", ".join(known_fields) or "none"
-            raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
-    hints = get_type_hints(module.Config)
-    values = {
-        setting: fitted(hints[setting], value, f"{name}: {setting}")
-        for setting, value in (settings or {}).items()
-    }
-    return dataclasses.replace(config, **values)
+    return configured(name, module.Config, getattr(module, "PRESETS", {}), settings, preset)
 
 
 def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None) -> Method:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from tagfill.methods import find
-from tagfill.methods._values import shown
 from tagfill.methods.base import Needs
+from tagfill.settings import shown
 
 _ARGUMENT = re.compile(r"^    (?P<names>\w+(?:, \w+)*): (?P<text>.*)$")
 

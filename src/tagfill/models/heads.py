@@ -10,6 +10,7 @@ from typing import Any
 from tagfill.errors import TagfillError
 from tagfill.models import lem, q2l
 from tagfill.models.head import CamConfig, CamHead, Head, LinearConfig, LinearHead
+from tagfill.settings import configured
 
 HeadConfig = LinearConfig | CamConfig | q2l.Q2LConfig | lem.LemConfig
 
@@ -45,16 +46,7 @@ def configure_head(
     kind = HEADS.get(name)
     if kind is None:
         raise TagfillError(f"no head is called {name!r}", remedy=f"use one of {', '.join(HEADS)}")
-    if preset is not None and preset not in kind.presets:
-        known = ", ".join(kind.presets) or "none"
-        raise TagfillError(f"{name} has no preset {preset!r}", remedy=f"presets: {known}")
-    known_settings = [each.name for each in dataclasses.fields(kind.config)]
-    for setting in settings or {}:
-        if setting not in known_settings:
-            known = ", ".join(known_settings) or "none"
-            raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
-    base = kind.config() if preset is None else kind.presets[preset]
-    config: HeadConfig = dataclasses.replace(base, **(settings or {}))
+    config: HeadConfig = configured(name, kind.config, kind.presets, settings, preset)
     return config
 
 

@@ -14,6 +14,7 @@ from tagfill.errors import TagfillError
 from tagfill.methods import configure, find
 from tagfill.report.classes import ClassRow
 from tagfill.report.source import Source
+from tagfill.settings import plain
 from tagfill.train.config import StageConfig
 
 FEW = 20
@@ -80,7 +81,7 @@ def model_card(source: Source, rows: list[ClassRow]) -> ModelCard:
         },
         rare=tuple(row.name for row in known if 0 < (row.positives or 0) < FEW),
         unlearnt=tuple(row.name for row in known if not row.positives),
-        toml=tomli_w.dumps(_plain(dataclasses.asdict(config))),
+        toml=tomli_w.dumps(plain(dataclasses.asdict(config))),
         again=f"tagfill train --config {source.path / 'config.toml'} --out NEW_FOLDER",
     )
 
@@ -137,11 +138,3 @@ def _stage(stage: StageConfig) -> StageCard:
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:
     return {key.replace("_", " "): str(value) for key, value in values.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(member) for key, member in value.items() if member is not None}
-    if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
-    return value

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import tomli_w
 
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
+from tagfill.settings import build, load_toml, plain
 from tagfill.train.optim import OptimizerName, ScheduleName
 
 InputKind = Literal["features", "images"]
@@ -141,6 +140,8 @@ class RunConfig:
     shard: bool = False
 
     def __post_init__(self) -> None:
+        if not self.stages:
+            raise TagfillError("a run needs a stage")
         if self.shard and self.precision == "fp16":
             raise TagfillError("--shard does not go with --precision fp16", remedy="use bf16")
         if self.shard and any(each.optimizer == "adafactor" for each in self.stages):
@@ -157,71 +158,14 @@ def _require(name: str, value: float | None, low: float, high: float = float("in
 
 def save_config(config: RunConfig, path: Path, metadata: Mapping[str, Any]) -> None:
     """Write the settings and the metadata of the run: versions, the hash of the data."""
-    document = {**_plain(dataclasses.asdict(config)), "metadata": dict(metadata)}
+    document = {**plain(dataclasses.asdict(config)), "metadata": dict(metadata)}
     write_text(path, tomli_w.dumps(document))
 
 
 def load_config(path: Path) -> RunConfig:
-    """Read settings back; a key that means nothing is an error."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TagfillError(f"not valid TOML ({error})", file=path) from error
+    """Read settings back; an unknown key is an error."""
+    document = load_toml(path)
     document.pop("metadata", None)
-    built = _build(RunConfig, document, path, "")
-    assert isinstance(built, RunConfig)
-    return built
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(member) for key, member in value.items() if member is not None}
-    if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
-    return value
-
-
-def _build(kind: Any, document: Mapping[str, Any], path: Path, place: str) -> Any:
-    hints = get_type_hints(kind)
-    unknown = sorted(set(document) - set(hints))
-    if unknown:
-        raise TagfillError(
-            f"unknown setting {place}{unknown[0]}", file=path, remedy=f"known: {', '.join(hints)}"
-        )
-    values = {
-        name: _value(hints[name], value, path, f"{place}{name}") for name, value in document.items()
-    }
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise TagfillError(f"{place or 'run'}: {error}", file=path) from error
-
-
-def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, dict):
-            raise TagfillError(f"{place} must be a table", file=path)
-        return _build(hint, value, path, f"{place}.")
-    if get_origin(hint) is tuple:
-        if not isinstance(value, list) or not value:
-            raise TagfillError(f"{place} must be a list of at least one", file=path)
-        return tuple(_value(get_args(hint)[0], each, path, place) for each in value)
-    if not _fits(hint, value):
-        raise TagfillError(
-            f"{place} = {value!r} does not fit", file=path, remedy=f"expected {hint}"
-        )
-    return value
-
-
-def _fits(hint: Any, value: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if isinstance(hint, UnionType):
-        return any(_fits(each, value) for each in get_args(hint))
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, get_origin(hint) or hint)
+    config = build(RunConfig, document, path)
+    assert isinstance(config, RunConfig)
+    return config

@@ -1,0 +1,188 @@
+"""Settings from outside: TOML documents as dataclasses, and values as the type their field has."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from tagfill.errors import TagfillError
+
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """The document in a file.
+
+    Raises:
+        TagfillError: it cannot be read, or is not TOML.
+    """
+    try:
+        return parse_toml(path.read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
+    except UnicodeDecodeError as error:
+        raise TagfillError(f"not valid TOML ({error})", file=path) from error
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The document in a text; ``path`` is named in errors."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TagfillError(f"not valid TOML ({error})", file=path) from error
+
+
+def build(kind: Any, document: Mapping[str, Any], path: Path, place: str = "") -> Any:
+    """A dataclass from a document; tables become the dataclasses that its fields name.
+
+    Raises:
+        TagfillError: a key is unknown or missing, or a value does not fit its field.
+    """
+    hints = get_type_hints(kind)
+    for key in document:
+        if key not in hints:
+            known = ", ".join(hints)
+            raise TagfillError(f"unknown key {place}{key}", file=path, remedy=f"known: {known}")
+    for field in dataclasses.fields(kind):
+        required = field.default is field.default_factory is dataclasses.MISSING
+        if required and field.name not in document:
+            raise TagfillError(f"the key {place}{field.name} is missing", file=path)
+    values = {
+        key: _value(hints[key], value, path, f"{place}{key}") for key, value in document.items()
+    }
+    try:
+        return kind(**values)
+    except TagfillError as error:
+        inside = f"{place.rstrip('.')}: " if place else ""
+        raise TagfillError(f"{inside}{error}", file=path) from error
+
+
+def plain(value: Any) -> Any:
+    """A value as TOML can hold it: lists for tuples, nothing for None."""
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list | tuple):
+        return [plain(member) for member in value]
+    return value
+
+
+def configured(
+    name: str,
+    kind: type[Any],
+    presets: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+) -> Any:
+    """A configuration from a preset and single settings.
+
+    Args:
+        name: whose configuration it is, for errors.
+        kind: the dataclass.
+        presets: named configurations.
+        settings: values of single fields; text is converted.
+        preset: the configuration to start from; the defaults if None.
+    """
+    if preset is not None and preset not in presets:
+        known = ", ".join(presets) or "none"
+        raise TagfillError(f"{name} has no preset {preset!r}", remedy=f"presets: {known}")
+    hints = get_type_hints(kind)
+    for setting in settings or {}:
+        if setting not in hints:
+            known = ", ".join(hints) or "none"
+            raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
+    values = {
+        setting: fitted(hints[setting], value, f"{name}: {setting}")
+        for setting, value in (settings or {}).items()
+    }
+    return dataclasses.replace(kind() if preset is None else presets[preset], **values)
+
+
+def fitted(hint: Any, value: Any, setting: str) -> Any:
+    """The value as the annotated type; text, as a command line gives it, is converted.
+
+    Raises:
+        TagfillError: the value is of no type the setting takes.
+    """
+    for kind in _alternatives(hint):
+        converted = _as(kind, value)
+        if converted is not _MISFIT:
+            return converted
+    raise TagfillError(f"{setting} cannot be {value!r}", remedy=f"it takes {shown(hint)}")
+
+
+def shown(hint: Any) -> str:
+    """A type as a user reads it: ``number or "auto"``."""
+    names = {float: "number", int: "whole number", bool: "true or false", str: "text"}
+    texts = []
+    for kind in _alternatives(hint):
+        if get_origin(kind) is Literal:
+            texts += [f'"{choice}"' for choice in get_args(kind)]
+        elif kind is not type(None):
+            texts.append(names.get(kind, getattr(kind, "__name__", str(kind))))
+    return " or ".join(texts)
+
+
+class _Misfit:
+    """The result of a conversion that failed, where None is a value."""
+
+
+_MISFIT = _Misfit()
+
+
+def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
+    for kind in _alternatives(hint):
+        origin, members = get_origin(kind), get_args(kind)
+        if dataclasses.is_dataclass(kind) and isinstance(value, dict):
+            return build(kind, value, path, f"{place}.")
+        if origin is tuple and isinstance(value, list):
+            return tuple(_value(members[0], member, path, place) for member in value)
+        if origin in (dict, Mapping) and isinstance(value, dict):
+            return {
+                key: _value(members[1], member, path, f"{place}.{key}")
+                for key, member in value.items()
+            }
+        if kind is Any or (origin in (None, Literal) and _fits(kind, value)):
+            return value
+    raise TagfillError(
+        f"{place} = {value!r} does not fit", file=path, remedy=f"it takes {shown(hint)}"
+    )
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value has a type, without conversion but from int to float."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    accepted = (int, float) if kind is float else kind
+    return isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _as(kind: Any, value: Any) -> Any:
+    if get_origin(kind) is Literal:
+        return value if value in get_args(kind) else _MISFIT
+    if kind is type(None):
+        return None if value in (None, "none") else _MISFIT
+    if kind is bool:
+        return value if isinstance(value, bool) else _WORDS.get(str(value).lower(), _MISFIT)
+    if kind in (int, float):
+        return _number(kind, value)
+    if kind is str:
+        return value if isinstance(value, str) else _MISFIT
+    return value
+
+
+def _number(kind: type[int] | type[float], value: Any) -> Any:
+    if isinstance(value, bool):
+        return _MISFIT
+    try:
+        number = kind(value)
+    except (TypeError, ValueError):
+        return _MISFIT
+    return number if isinstance(value, str) or number == value else _MISFIT
