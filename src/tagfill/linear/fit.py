@@ -1,0 +1,141 @@
+"""Fit a linear head to features and incomplete labels, with every choice made by likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.labels import Labels
+from tagfill.linear.basis import Basis, Matrix, Transform, blocks
+from tagfill.linear.choose import TRANSFORMS, Choice, Chooser, Trial, choose, fold_of
+from tagfill.linear.solve import Solution, solve
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodHead:
+    """A fitted linear head.
+
+    Args:
+        weight: [K, D] on the transformed features.
+        bias: [K].
+        choice: how it was fitted.
+        trials: the choices that were compared, in order.
+        steps: of the solver in the last fit.
+    """
+
+    weight: Floats
+    bias: Floats
+    choice: Choice
+    trials: tuple[Trial, ...] = ()
+    steps: int = 0
+
+    @property
+    def power(self) -> float:
+        """The power of features that a linear head must take."""
+        return 0.5 if self.choice.transform == "roots" else 1.0
+
+    def logits(self, features: Matrix) -> Floats:
+        """[N, K] of features as they are given."""
+        weight, bias = torch.from_numpy(self.weight).double(), torch.from_numpy(self.bias).double()
+        rows = [torch.addmm(bias, each, weight.T) for each in blocks(features, self._blocks)]
+        return torch.cat(rows).float().numpy()
+
+    @property
+    def _blocks(self) -> Transform:
+        """Scales of standardized features are part of the weights."""
+        return "roots" if self.choice.transform == "roots" else "plain"
+
+
+def fit_head(
+    features: Matrix,
+    observed: Labels,
+    *,
+    choice: Choice | None = None,
+    written: npt.NDArray[np.integer] | None = None,
+    transforms: Sequence[Transform] = TRANSFORMS,
+    seed: int = 0,
+) -> LikelihoodHead:
+    """Fit a head; the same input gives the same bytes.
+
+    Args:
+        features: [N, D], also half precision or a mapped file.
+        observed: [N, K] labels 1, 0, -1.
+        choice: writer, strength, smoothing and transform; by default chosen by the cross-validated
+            likelihood of the observed labels.
+        written: [N] how many of an image's ones were written by the one who tagged it, where that
+            is known; the others were confirmed by a review.
+        transforms: of the features, to choose from.
+        seed: of the folds.
+
+    Raises:
+        TagfillError: no label is positive.
+    """
+    labels, counts = _tensors(features, observed, written)
+    if choice is not None:
+        basis = Basis.of(features, choice.transform)
+        return _fitted(basis, labels, counts, choice)
+    choice, chooser = choose(features, labels, written=counts, transforms=transforms, seed=seed)
+    return _fitted(chooser.basis(choice.transform), labels, counts, choice, chooser)
+
+
+def out_of_fold(
+    features: Matrix,
+    observed: Labels,
+    choice: Choice,
+    *,
+    written: npt.NDArray[np.integer] | None = None,
+    folds: int = 5,
+    seed: int = 0,
+) -> Floats:
+    """[N, K] logits of every image by heads that have not seen it."""
+    labels, counts = _tensors(features, observed, written)
+    basis, fold = Basis.of(features, choice.transform), fold_of(len(labels), folds, seed)
+    objective = choice.objective(labels, counts)
+    logits = torch.empty(labels.shape)
+    start: Solution | None = None
+    for number in range(int(fold.max()) + 1):
+        kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
+        start = solve(basis, objective.some(kept), choice.strength, rows=kept, start=start)
+        logits[left] = start.scores(basis.rotated[left])
+    return logits.numpy()
+
+
+def _fitted(
+    basis: Basis,
+    labels: Tensor,
+    written: Tensor | None,
+    choice: Choice,
+    chooser: Chooser | None = None,
+) -> LikelihoodHead:
+    found = solve(basis, choice.objective(labels, written), choice.strength)
+    weight, bias = basis.head(found.weight, found.bias)
+    trials = () if chooser is None else tuple(chooser.trials)
+    return LikelihoodHead(
+        np.ascontiguousarray(weight.float().numpy()),
+        bias.float().numpy(),
+        choice,
+        trials,
+        found.steps,
+    )
+
+
+def _tensors(
+    features: Matrix, observed: Labels, written: npt.NDArray[np.integer] | None
+) -> tuple[Tensor, Tensor | None]:
+    if len(features) != len(observed):
+        raise TagfillError(f"{len(features)} rows of features, {len(observed)} of labels")
+    labels = torch.from_numpy(np.array(observed, dtype=np.int8))
+    if not bool((labels == 1).any()):
+        raise TagfillError(
+            "cannot learn: no observed label is positive",
+            remedy="check the label file with `tagfill inspect`",
+        )
+    return labels, None if written is None else torch.from_numpy(np.array(written, np.int64))

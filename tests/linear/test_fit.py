@@ -1,0 +1,179 @@
+"""Linear heads by likelihood: what they learn, choose, and give back every time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tagfill.errors import TagfillError
+from tagfill.linear import Choice, fit_head, out_of_fold
+from tagfill.linear.basis import Basis, rooted
+from tagfill.linear.choose import candidates, labeling_cost
+from tagfill.linear.solve import Likelihood, solve
+from tagfill.losses.likelihood import each_written, some_written
+
+IMAGES, WIDTH, CLASSES = 300, 12, 5
+
+
+def _data(seed: int = 0, images: int = IMAGES) -> tuple[np.ndarray, np.ndarray]:
+    draw = np.random.default_rng(seed)
+    features = draw.normal(size=(images, WIDTH)).astype(np.float32)
+    weights = np.random.default_rng(7).normal(size=(WIDTH, CLASSES))
+    logits = features @ weights * 1.5 - 1
+    return features, (logits + draw.logistic(size=logits.shape) > 0).astype(np.int8)
+
+
+def _one_each(truth: np.ndarray, seed: int = 0) -> np.ndarray:
+    draw, observed = np.random.default_rng(seed), np.full_like(truth, -1)
+    for row, tags in enumerate(truth):
+        if tags.any():
+            observed[row, draw.choice(np.flatnonzero(tags))] = 1
+    return observed
+
+
+def _ranked(truth: np.ndarray, scores: np.ndarray) -> float:
+    """Share of pairs in the right order, mean over classes."""
+    shares = []
+    for y, s in zip(truth.T, scores.T, strict=True):
+        shares.append((s[y == 1][:, None] > s[y == 0][None]).mean())
+    return float(np.mean(shares))
+
+
+def test_one_tag_per_image_teaches_nearly_as_much_as_all() -> None:
+    features, truth = _data()
+    unseen, wanted = _data(seed=1, images=2000)
+    one = fit_head(features, _one_each(truth))
+    everything = fit_head(features, truth)
+    assert one.choice.writer == "some"
+    assert _ranked(wanted, everything.logits(unseen)) > 0.85
+    assert _ranked(wanted, one.logits(unseen)) > _ranked(wanted, everything.logits(unseen)) - 0.07
+
+
+def test_entries_known_at_random_leave_their_neighbors_alone() -> None:
+    features, truth = _data(images=600)
+    known = np.random.default_rng(1).random(truth.shape) < 0.3
+    head = fit_head(features, np.where(known, truth, -1).astype(np.int8))
+    assert (head.choice.writer, head.choice.share) == ("each", 0.0)
+    rate = 1 / (1 + np.exp(-head.logits(features)))
+    assert abs(rate.mean() - truth.mean()) < 0.05
+
+
+def test_the_same_bytes_every_time_from_memory_file_or_half_precision(tmp_path) -> None:
+    features, truth = _data()
+    observed = _one_each(truth)
+    np.save(tmp_path / "half.npy", features.astype(np.float16))
+    mapped = np.load(tmp_path / "half.npy", mmap_mode="r")
+    first, again = fit_head(features, observed), fit_head(features, observed)
+    assert first.weight.tobytes() == again.weight.tobytes()
+    assert first.bias.tobytes() == again.bias.tobytes()
+    from_file = fit_head(mapped, observed, choice=first.choice)
+    from_memory = fit_head(features.astype(np.float16), observed, choice=first.choice)
+    assert from_file.weight.tobytes() == from_memory.weight.tobytes()
+    np.testing.assert_allclose(from_file.logits(mapped), first.logits(features), atol=0.05)
+
+
+@pytest.mark.parametrize("images", [40, 8])
+def test_solution_is_a_minimum_for_tall_and_wide_features(images: int) -> None:
+    features, truth = _data(images=images)
+    observed = torch.from_numpy(_one_each(truth))
+    basis = Basis.of(features, "standard")
+    objective = Likelihood(observed, some_written(observed), 0.05)
+    found = solve(basis, objective, 0.1, tolerance=1e-12)
+
+    def cost(weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        logits = (basis.rotated @ weight.float() + bias.float()).double()
+        penalty = 0.5 * 0.1 * basis.typical * weight.square().sum()
+        return objective(logits, slice(None))[0].sum() + penalty
+
+    least = cost(found.weight, found.bias)
+    for seed in range(5):
+        noise = 0.03 * torch.randn(found.weight.shape, generator=torch.manual_seed(seed))
+        assert cost(found.weight + noise, found.bias) > least
+        assert cost(found.weight, found.bias + 0.05 * (seed - 2.2)) > least
+
+
+@pytest.mark.parametrize("transform", ["plain", "roots", "standard"])
+def test_a_head_gives_on_features_what_the_solver_found(transform) -> None:
+    features, truth = _data()
+    choice = Choice(transform=transform)
+    observed = torch.from_numpy(_one_each(truth))
+    basis = Basis.of(features, transform)
+    found = solve(basis, choice.objective(observed), choice.strength)
+    head = fit_head(features, observed.numpy(), choice=choice)
+    np.testing.assert_allclose(
+        head.logits(features), found.scores(basis.rotated).numpy(), atol=1e-4
+    )
+    seen = rooted(torch.from_numpy(features)) if head.power == 0.5 else torch.from_numpy(features)
+    by_hand = seen @ torch.from_numpy(head.weight).T + torch.from_numpy(head.bias)
+    np.testing.assert_allclose(head.logits(features), by_hand, atol=1e-4)
+
+
+def test_out_of_fold_scores_do_not_know_their_own_labels() -> None:
+    draw = np.random.default_rng(0)
+    features = draw.normal(size=(60, 200)).astype(np.float32)  # any labels can be learned by heart
+    truth = (draw.random((60, 3)) < 0.4).astype(np.int8)
+    choice = Choice(writer="each", share=0.0, strength=1e-3, transform="plain")
+    seen = fit_head(features, truth, choice=choice).logits(features)
+    assert _ranked(truth, seen) > 0.99
+    assert _ranked(truth, out_of_fold(features, truth, choice)) < 0.7
+
+
+def test_odd_labels_have_a_defined_end() -> None:
+    features, truth = _data()
+    observed = _one_each(truth)
+    observed[:, 0] = np.where(observed[:, 0] == 1, -1, observed[:, 0])  # never written
+    observed[0] = -1  # nothing known
+    observed[1] = 1  # all written
+    observed[1, 0] = -1
+    head = fit_head(features, observed)
+    logits = head.logits(features)
+    assert np.isfinite(logits).all()
+    assert logits[:, 0].max() < 0
+    single = fit_head(features, truth[:, :1])
+    assert single.weight.shape == (1, WIDTH)
+    flat = fit_head(np.zeros_like(features), observed)
+    assert np.isfinite(flat.logits(features)).all()
+    with pytest.raises(TagfillError, match="no observed label is positive"):
+        fit_head(features, np.full_like(observed, -1))
+
+
+def test_many_classes_are_solved_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, truth = _data()
+    observed = _one_each(truth)
+    whole = fit_head(features, observed, choice=Choice())
+    monkeypatch.setattr("tagfill.linear.solve.ENTRIES", 7 * CLASSES)
+    pieces = fit_head(features, observed, choice=Choice())
+    np.testing.assert_allclose(pieces.logits(features), whole.logits(features), atol=0.02)
+
+
+def test_only_possible_writers_are_tried() -> None:
+    positives = torch.tensor([[1, -1], [-1, 1]], dtype=torch.int8)
+    assert all(each.writer == "some" or each.share > 0 for each in candidates(positives, Choice()))
+    mixed = torch.tensor([[1, -1], [0, 1]], dtype=torch.int8)
+    assert any(each.writer == "each" and each.share == 0 for each in candidates(mixed, Choice()))
+    full = torch.tensor([[1, 0], [0, 1]], dtype=torch.int8)
+    assert len(candidates(full, Choice())) == 1
+
+
+def test_labeling_cost_is_that_of_the_entries_states() -> None:
+    """With logits that are right, the cost of a state is minus its log chance."""
+    observed = torch.tensor([[1, -1, -1, 0], [1, 1, -1, -1]], dtype=torch.int8)
+    at_random = labeling_cost(Choice(writer="each", share=0.0), observed, None)
+    known = 4 / 8
+    assert at_random == pytest.approx(-8 * np.log(known) / 2, abs=1e-6)
+    everything = replace(Choice(), writer="each", share=1.0)
+    only_positives = torch.where(observed == 0, -1, observed)
+    assert labeling_cost(everything, only_positives, None) == pytest.approx(0.0)
+    some = labeling_cost(Choice(), only_positives, None)
+    assert some == pytest.approx(np.log(2))  # one image with one tag, one with two
+
+
+def test_start_is_the_frequency_among_entries_that_tell() -> None:
+    observed = torch.tensor([[1], [0], [-1], [-1]], dtype=torch.int8)
+    at_random = Likelihood(observed, each_written(observed, 0.0)).start()
+    absent = Likelihood(observed, each_written(observed, 1.0)).start()
+    assert float(at_random.sigmoid()) == pytest.approx(1.5 / 3)
+    assert float(absent.sigmoid()) == pytest.approx(1.5 / 5)
