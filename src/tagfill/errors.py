@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
+_PARTICULARS = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 Severity = Literal["error", "warning"]
 
 
@@ -112,12 +114,33 @@ class LabelError(TagfillError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        lines = [str(problem) for problem in problems[: self.shown]]
-        if len(problems) > self.shown:
+        kinds = grouped(problems)
+        lines = [str(problem) for problem in kinds[: self.shown]]
+        if len(kinds) > self.shown:
             lines.append(
-                f"... and {len(problems) - self.shown} more; `tagfill inspect` lists them all"
+                f"... and {len(kinds) - self.shown} more; `tagfill inspect` lists them all"
             )
         super().__init__("\n".join(lines))
+
+
+def grouped(problems: Sequence[Problem], examples: int = 3) -> list[Problem]:
+    """More than a few problems of one kind in one file as one: how many, and the first rows.
+
+    Kinds differ in more than the numbers and quoted names of their sentences.
+    """
+    kinds: dict[tuple[str, str | None, str], list[Problem]] = {}
+    for problem in problems:
+        kind = _PARTICULARS.sub("", problem.message)
+        kinds.setdefault((problem.severity, problem.file, kind), []).append(problem)
+    return [problem for alike in kinds.values() for problem in _as_one(alike, examples)]
+
+
+def _as_one(alike: Sequence[Problem], examples: int) -> list[Problem]:
+    if len(alike) <= examples:
+        return list(alike)
+    rows = [str(problem.row) for problem in alike[1:examples] if problem.row is not None]
+    places = f", also in rows {', '.join(rows)} ..." if rows else ""
+    return [replace(alike[0], message=f"{alike[0].message} ({len(alike):,} such{places})")]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -141,7 +141,7 @@ def test_many_classes_problems_and_bins_are_cut_short_for_people(tmp_path, capsy
         (b"image,cat\na.jpg,1\nb.jpg,perhaps\n", 3, "perhaps"),
         (b"image,cat\na.jpg,1\na.jpg,0\n", 3, "a.jpg"),
         (b"image,cat\na.jpg,1\n../b.jpg,1\n", 3, "../b.jpg"),
-        (b"image,cat\nb\xe9.jpg,1\n", 2, "UTF-8"),
+        (b"image,cat\n\xc3\xa9.jpg,1\nb\xe9.jpg,1\n", 3, "UTF-8"),
         (b"", None, ""),
         (b"image\na.jpg\n", None, ""),
         (b"image,cat\n", None, ""),
@@ -163,15 +163,16 @@ def test_unusable_labels(tmp_path, capsys, content, row, message):
     assert message in streams.err
 
 
-def test_all_errors_are_listed(tmp_path, capsys):
+def test_errors_are_grouped_by_column_with_three_examples(tmp_path, capsys):
     path = tmp_path / "labels.csv"
     good = "".join(f"good{number}.jpg,1\n" for number in range(100))
-    bad = "".join(f"{number}.jpg,x\n" for number in range(30))
+    bad = "".join(f"{number}.jpg,bad{number}\n" for number in range(30))
     path.write_text("image,cat\n" + good + bad)
     assert main(["inspect", str(path)]) == 2
     shown = capsys.readouterr().err
-    assert "cannot be used: 30 errors" in shown
-    assert "row 131" in shown
+    assert len(shown.splitlines()) == 3
+    assert "30 entries in column 'cat'" in shown
+    assert "'bad0' (row 102), 'bad1' (row 103) and 'bad2' (row 104)" in shown
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

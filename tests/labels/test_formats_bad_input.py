@@ -54,16 +54,33 @@ class TestEveryTextFormat:
         assert table.values[0, 2] == 1
         assert table.values[0, 1] == -1
 
-    def test_wrong_encoding_names_the_row(self, tmp_path: Path, name: str, text: str) -> None:
-        path = make(tmp_path, text.encode() + text.splitlines()[-1].encode() + b"caf\xe9.jpg\n")
+    def test_two_encodings_in_one_file_name_the_row(
+        self, tmp_path: Path, name: str, text: str
+    ) -> None:
+        both = text.replace("cat", "Löwe").encode() + text.splitlines()[-1].encode() + b"caf\xe9\n"
         with pytest.raises(TagfillError, match="not UTF-8") as caught:
-            load_labels(path)
+            load_labels(make(tmp_path, both))
         assert caught.value.row == len(text.splitlines()) + 1
         assert "UTF-8" in str(caught.value.remedy)
 
-    def test_utf16(self, tmp_path: Path, name: str, text: str) -> None:
-        with pytest.raises(TagfillError, match="UTF-16"):
-            load_labels(make(tmp_path, text.encode("utf-16")))
+    @pytest.mark.parametrize(
+        ("encoding", "spoken"),
+        [
+            ("cp1252", "Windows-1252"),
+            ("latin-1", "Windows-1252"),
+            ("utf-16", "UTF-16"),
+            ("utf-16-le", "UTF-16-LE"),
+            ("utf-16-be", "UTF-16-BE"),
+            ("utf-32", "UTF-32"),
+        ],
+    )
+    def test_other_encodings_are_read_and_named(
+        self, tmp_path: Path, name: str, text: str, encoding: str, spoken: str
+    ) -> None:
+        dataset = load_labels(make(tmp_path, text.replace("cat", "Löwe").encode(encoding)))
+        assert dataset.format == name
+        assert dataset.table.classes == ("Löwe", "dog")
+        assert any(spoken in note for note in dataset.notes)
 
     @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])
     @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -94,11 +111,11 @@ class TestEveryTextFormat:
     ("text", "row", "column"),
     [
         ("image,cat,dog\na.jpg,1,\nb.jpg,2,0\n", 3, "cat"),
-        ("image,cat,dog\na.jpg,1,yes\n", 2, "dog"),
+        ("image,cat,dog\na.jpg,1,maybe\n", 2, "dog"),
         ("image,cat,dog\na.jpg,1,-1\n", 2, "dog"),
         ("image,cat,dog\na.jpg,1,0.5\n", 2, "dog"),
-        ('image,cat,dog\n"two\nlines.jpg",1,0\nb.jpg,x,0\n', 4, "cat"),
-        ("image,cat,dog\n\na.jpg,1,0\n\n\nb.jpg,x,0\n", 6, "cat"),
+        ('image,cat,dog\n"two\nlines.jpg",1,0\nb.jpg,oui,0\n', 4, "cat"),
+        ("image,cat,dog\n\na.jpg,1,0\n\n\nb.jpg,oui,0\n", 6, "cat"),
     ],
 )
 def test_bad_value_in_wide_csv(tmp_path: Path, text: str, row: int, column: str) -> None:
@@ -115,11 +132,13 @@ def test_every_bad_value_is_named_and_left_unknown_when_collecting(tmp_path: Pat
     assert table.values.tolist() == [[-1, 1], [1, -1]]
 
 
-def test_a_column_that_is_no_class_is_reported_once(tmp_path: Path) -> None:
+def test_a_column_that_is_no_class_is_left_out_and_named(tmp_path: Path) -> None:
     rows = "".join(f"{n}.jpg,text {n},1\n" for n in range(50))
-    ((row, message),) = errors(make(tmp_path, "image,caption,cat\n" + rows))
-    assert row == 1
-    assert "column 'caption' holds no labels: 50 values" in message
+    dataset = load_labels(make(tmp_path, "image,caption,cat\n" + rows))
+    assert dataset.table.classes == ("cat",)
+    (note,) = [note for note in dataset.notes if "caption" in note]
+    assert "left out" in note
+    assert "50 values such as 'text 0' (row 2), 'text 1' (row 3) and 'text 2' (row 4)" in note
 
 
 def test_pandas_floats_are_labels(tmp_path: Path) -> None:
@@ -287,8 +306,9 @@ def test_duplicate_and_nameless_columns(tmp_path: Path) -> None:
     with pytest.raises(TagfillError, match="columns 2 and 4 are both called 'cat'"):
         load_labels(make(tmp_path, "image,cat,dog, cat\na.jpg,1,0,1\n"))
     with pytest.raises(TagfillError, match="column 1 has no name") as caught:
-        load_labels(make(tmp_path, ",image,cat\n0,a.jpg,1\n"))
-    assert "index=False" in str(caught.value.remedy)
+        load_labels(make(tmp_path, ",image,cat\n1,a.jpg,1\n1,b.jpg,0\n"))
+    assert "--ignore-columns 1" in str(caught.value.remedy)
+    assert load_labels(make(tmp_path, ",image,cat\n0,a.jpg,1\n")).table.classes == ("cat",)
 
 
 def test_unclosed_quote(tmp_path: Path) -> None:
@@ -318,8 +338,9 @@ def test_missing_and_unknown_sources(tmp_path: Path) -> None:
 
 
 def test_large_clean_file_reads_like_the_careful_way(tmp_path: Path) -> None:
-    from tagfill.labels.formats._cells import read_careful, read_fast
-    from tagfill.labels.formats._wide import layout_of
+    from tagfill.labels.formats._entries import read_careful, read_fast
+    from tagfill.labels.formats._plan import plan_columns
+    from tagfill.labels.formats._sheet import csv_sheet
 
     rng = np.random.default_rng(0)
     codes = rng.choice([0, 1, 2], size=(500, 7))
@@ -327,8 +348,9 @@ def test_large_clean_file_reads_like_the_careful_way(tmp_path: Path) -> None:
         f"{n}.jpg," + ",".join("01"[c] if c < 2 else "" for c in row) for n, row in enumerate(codes)
     ]
     path = make(tmp_path, "image," + ",".join("abcdefg") + "\n" + "\n".join(lines) + "\n")
-    layout = layout_of(["image", *"abcdefg"], path)
-    fast, careful = read_fast(path, layout), read_careful(path, layout, Problems())
+    sheet = csv_sheet(path)
+    plan = plan_columns(sheet, ReadOptions())
+    fast, (careful, _) = read_fast(sheet, plan), read_careful(sheet, plan, Problems())
     assert fast is not None
     assert fast.images == careful.images
     assert list(fast.rows) == careful.rows
@@ -348,7 +370,7 @@ def test_class_list_itself(classes: tuple[str, ...]) -> None:
         ("csv_long", "image,cat\na,1\n"),
         ("csv_long", "label,value\ncat,1\n"),
         ("csv_long", "image,label,class\na,cat,dog\n"),
-        ("tag_list", "image,text\na,cat\n"),
+        ("tag_list", "image,cat\na,1\n"),
         ("open_images", "ImageID,Label\na,cat\n"),
         ("csv_long", "image,label,value,value\na,cat,1,0\n"),
     ],

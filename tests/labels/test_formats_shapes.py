@@ -117,10 +117,13 @@ def test_tag_separators(
     assert f"tags are separated by {separator!r}" in dataset.notes
 
 
-def test_two_separators_are_reported(tmp_path: Path) -> None:
-    dataset = load_labels(make(tmp_path, 'image,labels\na,"cat;red, dark"\n'))
-    assert content(dataset) == {"a": {"cat": 1, "red, dark": 1}}
-    assert any("',' became part of tags" in problem.message for problem in dataset.problems)
+def test_several_separators_all_split_unless_one_is_named(tmp_path: Path) -> None:
+    path = make(tmp_path, 'image,labels\na,"cat;red, dark|sea"\n')
+    dataset = load_labels(path)
+    assert content(dataset) == {"a": {"cat": 1, "red": 1, "dark": 1, "sea": 1}}
+    assert any("separated by ';', '|', ','" in note for note in dataset.notes)
+    named = load_labels(path, options=ReadOptions(separator=";"))
+    assert content(named) == {"a": {"cat": 1, "red, dark|sea": 1}}
 
 
 JSON_SHAPES: list[tuple[dict[str, Any], dict[str, int]]] = [
@@ -186,11 +189,11 @@ def test_parquet_of_others(tmp_path: Path) -> None:
 
 def test_parquet_flaws(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
-    columns = {"image": ["a", "b"], "cat": [1, 7], "caption": ["x", "y"]}
+    columns = {"image": ["a", "b"], "cat": [1, 7], "caption": ["one", "two"]}
     pa.parquet.write_table(pa.table(columns), path)
     with pytest.raises(LabelError) as caught:
         load_labels(path)
-    assert [problem.row for problem in caught.value.problems] == [2, None]
+    assert [problem.row for problem in caught.value.problems] == [2, 1]
     path.write_bytes(b"PAR1 and nothing more")
     with pytest.raises(TagfillError, match="not readable as parquet"):
         load_labels(path)

@@ -61,26 +61,30 @@ def test_meaning_of_annotations(tmp_path: Path) -> None:
     assert dataset.format == "label_studio"
     assert dataset.table.classes == ("cat", "dog", "eel")
     assert rows(dataset) == {
-        "two": [1, 1, 0],
-        "one": [1, 0, 0],
+        "two": [1, 1, -1],
+        "one": [1, -1, -1],
         "none": [0, 0, 0],
         "waiting": [-1, -1, -1],
         "skipped": [-1, -1, -1],
         "boxed": [-1, -1, -1],
         "partly": [1, -1, 0],
-        "disputed": [1, -1, 0],
+        "disputed": [1, 1, -1],
     }
-    assert any("annotators disagree on 1 labels" in each.message for each in dataset.problems)
     notes = " / ".join(dataset.notes)
     assert "2 of 8 tasks have no submitted annotation" in notes
     assert "the 3 choices that occur" in notes
+    assert "in submitted annotations tags that are not mentioned count as unknown" in notes
 
 
-def test_absent_unknown_still_keeps_confirmed_none(tmp_path: Path) -> None:
-    dataset = load_labels(write(tmp_path, TASKS), options=ReadOptions(absent="unknown"))
-    assert rows(dataset)["one"] == [1, -1, -1]
+def test_unticked_is_negative_on_request(tmp_path: Path) -> None:
+    dataset = load_labels(write(tmp_path, TASKS), options=ReadOptions(absent="negative"))
+    assert rows(dataset)["two"] == [1, 1, 0]
+    assert rows(dataset)["one"] == [1, 0, 0]
+    assert rows(dataset)["disputed"] == [1, -1, 0]
     assert rows(dataset)["none"] == [0, 0, 0]
     assert rows(dataset)["waiting"] == [-1, -1, -1]
+    messages = [problem.message for problem in dataset.problems]
+    assert any("annotators disagree on 1 labels" in message for message in messages)
 
 
 def test_class_list(tmp_path: Path) -> None:
@@ -99,6 +103,7 @@ def test_class_list(tmp_path: Path) -> None:
     [
         ("/data/local-files/?d=set%201/a%2Bb.jpg", "set 1/a+b.jpg"),
         ("/data/upload/12/ab-cat%20x.jpg", "upload/12/ab-cat x.jpg"),
+        ("/data/upload/12/8f3ab2c1-cat%20x.jpg", "cat x.jpg"),
         ("s3://bucket/a.jpg", "s3://bucket/a.jpg"),
         ("https://example.org/a.jpg?size=2", "https://example.org/a.jpg?size=2"),
         ("plain/a.jpg", "plain/a.jpg"),
@@ -122,7 +127,7 @@ def test_predictions_are_suggestions_and_survive_writing(tmp_path: Path) -> None
         task("b.jpg", annotation(chosen("dog")), predictions=[]),
     ]
     dataset = load_labels(write(tmp_path, tasks))
-    assert rows(dataset) == {"a": [-1, -1], "b": [0, 1]}
+    assert rows(dataset) == {"a": [-1, -1], "b": [-1, 1]}
     assert any("1 predictions were left out" in note for note in dataset.notes)
     lost = save_labels(dataset, tmp_path / "again.json", format="label_studio")
     assert lost == []

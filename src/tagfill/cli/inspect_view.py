@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 
 from tagfill.cli.output import console, log, table
-from tagfill.errors import Problem
+from tagfill.errors import Problem, grouped
 
 MOST_CLASSES = 40
 MOST_BINS = 10
@@ -38,7 +38,11 @@ def show(result: Metadata) -> None:
 def show_errors(source: Path, errors: Sequence[Problem]) -> None:
     """Print why labels cannot be used, all of it, on stderr."""
     number = f"{len(errors):,} errors" if len(errors) > 1 else "1 error"
-    lines = [f"tagfill: {source} cannot be used: {number}", *(f"  {error}" for error in errors)]
+    kinds = grouped(errors)
+    lines = [f"tagfill: {source} cannot be used: {number}"]
+    lines += [f"  {error}" for error in kinds[:MOST_PROBLEMS]]
+    if len(kinds) > MOST_PROBLEMS:
+        lines.append(f"  ... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
     lines.append("  mend them first: images and everything else are looked at after that")
     log.print("\n".join(lines), markup=False, soft_wrap=True)
 
@@ -112,9 +116,10 @@ def _image_files(files: Metadata, root: object) -> str:
 
 
 def _problems(problems: Sequence[Metadata]) -> None:
-    lines = [f"{problem['severity']}: {Problem(**problem)}" for problem in problems[:MOST_PROBLEMS]]
-    if len(problems) > MOST_PROBLEMS:
-        lines.append(f"... and {len(problems) - MOST_PROBLEMS:,} more; --json lists them all")
+    kinds = grouped([Problem(**problem) for problem in problems])
+    lines = [f"{problem.severity}: {problem}" for problem in kinds[:MOST_PROBLEMS]]
+    if len(kinds) > MOST_PROBLEMS:
+        lines.append(f"... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
     _say(*lines or ["no problems found"])
 
 

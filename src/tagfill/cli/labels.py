@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,9 +14,42 @@ from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.formats import Absent, Difficult, ReadOptions, formats
 
 
+@dataclass(frozen=True)
+class TableOptions:
+    """What the columns of a table hold and how its tags are meant; for all commands that read."""
+
+    image_column: Annotated[
+        str | None, Parameter(help="Column of a table that holds the image files.")
+    ] = None
+    tags_columns: Annotated[
+        tuple[str, ...] | None,
+        Parameter(
+            name="--tags-column",
+            negative=(),
+            help="Column of a table that holds tags; several times for several.",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None, Parameter(help="The only mark between tags; by default ; | and , all are.")
+    ] = None
+    ignore_columns: Annotated[
+        tuple[str, ...] | None,
+        Parameter(negative=(), help="Columns of a table to leave out, separated by commas."),
+    ] = None
+    hierarchy: Annotated[
+        str | None, Parameter(help="Mark inside tags that are paths: | for animal|bird|robin.")
+    ] = None
+
+    def table_options(self) -> dict[str, Any]:
+        """Those that were given, as ``ReadOptions`` and ``DataConfig`` name them."""
+        names = [known.name for known in fields(TableOptions)]
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+
 @Parameter(name="*", group="Reading")
 @dataclass(frozen=True)
-class Reading:
+class Reading(TableOptions):
     """How a label file is read.
 
     Args:
@@ -41,6 +74,7 @@ class Reading:
             difficult=self.difficult,
             min_certainty=self.min_certainty,
             image_root=self.images,
+            **self.table_options(),
         )
 
     def load(self, data: Path, format: str | None, problems: Problems | None = None) -> Dataset:

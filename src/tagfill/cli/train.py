@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from tagfill.cli.labels import TableOptions
+
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
     from tagfill.train.trained import TrainedRun
 
 
 @dataclass(frozen=True)
-class DataOptions:
+class DataOptions(TableOptions):
     """Where the data is and what is held out."""
 
     images: str | None = None

@@ -9,6 +9,9 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
+from tagfill.labels.formats._encoding import encoding_note
+from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.hierarchy import complete
 
 
 def load_labels(
@@ -24,7 +27,7 @@ def load_labels(
         path: the label source.
         format: name of its format; detected when not given.
         options: what absence means, the class list and the like.
-        problems: collects the flaws. When given, errors in single rows do not raise: those cells
+        problems: collects the flaws. When given, errors in single rows do not raise: those labels
             stay unknown and the caller decides (this is how ``tagfill inspect`` works).
 
     Raises:
@@ -37,13 +40,35 @@ def load_labels(
         raise TagfillError("the file is empty", file=source)
     collected = Problems() if problems is None else problems
     try:
-        label_format = find(format) if format else detect(source)
+        label_format = find(format) if format else detect(source, options)
         dataset = label_format.read(source, options or ReadOptions(), collected)
+        dataset = _with_encoding(dataset, source)
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
+    dataset = _with_parents(dataset, collected)
     if problems is None:
         collected.raise_errors()
     return replace(dataset, problems=tuple(collected))
+
+
+def _with_encoding(dataset: Dataset, source: Path) -> Dataset:
+    """Say in which encoding a text file was read, where it is not UTF-8."""
+    note = encoding_note(source) if source.is_file() else None
+    return replace(dataset, notes=(note, *dataset.notes)) if note else dataset
+
+
+def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
+    """State the tags that others imply."""
+    if not dataset.hierarchy:
+        return dataset
+    table, denied = complete(dataset.table, dataset.hierarchy)
+    if denied:
+        problems.warn(
+            f"{denied} tags are said to be absent where a tag that implies them is present; they"
+            " were taken as present",
+            file=dataset.source,
+        )
+    return replace(dataset, table=table)
 
 
 def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]:
@@ -51,7 +76,7 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
     label_format = find(format)
     target = Path(path)
     if label_format.write is None:
-        writable = ", ".join(name for name, each in formats().items() if each.write)
+        writable = ", ".join(name for name, known in formats().items() if known.write)
         raise TagfillError(f"{format} can only be read", remedy=f"write one of {writable}")
     if not len(dataset.table):
         raise TagfillError("there is no image to write", file=target)
@@ -59,8 +84,12 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
         return label_format.write(dataset, draft)
 
 
-def detect(path: Path) -> Format:
-    """The format a source looks like."""
+def detect(path: Path, options: ReadOptions | None = None) -> Format:
+    """The format a source looks like, given the columns that the user named."""
+    if options is not None and options.names_columns:
+        shape = csv_shape(path, options)
+        if shape is not None:
+            return formats()[shape]
     fitting = [label_format for label_format in formats().values() if label_format.detect(path)]
     hits = [label_format for label_format in fitting if not label_format.last_resort] or fitting
     if len(hits) == 1:

@@ -13,7 +13,8 @@ import numpy as np
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
 from tagfill.labels.formats import ReadOptions
-from tagfill.labels.formats._text import csv_records
+from tagfill.labels.formats._sheet import delimiter
+from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.io import load_labels
 from tagfill.recover.files import LABEL_STUDIO, SUFFIXES
 
@@ -151,7 +152,7 @@ def _word(value: Any, column: str) -> int:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    records = csv_records(path)
+    records = csv_records(path, delimiter(head(path)))
     _, header = next(records, (1, []))
     names = [name.strip().lower() for name in header]
     for row, fields in records:
@@ -185,7 +186,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _annotated(path: Path, table: LabelTable) -> Iterator[Decision]:
     """Every choice of a submitted task; what was not ticked is a no."""
-    options = ReadOptions(classes=table.classes)
+    options = ReadOptions(classes=table.classes, absent="negative")
     answers = load_labels(path, format="label_studio", options=options).table
     for row, column in np.argwhere(answers.values != UNKNOWN).tolist():
         yield Decision(

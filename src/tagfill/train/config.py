@@ -40,6 +40,11 @@ class DataConfig:
     val_fraction: float = 0.2
     val_split: ValSplit = "stratified"
     split_seed: int = 1200
+    image_column: str | None = None
+    tags_columns: tuple[str, ...] = ()
+    separator: str | None = None
+    ignore_columns: tuple[str, ...] = ()
+    hierarchy: str | None = None
 
     def __post_init__(self) -> None:
         _require("val_fraction", self.val_fraction, 0, 0.95)

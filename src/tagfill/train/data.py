@@ -158,6 +158,11 @@ def read_options(config: DataConfig) -> ReadOptions:
         absent=cast(Absent | None, config.absent),
         difficult=cast(Difficult, config.difficult),
         image_root=None if config.images is None else Path(config.images),
+        image_column=config.image_column,
+        tags_columns=config.tags_columns,
+        separator=config.separator,
+        ignore_columns=config.ignore_columns,
+        hierarchy=config.hierarchy,
     )
 
 

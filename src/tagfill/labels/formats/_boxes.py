@@ -32,7 +32,7 @@ class BoxList:
         left, top, right, bottom = corners
         if label is None:
             return
-        if min(size) <= 0 or right <= left or bottom <= top:
+        if not (min(size) > 0 and right > left and bottom > top):
             self._left_out += 1
             return
         self._owners.append((record, label))

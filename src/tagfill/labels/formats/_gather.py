@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,18 @@ import numpy.typing as npt
 
 from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._ids import clean_ids, find_root
+from tagfill.labels.formats._ids import clean_ids, find_root, is_text
 from tagfill.labels.formats._merge import Records
+from tagfill.labels.formats._paths import PathList
 from tagfill.labels.formats.base import Absent, ReadOptions
-from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels, Rows
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, Rows
 
 
 class Gather:
     """Collects records (one image each) and the labels stated in them.
 
     Records of the same image are merged if they agree; contradictions become errors that name both
-    rows, and the cell stays unknown.
+    rows, and the label stays unknown.
 
     Args:
         source: the file being read.
@@ -28,6 +30,7 @@ class Gather:
         problems: where flaws are reported.
         absent: what absence means unless ``options`` says otherwise; ``None`` where the format
             states unknowns itself.
+        free_tags: whether people typed the classes freely.
 
     Attributes:
         notes: decisions a user should see.
@@ -35,17 +38,25 @@ class Gather:
     """
 
     def __init__(
-        self, source: Path, options: ReadOptions, problems: Problems, absent: Absent | None = None
+        self,
+        source: Path,
+        options: ReadOptions,
+        problems: Problems,
+        absent: Absent | None = None,
+        *,
+        free_tags: bool = False,
     ) -> None:
         self.source, self.options, self.problems = source, options, problems
         self.absent = options.absent or absent
+        self.free_tags = free_tags and options.classes is None
         self.notes: list[str] = []
+        self.paths = PathList()
         self.place: Rows = np.empty(0, dtype=np.intp)
         self._label_of = {name: number for number, name in enumerate(options.classes or ())}
         self._images: list[str] = []
         self._rows: list[int | None] = []
         self._splits: dict[int, str] = {}
-        self._cells = tuple(array(code) for code in "qqbq")
+        self._statements = tuple(array(code) for code in "qqbq")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -68,6 +79,8 @@ class Gather:
         if number is None:
             if not name:
                 self.problems.error("a class name is empty", file=self.source, row=row)
+            elif not is_text(name):
+                self.problems.error(f"class {name!r} is no text", file=self.source, row=row)
             elif self.options.classes is not None:
                 self.problems.error(
                     f"class {name!r} is not in the class list", file=self.source, row=row
@@ -76,17 +89,38 @@ class Gather:
                 number = self._label_of[name] = len(self._label_of)
         return number
 
+    def declare(self, names: Iterable[str], row: int | None = None) -> None:
+        """Number classes that the source lists: they are as meant, not as typed."""
+        self.free_tags = False
+        for name in names:
+            self.label(name, row)
+
+    def tags(self, record: int, names: Iterable[str], row: int | None = None) -> None:
+        """State that an image has tags, which may be paths where the user says so."""
+        separator = self.options.hierarchy
+        for name in names:
+            if separator and separator in name:
+                self.path(record, name.split(separator), row)
+            else:
+                self.mark(record, self.label(name, row), POSITIVE, row)
+
+    def path(self, record: int, names: Iterable[str], row: int | None = None) -> None:
+        """State that an image has a tag and all more general ones, these first."""
+        self.paths.add(record, names, row)
+
     def mark(self, record: int, label: int | None, value: int, row: int | None = None) -> None:
-        """State one cell of a record; a class that was refused (``None``) is passed over."""
+        """State one label of a record; a class that was refused (``None``) is passed over."""
         if label is not None and value != UNKNOWN:
             statement = (record, label, value, -1 if row is None else row)
-            for cells, each in zip(self._cells, statement, strict=True):
-                cells.append(each)
+            for column, number in zip(self._statements, statement, strict=True):
+                column.append(number)
 
     def split(self, record: int, name: str, row: int | None = None) -> None:
         """Put an image into a named part; an empty name is no statement."""
         name = name.strip()
-        if name:
+        if name and not is_text(name):
+            self.problems.error(f"split {name!r} is no text", file=self.source, row=row)
+        elif name:
             known = self._splits.setdefault(record, name)
             if known != name:
                 self.problems.error(
@@ -97,11 +131,13 @@ class Gather:
 
     def dataset(self, format: str) -> Dataset:
         """The data set of all records, repeats merged."""
+        hierarchy = self._state_paths()
         values = self._scatter()
         if self.absent == "negative":
             values[values == UNKNOWN] = NEGATIVE
-        root = self.options.image_root
-        ids = clean_ids(self._images, self._rows, self.source, root, self.problems)
+        ids, root = clean_ids(
+            self._images, self._rows, self.source, self.options.image_root, self.problems
+        )
         records = Records(ids, self._rows, self.classes, values, self.source, self.problems)
         table, self.place = records.merged()
         absence = [absence_note(self.absent)] if self.absent else []
@@ -111,11 +147,20 @@ class Gather:
             format=format,
             splits=records.splits(self.place, self._splits),
             image_root=root or find_root(self.source, table.images),
+            hierarchy=hierarchy,
+            free_tags=self.free_tags,
             notes=(*self.notes, *absence),
         )
 
+    def _state_paths(self) -> dict[str, tuple[str, ...]]:
+        """Number the names of all paths and state them; returns what implies what."""
+        for record, names, row in self.paths.statements():
+            for name in names:
+                self.mark(record, self.label(name, row), POSITIVE, row)
+        return self.paths.hierarchy()
+
     def _scatter(self) -> Labels:
-        record, label, value, row = (np.asarray(cells) for cells in self._cells)
+        record, label, value, row = (np.asarray(column) for column in self._statements)
         values = np.full((len(self), len(self._label_of)), UNKNOWN, dtype=np.int8)
         values[record, label] = value
         clash = np.flatnonzero(values[record, label] != value)

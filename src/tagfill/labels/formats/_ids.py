@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,25 @@ from tagfill.labels.table import Rows
 _URL = r"^[A-Za-z][\w+.-]*://"
 _ODD = r"^/|^\s*\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
+_FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
+_LOOKED_FOR = 10
+
+
+def is_text(name: str) -> bool:
+    """Whether a name can be written down: lone halves of characters cannot, zeros must not."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in name
+
+
+def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tuple[str, ...]:
+    """Class names that can be written down; others are errors and spelled out."""
+    bad = [name for name in names if not is_text(name)]
+    if bad:
+        problems.error(f"class {bad[0]!r} is no text", file=source)
+    return tuple(name if is_text(name) else ascii(name) for name in names)
 
 
 def odd_ids(images: Sequence[str]) -> Rows:
@@ -34,16 +54,21 @@ def clean_ids(
     source: Path,
     root: Path | None,
     problems: Problems,
-) -> list[str]:
+) -> tuple[list[str], Path | None]:
     """Bring ids into their simplest form; ids that leave the image folder are errors.
 
     An absolute id, or one with ``..`` seen from the label file, that lies inside ``root`` is made
-    relative to it.
+    relative to it. Where all ids are absolute they are made relative to the folder they share.
+
+    Returns:
+        The ids, and the image folder where it is known.
     """
-    cleaned = list(images)
+    cleaned = _writable(images, rows, source, problems)
+    odd = odd_ids(cleaned).tolist()
+    cleaned, root = _relative(cleaned, odd, source, root, problems)
     respelled: list[int] = []
-    for number in odd_ids(images).tolist():
-        image = images[number]
+    for number in odd_ids(cleaned).tolist():
+        image = cleaned[number]
         simple = posixpath.normpath(image.replace("\\", "/"))
         if not image.strip() or simple == ".":
             problems.error("there is no image id", file=source, row=rows[number])
@@ -64,17 +89,60 @@ def clean_ids(
             file=source,
             row=rows[first],
         )
-    return cleaned
+    return cleaned, root
 
 
 def find_root(source: Path, images: Sequence[str]) -> Path | None:
     """The folder beside a label file in which its first images lie, if it is one of the usual."""
     folder = source if source.is_dir() else source.parent
-    sample = images[:3]
-    for candidate in (folder, folder / "images"):
-        if sample and all(os.path.isfile(candidate / image) for image in sample):
-            return candidate
-    return None
+    return next((place for place in _places(folder) if _lie_in(place, images)), None)
+
+
+def _places(folder: Path) -> list[Path]:
+    named = [folder / name for name in _FOLDERS]
+    return [folder, *(place for place in named if place.is_dir())]
+
+
+def _lie_in(folder: Path, images: Sequence[str]) -> bool:
+    """Whether most of the first images are in a folder."""
+    sample = list(islice(images, _LOOKED_FOR))
+    return 2 * sum(os.path.isfile(folder / image) for image in sample) > len(sample)
+
+
+def _writable(
+    images: Sequence[str], rows: Sequence[int | None], source: Path, problems: Problems
+) -> list[str]:
+    """Ids that can be written down; others are errors and spelled out."""
+    cleaned = list(images)
+    if is_text("\n".join(cleaned)):
+        return cleaned
+    for number, image in enumerate(cleaned):
+        if not is_text(image):
+            problems.error(f"image id {image!r} is no text", file=source, row=rows[number])
+            cleaned[number] = ascii(image)[1:-1].replace("\\", "%")
+    return cleaned
+
+
+def _relative(
+    images: list[str], odd: list[int], source: Path, root: Path | None, problems: Problems
+) -> tuple[list[str], Path | None]:
+    """Absolute ids, if all are, without the folder they share, if the files lie in a known one."""
+    simple = [images[number].replace("\\", "/") for number in odd]
+    if len(odd) < len(images) or not images or not all(map(_ABSOLUTE.match, simple)):
+        return images, root
+    if root is not None and any(_inside(image, source, root) for image in simple[:_LOOKED_FOR]):
+        return images, root
+    try:
+        shared = posixpath.commonpath([posixpath.dirname(image) for image in simple])
+    except ValueError:
+        return images, root
+    short = [image[len(shared) :].lstrip("/") for image in simple]
+    places = [root] if root is not None else [Path(shared), *_places(source.parent)]
+    base = next((place for place in places if _lie_in(place, short)), None)
+    if base is None or not all(short):
+        return images, root
+    problems.warn(f"image ids are absolute; they were taken relative to {shared}", file=source)
+    return short, base
 
 
 def _inside(simple: str, source: Path, root: Path | None) -> str | None:

@@ -1,4 +1,4 @@
-"""JSON files: loading with a clear error, and the head for detection."""
+"""JSON of strangers: parsed with a clear error, whatever is in it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._text import encoding_error
+from tagfill.labels.formats._text import read_text
 
 
 def load_json(path: Path) -> Any:
-    """The content of a UTF-8 JSON file.
+    """The content of a JSON file.
 
     Raises:
-        TagfillError: the file is not UTF-8 or not JSON; names the line.
+        TagfillError: the file is no text or not JSON; names the line.
+    """
+    return parse_json(read_text(path), path)
+
+
+def parse_json(text: str, path: Path, row: int | None = None) -> Any:
+    """The value of a JSON text.
+
+    Args:
+        text: the whole file, or one line of it.
+        path: the file, to name in errors.
+        row: the line's number; told from the place of the fault by default.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError:
-        raise encoding_error(path) from None
+        return json.loads(text, parse_int=_integer)
     except json.JSONDecodeError as error:
-        raise TagfillError(
-            f"not readable as JSON ({error.msg})", file=path, row=error.lineno
-        ) from None
+        message, line = error.msg, error.lineno if row is None else row
+    except RecursionError:
+        message, line = "it is nested too deeply", row or 1
+    raise TagfillError(f"not readable as JSON ({message})", file=path, row=line)
+
+
+def _integer(digits: str) -> int | float:
+    """Numbers with more digits than Python turns into integers are no ids or labels of anybody."""
+    return int(digits) if len(digits) < 400 else float("nan")

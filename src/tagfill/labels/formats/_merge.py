@@ -37,7 +37,7 @@ class Records:
     problems: Problems
 
     def merged(self) -> tuple[LabelTable, Rows]:
-        """One row per image; its records fill each other in, contradicted cells stay unknown.
+        """One row per image; its records fill each other in, contradicted labels stay unknown.
 
         Returns:
             The table, and the table row of every record.

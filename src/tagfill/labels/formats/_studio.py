@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tagfill.labels.formats._text import ID_NAMES
+from tagfill.labels.formats._json_types import listed, mapped, number, objects, texts
+from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats.base import Absent
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 TAGS, NOT_PRESENT = "tags", "not_present"
 """Names of the two controls: choices that apply, and choices known not to apply."""
 
+Task = Mapping[str, Any]
+
 _LOCAL = "/data/local-files/?d="
 _DATA = "/data/"
 _URL = re.compile(r"[A-Za-z][\w+.-]*://")
+_UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
+_MIN_KEYS = frozenset(["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"])
+"""What JSON-MIN says of the annotation itself."""
 
 
 def address(image: str) -> str:
@@ -25,23 +32,65 @@ def address(image: str) -> str:
     return image if _URL.match(image) else _LOCAL + quote(image)
 
 
-def image_of(data: Mapping[str, Any]) -> str:
-    """The image id of a task's data: its path in local storage or among uploads, or its address."""
-    texts = {key: value for key, value in data.items() if isinstance(value, str)}
-    key = next((name for name in ID_NAMES if name in texts), next(iter(texts), None))
-    found = "" if key is None else texts[key]
-    if found.startswith(_LOCAL):
-        return "".join(parse_qs(urlsplit(found).query).get("d", []))
-    return unquote(found.removeprefix(_DATA)) if found.startswith(_DATA) else found
+def images_of(tasks: Sequence[Task]) -> list[str]:
+    """The image id of every task: its path in local storage or among uploads, or its address.
+
+    The letters that Label Studio puts before the name of an uploaded file are taken off, unless
+    two uploads have the same name.
+    """
+    sources = [_source(mapped(task.get("data"))) for task in tasks]
+    uploads = [_UPLOAD.fullmatch(source) for source in sources]
+    times = Counter(match.group(1) for match in {m.group(): m for m in uploads if m}.values())
+    return [
+        unquote(match.group(1)) if match and times[match.group(1)] == 1 else _plain(source)
+        for match, source in zip(uploads, sources, strict=True)
+    ]
+
+
+def _source(data: Mapping[str, Any]) -> str:
+    sources = {key: value for key, value in data.items() if isinstance(value, str)}
+    key = next((name for name in sources if is_image_name(name)), next(iter(sources), None))
+    return "" if key is None else sources[key]
+
+
+def _plain(source: str) -> str:
+    if source.startswith(_LOCAL):
+        return "".join(parse_qs(urlsplit(source).query).get("d", []))
+    return unquote(source.removeprefix(_DATA)) if source.startswith(_DATA) else source
 
 
 def choices(results: Any) -> Iterator[tuple[str, list[str], Mapping[str, Any]]]:
     """Control name, chosen names and the whole entry of every choices entry of a result list."""
-    for entry in results if isinstance(results, list) else []:
-        value = entry.get("value") if isinstance(entry, dict) else None
-        if isinstance(value, dict) and isinstance(value.get("choices"), list):
-            names = [str(name).strip() for name in value["choices"]]
-            yield str(entry.get("from_name")), names, entry
+    for entry in objects(results):
+        value = mapped(entry.get("value"))
+        if isinstance(value.get("choices"), list):
+            yield str(entry.get("from_name")), texts(value["choices"]), entry
+
+
+def is_minimal(task: Any) -> bool:
+    """Whether a record is of a JSON-MIN export: data and choices side by side."""
+    return (
+        isinstance(task, dict)
+        and not isinstance(task.get("data"), dict)
+        and any(is_image_name(key) and isinstance(task[key], str) for key in task)
+    )
+
+
+def spelled_out(record: Mapping[str, Any]) -> Task:
+    """A record of a JSON-MIN export as the task it stands for."""
+    data: dict[str, Any] = {}
+    results = []
+    for key, value in record.items():
+        chosen = texts(mapped(value).get("choices")) or texts(value)
+        is_choice = isinstance(value, str) and not is_image_name(key) and key not in _MIN_KEYS
+        if is_choice and key != "split":
+            chosen = [value.strip()] if value.strip() else []
+        if chosen:
+            results.append({"from_name": key, "value": {"choices": chosen}})
+        elif isinstance(value, str):
+            data[key] = value
+    annotated = results or any(key in record for key in ("annotation_id", "annotator"))
+    return {"data": data, "annotations": [{"result": results}] if annotated else []}
 
 
 @dataclass(frozen=True)
@@ -69,24 +118,24 @@ class Answer:
         }
 
 
-def answers(task: Mapping[str, Any]) -> list[Answer]:
+def answers(task: Task) -> list[Answer]:
     """The submitted annotations of a task; skipped ones say nothing."""
-    found = []
-    for annotation in task.get("annotations") or []:
+    submitted = []
+    for annotation in objects(task.get("annotations")):
         if annotation.get("was_cancelled"):
             continue
-        results = annotation.get("result") or []
+        results = listed(annotation.get("result"))
         stated = list(choices(results))
         refused = [names for control, names, _ in stated if control == NOT_PRESENT]
         chosen = [names for control, names, _ in stated if control != NOT_PRESENT]
-        found.append(
+        submitted.append(
             Answer(
                 chosen=tuple(name for names in chosen for name in names),
                 refused=tuple(name for names in refused for name in names) if refused else None,
                 about_choices=bool(stated) or not results,
             )
         )
-    return found
+    return submitted
 
 
 def agreed(votes: list[dict[str, int]], name: str) -> int | None:
@@ -97,15 +146,13 @@ def agreed(votes: list[dict[str, int]], name: str) -> int | None:
     return known.pop() if known else UNKNOWN
 
 
-def proposals(task: Mapping[str, Any]) -> Iterator[tuple[str, float, str]]:
+def proposals(task: Task) -> Iterator[tuple[str, float, str]]:
     """Class, score and model of every tag that the newest prediction of a task proposes."""
-    listed = task.get("predictions") or []
-    predictions = [each for each in listed if isinstance(each, dict)]
-    for prediction in predictions[-1:]:
+    for prediction in objects(task.get("predictions"))[-1:]:
         model = str(prediction.get("model_version") or "unknown model")
         for _, names, entry in choices(prediction.get("result")):
-            scores = (entry.get("meta") or {}).get("scores") or {}
+            scores = mapped(mapped(entry.get("meta")).get("scores"))
             common = entry.get("score", prediction.get("score"))
             for name in names:
-                score = scores.get(name, common)
-                yield name, float(score) if isinstance(score, int | float) else 1.0, model
+                score = number(scores.get(name, common))
+                yield name, 1.0 if score is None else score, model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,12 @@ from tagfill.labels.table import POSITIVE
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+_BROKEN = (
+    defusedxml.ElementTree.ParseError,
+    defusedxml.DefusedXmlException,
+    ValueError,
+    LookupError,  # an encoding nobody knows
+)
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -46,7 +53,7 @@ def read_scene(file: Path, problems: Problems) -> Scene | None:
         root = defusedxml.ElementTree.parse(file).getroot()
         size = (_number(root, "size/width"), _number(root, "size/height"))
         return Scene(size, tuple(_item(each) for each in root.iter("object")))
-    except (defusedxml.ElementTree.ParseError, defusedxml.DefusedXmlException, ValueError) as error:
+    except _BROKEN as error:
         problems.error(f"not readable as a VOC annotation ({error})", file=file)
         return None
 
@@ -62,4 +69,7 @@ def _item(element: Element) -> Item:
 
 
 def _number(element: Element, path: str) -> float:
-    return float(element.findtext(path) or 0)
+    number = float(element.findtext(path) or 0)
+    if not math.isfinite(number):
+        raise ValueError(f"{path} is no number")
+    return number

@@ -1,107 +1,162 @@
-"""Wide tables, one column a class: which column holds what, and the data set they make."""
+"""Wide tables, one column a class: which columns are classes, and the data set they make."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._entries import Entries, Tally, read_careful, read_fast
+from tagfill.labels.formats._escape import without_guard
 from tagfill.labels.formats._gather import absence_note
-from tagfill.labels.formats._ids import clean_ids, find_root
+from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes
 from tagfill.labels.formats._merge import Records
-from tagfill.labels.formats._text import SPLIT, id_column
+from tagfill.labels.formats._names import SPLIT
+from tagfill.labels.formats._plan import Plan
+from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._ticks import REMEDY, code_of, some
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Which columns hold what.
-
-    Args:
-        header: all column names, as the file spells them.
-        image: number of the column with ids.
-        labels: numbers of the class columns.
-        split: number of the column with split names, if there is one.
-    """
-
-    header: Sequence[str]
-    image: int
-    labels: Sequence[int]
-    split: int | None
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The class names, outer blanks removed."""
-        return tuple(self.header[column].strip() for column in self.labels)
-
-    def with_split_as_class(self) -> Layout:
-        """The same columns, the one called "split" being a class like any other."""
-        columns = [each for each in range(len(self.header)) if each != self.image]
-        return Layout(self.header, self.image, columns, None)
+def read_wide(
+    sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
+) -> Dataset:
+    """The data set of a table with one column a class."""
+    entries = read_fast(sheet, plan)
+    tallies = [Tally() for _ in plan.labels]
+    if entries is None:
+        entries, tallies = read_careful(sheet, plan, problems)
+    names = _class_names(sheet, plan, options)
+    kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
+    values = entries.values[:, kept]
+    classes = tuple(names[number] for number in kept)
+    entries = Entries(entries.images, entries.rows, entries.splits, values)
+    if entries.splits and not any(code_of(text) is None for text in entries.splits):
+        split = plan.split or 0
+        place = sum(plan.labels[number] < split for number in kept)
+        entries = _split_as_class(entries, place)
+        classes = (*classes[:place], sheet.header[split].strip(), *classes[place:])
+    notes = [*sheet.notes, *left_out_note(sheet, plan), *notes]
+    return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """What was read: id, place and split of each record, values [records, K]."""
-
-    images: Sequence[str]
-    rows: Sequence[int | None]
-    splits: Sequence[str]
-    values: Labels
-
-
-def layout_of(header: Sequence[str], path: Path, row: int | None = None) -> Layout:
-    """Find the columns of a header; names must be there and differ."""
-    if not header:
-        raise TagfillError("there are no columns in it", file=path)
-    names = [name.strip() for name in header]
-    lowered = [name.lower() for name in names]
-    image = id_column(header)
-    split = next(
-        (each for each, name in enumerate(lowered) if name == SPLIT and each != image), None
+def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
+    if sheet.header_row is not None:
+        return [without_guard(sheet.header[column].strip()) for column in plan.labels]
+    if options.classes is not None and len(options.classes) == len(plan.labels):
+        return list(options.classes)
+    raise TagfillError(
+        f"the table has no header, so its {len(plan.labels)} classes have no names",
+        file=sheet.path,
+        row=1,
+        remedy="add a line with the names, or give them in order with --classes",
     )
-    for column, name in enumerate(names):
-        if not name and column != image:
-            raise TagfillError(
-                f"column {column + 1} has no name",
-                file=path,
-                row=row,
-                remedy="pandas writes such a column unless told index=False",
-            )
-        if name in names[:column]:
-            raise TagfillError(
-                f"columns {names.index(name) + 1} and {column + 1} are both called {name!r}",
-                file=path,
-                row=row,
-            )
-    labels = [column for column in range(len(names)) if column not in (image, split)]
-    return Layout(header, image, labels, split)
+
+
+def classes_among(
+    names: Sequence[str],
+    tallies: Sequence[Tally],
+    path: Path,
+    problems: Problems,
+    row: int | None = None,
+) -> tuple[list[int], list[str]]:
+    """Which columns are classes, and notes on those that are not.
+
+    A column in which most entries are no labels, such as ratings, dates or sizes, is left out;
+    single bad entries are errors, one for a column, and stay unknown.
+    """
+    foreign = [number for number, tally in enumerate(tallies) if tally.bad and tally.no_labels]
+    kept = [number for number in range(len(names)) if number not in foreign]
+    clean = any(tallies[number].filled for number in kept)
+    unread = [number for number in foreign if tallies[number].few_words and not clean]
+    if foreign and (unread or not any(tallies[n].filled or not tallies[n].bad for n in kept)):
+        raise _no_classes(names, tallies, foreign, path, row)
+    for number in kept:
+        _report(names[number], tallies[number], path, problems)
+    if not foreign:
+        return kept, []
+    listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in foreign)
+    return kept, [f"columns left out, as they hold no labels: {listed}"]
+
+
+def _no_classes(
+    names: Sequence[str],
+    tallies: Sequence[Tally],
+    columns: Sequence[int],
+    path: Path,
+    row: int | None,
+) -> TagfillError:
+    listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in columns)
+    return TagfillError(
+        f"no column holds labels I know ({listed})",
+        file=path,
+        row=row,
+        remedy=f"{REMEDY}; if a column lists tags, name it with --tags-column",
+    )
+
+
+def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
+    if not tally.bad:
+        return
+    if tally.bad == 1:
+        message = f"{tally.examples[0][1]!r} in column {name!r} is not 1, 0 or empty"
+    else:
+        message = (
+            f"{tally.bad:,} entries in column {name!r} are not 1, 0 or empty, such as"
+            f" {some(tally.examples)}"
+        )
+    problems.error(
+        message,
+        file=path,
+        row=tally.examples[0][0],
+        remedy=f"{REMEDY}; --ignore-columns {name!r} leaves the column out",
+    )
+
+
+def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:
+    """A sentence on the columns that were not looked at."""
+    names = [
+        repr(sheet.header[column].strip() or f"column {column + 1}") + f" ({reason})"
+        for column, reason in sorted(plan.left_out.items())
+        if sheet.header[column].strip() or reason != "empty"
+    ]
+    return [f"columns left out: {', '.join(names)}"] if names else []
+
+
+def _split_as_class(entries: Entries, place: int) -> Entries:
+    """A column called "split" that holds labels is a class like any other."""
+    codes = np.array([code_of(text) for text in entries.splits], dtype=np.int8)
+    values = np.insert(entries.values, place, codes, axis=1)
+    return Entries(entries.images, entries.rows, [], values)
 
 
 def wide_dataset(
     path: Path,
     format: str,
-    found: tuple[str, ...],
-    cells: Cells,
+    classes: tuple[str, ...],
+    entries: Entries,
     options: ReadOptions,
     problems: Problems,
+    notes: Sequence[str] = (),
 ) -> Dataset:
-    """The data set of a wide table whose columns are the classes found."""
-    classes, values, notes = _listed(found, cells.values, path, options, problems)
+    """The data set of a wide table whose columns are the given classes."""
+    classes = plain_classes(classes, path, problems)
+    classes, values, more = _listed(classes, entries.values, path, options, problems)
+    notes = [*notes, *more]
     if options.absent == "negative":
         values = np.where(values == UNKNOWN, np.int8(NEGATIVE), values)
         notes.append(absence_note("negative"))
-    root = options.image_root
-    ids = clean_ids(cells.images, cells.rows, path, root, problems)
-    records = Records(ids, cells.rows, classes, values, path, problems)
+    elif not (values == NEGATIVE).any():
+        notes.append(absence_note("unknown"))
+    ids, root = clean_ids(entries.images, entries.rows, path, options.image_root, problems)
+    records = Records(ids, entries.rows, classes, values, path, problems)
     table, place = records.merged()
-    stated = {record: name for record, name in enumerate(cells.splits) if name.strip()}
+    stated = {record: name for record, name in enumerate(entries.splits) if name.strip()}
     return Dataset(
         table=table,
         source=path,
@@ -113,19 +168,19 @@ def wide_dataset(
 
 
 def _listed(
-    found: tuple[str, ...], values: Labels, path: Path, options: ReadOptions, problems: Problems
+    known: tuple[str, ...], values: Labels, path: Path, options: ReadOptions, problems: Problems
 ) -> tuple[tuple[str, ...], Labels, list[str]]:
     """Columns in the order of the class list, if one was given; other classes are errors."""
     if options.classes is None:
-        return found, values, []
-    for name in found:
+        return known, values, []
+    for name in known:
         if name not in options.classes:
             problems.error(f"class {name!r} is not in the class list", file=path, row=1)
     listed = np.full((len(values), len(options.classes)), UNKNOWN, dtype=np.int8)
     missing = []
     for column, name in enumerate(options.classes):
-        if name in found:
-            listed[:, column] = values[:, found.index(name)]
+        if name in known:
+            listed[:, column] = values[:, known.index(name)]
         else:
             missing.append(name)
     notes = [f"classes of the list without a column: {', '.join(missing)}"] if missing else []

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._text import ID_NAMES
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
-
-
-def free_id_name(taken: Iterable[str]) -> str:
-    """A usual name for the id column that no class bears."""
-    lowered = {name.lower() for name in taken}
-    return next((name for name in ID_NAMES if name not in lowered), "image id")
 
 
 def split_of_rows(dataset: Dataset) -> tuple[list[str], list[str]]:

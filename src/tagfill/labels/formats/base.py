@@ -26,6 +26,14 @@ class ReadOptions:
         min_certainty: CUB attributes stated with less certainty (1 not visible, 2 guessing,
             3 probably, 4 definitely) become unknown.
         image_root: folder with the images, where it is not implied by the source.
+        image_column: the column of a table that holds the image ids.
+        tags_columns: the columns of a table that hold tags.
+        separator: the only mark that separates tags in an entry.
+        ignore_columns: columns of a table to leave out.
+        hierarchy: what separates the names of a tag that is a path, such as ``|``.
+        merge_case: whether classes that differ only in case are one; by default where people typed
+            them freely.
+        aliases: the class to take for another name.
     """
 
     absent: Absent | None = None
@@ -33,6 +41,13 @@ class ReadOptions:
     difficult: Difficult = "negative"
     min_certainty: int = 1
     image_root: Path | None = None
+    image_column: str | None = None
+    tags_columns: tuple[str, ...] = ()
+    separator: str | None = None
+    ignore_columns: tuple[str, ...] = ()
+    hierarchy: str | None = None
+    merge_case: bool | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -40,6 +55,13 @@ class ReadOptions:
             if not names or not all(names) or len(set(names)) != len(names):
                 raise TagfillError("a class list needs names, each once", remedy=f"got {names}")
             object.__setattr__(self, "classes", names)
+        if self.separator == "":
+            raise TagfillError("a separator of tags needs at least one character")
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether the user says what columns hold: then the source is a table."""
+        return bool(self.image_column or self.tags_columns or self.separator or self.ignore_columns)
 
 
 Reader = Callable[[Path, ReadOptions, Problems], Dataset]

@@ -13,12 +13,16 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._json import load_json
+from tagfill.labels.formats._json_types import listed, number
 from tagfill.labels.formats._text import head
+from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
 
 _KEYS = ("images", "annotations", "categories")
 _KEY = re.compile(rf'"({"|".join(_KEYS)})"\s*:\s*\[')
+
+Item = Mapping[str, Any]
 
 
 def _detect(path: Path) -> bool:
@@ -32,23 +36,28 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather = Gather(path, options, problems, FORMAT.default_absent)
     label_of = _labels(categories, gather)
     record_of = _records(images, gather)
-    sizes = {image.get("id"): (_size(image, "width"), _size(image, "height")) for image in images}
+    sizes = {
+        _identity(image): (number(image.get("width")) or 0, number(image.get("height")) or 0)
+        for image in images
+    }
     boxes = BoxList()
     positives: set[tuple[int, int]] = set()
-    for number, annotation in enumerate(annotations):
-        image, category = annotation.get("image_id"), annotation.get("category_id")
+    for place, annotation in enumerate(annotations):
+        image = _identity(annotation, "image_id")
+        category = _identity(annotation, "category_id")
         if image not in record_of or category not in label_of:
             missing = f"image {image}" if image not in record_of else f"category {category}"
-            problems.error(f"annotations[{number}] refers to {missing}, not listed", file=path)
+            problems.error(f"annotations[{place}] refers to {missing}, not listed", file=path)
             continue
         record, label = record_of[image], label_of[category]
         if label is not None:
             positives.add((record, label))
-        box = annotation.get("bbox")
-        if box and not _is_box(box):
-            problems.error(f"annotations[{number}] has the bbox {box!r}", file=path)
+        box = [number(side) for side in listed(annotation.get("bbox"))]
+        if annotation.get("bbox") and (len(box) != 4 or None in box):
+            shown = quoted(annotation["bbox"])
+            problems.error(f"annotations[{place}] has the bbox {shown}", file=path)
         elif box:
-            left, top, width, height = box
+            left, top, width, height = (side or 0.0 for side in box)
             boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
     for record, label in sorted(positives):
         gather.mark(record, label, POSITIVE)
@@ -59,58 +68,56 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     return replace(dataset, boxes=boxes.boxes(gather.place))
 
 
-def _labels(categories: Sequence[Mapping[str, Any]], gather: Gather) -> dict[Any, int | None]:
-    label_of: dict[Any, int | None] = {}
-    named: dict[str, Any] = {}
-    for number, category in enumerate(categories):
-        name, identity = str(category.get("name") or ""), category.get("id")
+def _identity(item: Item, key: str = "id") -> str:
+    """An id as text: files have numbers, texts, and both for one thing."""
+    value = item.get(key)
+    return str(value) if isinstance(value, int | str) else quoted(value)
+
+
+def _labels(categories: Sequence[Item], gather: Gather) -> dict[str, int | None]:
+    label_of: dict[str, int | None] = {}
+    named: dict[str, str] = {}
+    for place, category in enumerate(categories):
+        name, identity = category.get("name"), _identity(category)
+        if not isinstance(name, str):
+            gather.problems.error(
+                f"categories[{place}] has the name {quoted(name)}, which is no text",
+                file=gather.source,
+            )
+            label_of[identity] = None
+            continue
         if name in named:
             gather.problems.error(
-                f"categories {named[name]} and {identity} are both called {name!r}",
+                f"categories {named[name]} and {identity} are both called {quoted(name)}",
                 file=gather.source,
             )
         if identity in label_of:
             gather.problems.error(
-                f"categories[{number}] repeats the id {identity!r}", file=gather.source
+                f"categories[{place}] repeats the id {identity}", file=gather.source
             )
         named[name] = identity
         label_of[identity] = gather.label(name)
     return label_of
 
 
-def _records(images: Sequence[Mapping[str, Any]], gather: Gather) -> dict[Any, int]:
-    record_of: dict[Any, int] = {}
-    for number, image in enumerate(images, 1):
-        name, identity = image.get("file_name"), image.get("id")
+def _records(images: Sequence[Item], gather: Gather) -> dict[str, int]:
+    record_of: dict[str, int] = {}
+    for place, image in enumerate(images, 1):
+        name, identity = image.get("file_name"), _identity(image)
         if not isinstance(name, str):
-            gather.problems.error("the image has no file_name", file=gather.source, row=number)
+            gather.problems.error("the image has no file_name", file=gather.source, row=place)
             continue
         if identity in record_of:
-            gather.problems.error(
-                f"image id {identity!r} is repeated", file=gather.source, row=number
-            )
-        record_of[identity] = gather.record(name, number)
+            gather.problems.error(f"image id {identity} is repeated", file=gather.source, row=place)
+        record_of[identity] = gather.record(name, place)
     return record_of
 
 
-def _size(image: Mapping[str, Any], side: str) -> float:
-    size = image.get(side)
-    return float(size) if isinstance(size, int | float) else 0.0
-
-
-def _is_box(box: Any) -> bool:
-    return (
-        isinstance(box, list)
-        and len(box) == 4
-        and all(isinstance(number, int | float) for number in box)
-    )
-
-
-def _list(content: Any, key: str, path: Path) -> Sequence[Mapping[str, Any]]:
-    found = content.get(key) if isinstance(content, dict) else None
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+def _list(content: Any, key: str, path: Path) -> Sequence[Item]:
+    items = content.get(key) if isinstance(content, dict) else None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise TagfillError(f"there is no list of objects under {key!r}", file=path)
-    return found
+    return items
 
 
 FORMAT = Format(

@@ -14,13 +14,15 @@ import numpy.typing as npt
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._entries import Entries
 from tagfill.labels.formats._text import text_lines
-from tagfill.labels.formats._wide import Cells, wide_dataset
+from tagfill.labels.formats._wide import wide_dataset
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Rows
 
 _LABELS = "attributes/image_attribute_labels.txt"
 _NOT_VISIBLE = 1
+_MOST_DIGITS = 9
 
 
 def _home(path: Path) -> Path | None:
@@ -44,13 +46,15 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     rows = _positions(images, image, home / _LABELS, "image")
     columns = _positions(attributes, attribute, home / _LABELS, "attribute")
     values[rows[sure], columns[sure]] = present[sure]
-    cells = Cells(
+    entries = Entries(
         images=list(images.values()),
         rows=range(1, len(images) + 1),
         splits=_splits(home / "train_test_split.txt", images),
         values=values,
     )
-    dataset = wide_dataset(home, FORMAT.name, tuple(attributes.values()), cells, options, problems)
+    dataset = wide_dataset(
+        home, FORMAT.name, tuple(attributes.values()), entries, options, problems
+    )
     hidden = int(np.count_nonzero(certainty == _NOT_VISIBLE))
     unsure = f"{int((~sure).sum())} labels of certainty below {options.min_certainty} are unknown"
     stated = f"{hidden} labels are of parts not visible and taken as stated"
@@ -74,7 +78,7 @@ def _numbered(file: Path) -> dict[int, str]:
     names: dict[int, str] = {}
     for row, line in text_lines(file):
         number, _, name = line.strip().partition(" ")
-        if not number.isdecimal() or not name:
+        if not number.isdecimal() or len(number) > _MOST_DIGITS or not name:
             raise TagfillError("expected a number and a name", file=file, row=row)
         names[int(number)] = name
     return names
@@ -84,7 +88,7 @@ def _statements(file: Path) -> npt.NDArray[np.int64]:
     """[lines, 4] of image, attribute, present, certainty; some lines have fields to spare."""
     try:
         table = np.loadtxt(file, dtype=np.int64, usecols=(0, 1, 2, 3), ndmin=2)
-    except ValueError as error:
+    except (ValueError, OverflowError, IndexError) as error:
         raise TagfillError(f"not a list of attribute labels ({error})", file=file) from None
     bad = np.flatnonzero((table[:, 2] != POSITIVE) & (table[:, 2] != NEGATIVE))
     if len(bad):
@@ -95,15 +99,18 @@ def _statements(file: Path) -> npt.NDArray[np.int64]:
 
 
 def _positions(names: dict[int, str], numbers: Rows, file: Path, kind: str) -> Rows:
-    position = np.full(max([*names, int(numbers.max(initial=0))]) + 1, -1, dtype=np.intp)
-    position[list(names)] = np.arange(len(names))
-    found = position[numbers]
-    missing = np.flatnonzero(found < 0)
+    """The places of numbers among the names listed."""
+    listed = np.array(list(names), dtype=np.int64)
+    order = np.argsort(listed)
+    place = np.minimum(np.searchsorted(listed, numbers, sorter=order), max(len(listed) - 1, 0))
+    missing = (
+        np.flatnonzero(listed[order][place] != numbers) if len(listed) else [0][: len(numbers)]
+    )
     if len(missing):
         raise TagfillError(
             f"{kind} {numbers[missing[0]]} is not listed", file=file, row=int(missing[0]) + 1
         )
-    return found
+    return order[place]
 
 
 def _splits(file: Path, images: dict[int, str]) -> list[str]:

@@ -6,9 +6,7 @@ or the like they are splits and the classes lie below. Images beside the folders
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -19,31 +17,32 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._merge import usual_split
+from tagfill.labels.formats._walk import files_below, is_image_file, subfolders
 from tagfill.labels.formats._write import known_labels, not_held, positives_only, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
 
-IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 _SPLITS = {"train", "val", "test"}
 _LOOKED_AT = 10_000
 
 
 def _detect(path: Path) -> bool:
     return path.is_dir() and any(
-        _is_image(file) and len(file.parts) > 1 for file in islice(_files(path), _LOOKED_AT)
+        is_image_file(file) and len(file.parts) > 1
+        for file in islice(files_below(path), _LOOKED_AT)
     )
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather = Gather(path, options, problems, FORMAT.default_absent)
-    tops = _folders(path)
+    tops = subfolders(path)
     depth = int(bool(tops) and {usual_split(top) for top in tops} <= _SPLITS)
-    below = {name for top in tops for name in _folders(path / top)}
+    below = {name for top in tops for name in subfolders(path / top)}
     for name in sorted(below) if depth else tops:
         gather.label(name)
     strangers = bare = 0
-    for file in _files(path):
-        if not _is_image(file):
+    for file in files_below(path):
+        if not is_image_file(file):
             strangers += 1
             continue
         record = gather.record(str(file))
@@ -57,24 +56,6 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if strangers:
         gather.notes.append(f"{strangers} files are no images and were left out")
     return replace(gather.dataset(FORMAT.name), image_root=path)
-
-
-def _is_image(file: PurePosixPath) -> bool:
-    return file.suffix.lower() in IMAGE_SUFFIXES
-
-
-def _folders(path: Path) -> list[str]:
-    return sorted(
-        each.name for each in os.scandir(path) if each.is_dir() and not each.name.startswith(".")
-    )
-
-
-def _files(path: Path) -> Iterator[PurePosixPath]:
-    for folder, below, names in os.walk(path, followlinks=True):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        for name in sorted(names):
-            if not name.startswith("."):
-                yield PurePosixPath(Path(folder, name).relative_to(path).as_posix())
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:

@@ -1,29 +1,37 @@
-"""JSON lines: one object an image, as in the ``metadata.jsonl`` of Hugging Face image folders.
+"""JSON lines, or a JSON list: one object an image, as in Hugging Face's ``metadata.jsonl``.
 
 Read are, besides ``file_name`` and an optional ``split``:
 own shape ``{"positives": [...], "negatives": [...]}``, whatever is in neither being unknown, with
 the class list under ``classes`` in the first line; a list of tags under ``tags``, ``labels`` or
-``label``; values by class (1, 0, null) in an object under ``labels``, or as keys of the line.
+``keywords``; values by class (1, 0, null) in an object under ``labels``, or as keys of the line.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
-from tagfill.labels.formats._text import ID_NAMES, SPLIT, TAGS_NAMES, head, text_lines
+from tagfill.labels.formats._json import load_json, parse_json
+from tagfill.labels.formats._json_types import listed
+from tagfill.labels.formats._names import SPLIT, is_image_name, is_label_name, is_tags_name
+from tagfill.labels.formats._tags import split_tags
+from tagfill.labels.formats._text import head, text_lines
+from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _LISTS = ("positives", "negatives", "classes")
-_TAG_KEYS = (*TAGS_NAMES, "label")
 _METADATA = "metadata.jsonl"
+_LIST = re.compile(r'\[\s*\{\s*"')
+_TASKS = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
+"""Signs of Label Studio."""
 
 
 def _file(path: Path) -> Path:
@@ -31,17 +39,25 @@ def _file(path: Path) -> Path:
 
 
 def _detect(path: Path) -> bool:
-    first = head(_file(path)).lstrip().split("\n", 1)[0]
+    text = head(_file(path)).lstrip()
+    if text.startswith("["):
+        return _LIST.match(text) is not None and _TASKS.search(text) is None
+    first = text.split("\n", 1)[0]
     try:
         line = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return first.startswith('{"file_name":')
-    return isinstance(line, dict) and any(key in line for key in ID_NAMES)
+    return isinstance(line, dict) and _id_key(line) is not None
+
+
+def _id_key(line: Mapping[str, Any]) -> str | None:
+    """The key of the image id."""
+    return next((key for key in line if is_image_name(key) and isinstance(line[key], str)), None)
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
-    gather = Gather(file, options, problems, FORMAT.default_absent)
+    gather = Gather(file, options, problems, FORMAT.default_absent, free_tags=True)
     reader = _LineReader(gather)
     for row, line in _objects(file, problems):
         reader.read(row, line)
@@ -51,15 +67,20 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 
 def _objects(file: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    for row, text in text_lines(file):
-        try:
-            line = json.loads(text)
-        except ValueError as error:
-            raise TagfillError(f"not readable as JSON ({error})", file=file, row=row) from None
+    for row, line in _values(file):
         if isinstance(line, dict):
             yield row, line
         else:
             problems.error("the line is no JSON object", file=file, row=row)
+
+
+def _values(file: Path) -> Iterator[tuple[int, Any]]:
+    """The values of all lines, or of a list that fills the file, numbered from 1."""
+    if head(file).lstrip().startswith("["):
+        yield from enumerate(listed(load_json(file)), 1)
+        return
+    for row, text in text_lines(file):
+        yield row, parse_json(text, file, row)
 
 
 class _LineReader:
@@ -71,9 +92,9 @@ class _LineReader:
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
         """Open a record for a line and state what it says."""
-        key = next((name for name in ID_NAMES if isinstance(line.get(name), str)), None)
+        key = _id_key(line)
         if key is None:
-            self._error(f"the line has no image id ({', '.join(ID_NAMES)})", row)
+            self._error("the line has no image id (image, file_name ...)", row)
             return
         record = self.gather.record(line[key], row)
         split = line.get(SPLIT)
@@ -87,16 +108,23 @@ class _LineReader:
         self._labels(record, row, rest)
 
     def _labels(self, record: int, row: int, rest: dict[str, Any]) -> None:
-        for name in self._names(rest.get("classes"), row):
-            self.gather.label(name, row)
-        if any(isinstance(rest.get(key), list) for key in _LISTS):
+        own = any(isinstance(rest.get(key), list) for key in ("positives", "negatives"))
+        if own or isinstance(rest.get("classes"), list):
+            self.gather.declare(self._names(rest.get("classes"), row), row)
+        if own or any(isinstance(rest.get(key), list) for key in _LISTS):
             stated = {"positives": POSITIVE, "negatives": NEGATIVE}
         else:
-            stated = {key: POSITIVE for key in _TAG_KEYS if isinstance(rest.get(key), list | str)}
+            stated = {key: POSITIVE for key in rest if _holds_tags(key, rest[key])}
         for key, value in stated.items():
-            for name in self._names(rest.get(key), row):
+            names = self._names(rest.get(key), row)
+            if value == POSITIVE:
+                self.gather.tags(record, dict.fromkeys(names), row)
+                continue
+            for name in names:
                 self.gather.mark(record, self.gather.label(name, row), value, row)
-        nested = next((key for key in _TAG_KEYS if isinstance(rest.get(key), dict)), None)
+        nested = next(
+            (key for key in rest if _names_tags(key) and isinstance(rest[key], dict)), None
+        )
         if nested:
             self._values(record, row, rest[nested])
         elif not stated:
@@ -104,10 +132,14 @@ class _LineReader:
         self._leave_out(rest, {*stated, *_LISTS, nested} if stated or nested else set(rest))
 
     def _names(self, value: Any, row: int) -> list[str]:
-        names = [value] if isinstance(value, str) else value or []
+        names = (
+            split_tags(value, self.gather.options.separator) if isinstance(value, str) else value
+        )
+        if names is None:
+            return []
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        self._error(f"{value!r} is no list of class names", row)
+        self._error(f"{quoted(value)} is no list of class names", row)
         return []
 
     def _values(self, record: int, row: int, values: Mapping[str, Any]) -> None:
@@ -115,7 +147,7 @@ class _LineReader:
             if isinstance(value, str | list | dict):
                 self._leave_out([name], set())
             elif value is not None and value not in (0, 1):
-                self._error(f"value {value!r} of class {name!r} is not 1, 0 or null", row)
+                self._error(f"value {quoted(value)} of class {name!r} is not 1, 0 or null", row)
             else:
                 code = UNKNOWN if value is None else int(value)
                 self.gather.mark(record, self.gather.label(name, row), code, row)
@@ -125,6 +157,14 @@ class _LineReader:
 
     def _error(self, message: str, row: int) -> None:
         self.gather.problems.error(message, file=self.gather.source, row=row)
+
+
+def _names_tags(key: str) -> bool:
+    return is_tags_name(key) or is_label_name(key)
+
+
+def _holds_tags(key: str, value: Any) -> bool:
+    return _names_tags(key) and key != "classes" and isinstance(value, list | str)
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:

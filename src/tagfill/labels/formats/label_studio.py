@@ -1,19 +1,21 @@
 """Label Studio tasks (JSON): multiple-choice annotations in, annotations and predictions out.
 
-A submitted annotation states its choices as positives and, since the annotator saw all choices,
-the other classes as negatives (``--absent unknown`` changes that); one submitted without any choice
-confirms that the image has none. A task without annotation, or with only skipped ones, says
+A submitted annotation states its choices as positives; the other classes are unknown, or negative
+with ``--absent negative``, for annotators who looked for all of them. One submitted without any
+choice confirms that the image has none. A task without annotation, or with only skipped ones, says
 nothing. Where annotators disagree the label is unknown.
 
 Partly known labels are written with a second control, ``not_present``, that lists the negatives:
 an annotation that has it leaves all classes named in neither control unknown.
+
+The short export, JSON-MIN, is read the same way.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,23 +26,26 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset, Suggestions
 from tagfill.labels.formats._gather import Gather, absence_note
 from tagfill.labels.formats._json import load_json
+from tagfill.labels.formats._json_types import listed, mapped, objects, texts
+from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._studio import (
     NOT_PRESENT,
     TAGS,
+    Task,
     address,
     agreed,
     answers,
-    image_of,
+    images_of,
+    is_minimal,
     proposals,
+    spelled_out,
 )
-from tagfill.labels.formats._text import SPLIT, head
+from tagfill.labels.formats._text import head
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 
-Task = Mapping[str, Any]
-
-_DATA = re.compile(r'"data"\s*:\s*\{')
+_DATA = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
 
 
 def _detect(path: Path) -> bool:
@@ -53,12 +58,14 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather = Gather(path, replace(options, absent=None), problems)
     _declare_classes(tasks, gather)
     labels = {name: gather.label(name) for name in gather.classes}
-    absent = options.absent or FORMAT.default_absent or "negative"
+    absent = options.absent or "unknown"
     disputed = silent = 0
+    images = images_of(tasks)
     proposed: list[tuple[int, str, float, str]] = []
     for row, task in enumerate(tasks, 1):
-        record = gather.record(image_of(task["data"]), row)
-        gather.split(record, str(task["data"].get(SPLIT) or ""), row)
+        record = gather.record(images[row - 1], row)
+        split = mapped(task["data"]).get(SPLIT)
+        gather.split(record, split if isinstance(split, str) else "", row)
         votes = [answer.codes(tuple(labels), absent) for answer in answers(task)]
         silent += not votes
         for name, label in labels.items():
@@ -68,7 +75,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         proposed += [(record, *proposal) for proposal in proposals(task)]
     if disputed:
         problems.warn(f"annotators disagree on {disputed} labels: left unknown", file=path)
-    older = sum(max(0, len(task.get("predictions") or []) - 1) for task in tasks)
+    older = sum(max(0, len(listed(task.get("predictions"))) - 1) for task in tasks)
     if older:
         gather.notes.append(f"{older} predictions were left out: a task has a newer one")
     gather.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
@@ -81,23 +88,25 @@ def _tasks(path: Path) -> list[Task]:
     tasks = load_json(path)
     if not isinstance(tasks, list):
         raise TagfillError("expected a list of Label Studio tasks", file=path)
-    for row, task in enumerate(tasks, 1):
+    minimal = bool(tasks) and all(map(is_minimal, tasks))
+    spelled = [spelled_out(task) for task in tasks] if minimal else tasks
+    for row, task in enumerate(spelled, 1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise TagfillError(
                 "not a Label Studio task: it has no data",
                 file=path,
                 row=row,
-                remedy="export as JSON, not JSON-MIN",
+                remedy="export all tasks as JSON, or all as JSON-MIN",
             )
-        if not all(isinstance(each, dict) for each in task.get("annotations") or []):
+        if len(objects(task.get("annotations"))) < len(listed(task.get("annotations"))):
             raise TagfillError("an annotation is not spelled out", file=path, row=row)
-    return tasks
+    return spelled
 
 
 def _declare_classes(tasks: Sequence[Task], gather: Gather) -> None:
     """Number the classes: those listed in the data, then all choices in order of appearance."""
-    listed = [name for task in tasks for name in task["data"].get("classes") or []]
-    for name in listed:
+    declared = [name for task in tasks for name in texts(task["data"].get("classes"))]
+    for name in declared:
         gather.label(name)
     for row, task in enumerate(tasks, 1):
         for answer in answers(task):
@@ -105,7 +114,7 @@ def _declare_classes(tasks: Sequence[Task], gather: Gather) -> None:
                 gather.label(name, row)
         for name, _, _ in proposals(task):
             gather.label(name, row)
-    if not listed and gather.options.classes is None:
+    if not declared and gather.options.classes is None:
         gather.notes.append(
             f"the classes are the {len(gather.classes)} choices that occur; a choice nobody ever"
             " made is not among them"
@@ -116,7 +125,7 @@ def _suggestions(
     proposed: Sequence[tuple[int, str, float, str]], gather: Gather
 ) -> Suggestions | None:
     label_of = {name: label for label, name in enumerate(gather.classes)}
-    known = [each for each in proposed if each[1] in label_of]
+    known = [proposal for proposal in proposed if proposal[1] in label_of]
     if not known:
         return None
     records, names, scores, models = zip(*known, strict=True)
@@ -153,7 +162,7 @@ def _annotations(table: LabelTable, row: int) -> list[dict[str, Any]]:
         return []
     chosen, refused = (known_labels(table, row, value) for value in (POSITIVE, NEGATIVE))
     results = [_choices(TAGS, chosen)] if chosen else []
-    if (values == UNKNOWN).any():
+    if (values != NEGATIVE).any():
         results.append(_choices(NOT_PRESENT, refused))
     return [{"was_cancelled": False, "result": results}]
 
@@ -193,5 +202,5 @@ FORMAT = Format(
     detect=_detect,
     read=_read,
     write=_write,
-    default_absent="negative",
+    default_absent="unknown",
 )

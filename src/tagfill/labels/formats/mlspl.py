@@ -9,6 +9,7 @@ keep their full labels.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -51,7 +52,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         raise TagfillError(f"labels {shapes} do not fit {len(images)} images", file=path)
     truth = np.concatenate(labels)
     rows = range(1, len(images) + 1)
-    ids = clean_ids(images, rows, path, options.image_root, problems)
+    ids, _ = clean_ids(images, rows, path, options.image_root, problems)
     twice = [image for image, count in Counter(ids).items() if count > 1]
     if twice:
         raise TagfillError(f"image {twice[0]!r} is listed twice", file=path)
@@ -83,15 +84,28 @@ def _load(file: Path) -> npt.NDArray[Any]:
     if not file.is_file():
         raise TagfillError("the file is missing", file=file)
     try:
-        loaded: npt.NDArray[Any] = np.load(file, allow_pickle=False)
-    except ValueError as error:
+        return _plain_array(file)
+    except Exception as error:  # what a damaged header leads numpy to
         raise TagfillError(f"not a plain array file ({error})", file=file) from None
+
+
+def _plain_array(file: Path) -> npt.NDArray[Any]:
+    """An array no larger than its file, whatever the header claims."""
+    with file.open("rb") as stream:
+        version = np.lib.format.read_magic(stream)
+        read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+        shape, _, dtype = read[version[0]](stream)
+        if dtype.hasobject or dtype.kind not in "biufSU":
+            raise ValueError(f"it holds {dtype}")
+        if math.prod(shape) * dtype.itemsize > file.stat().st_size:
+            raise ValueError("it is shorter than it should be")
+    loaded: npt.NDArray[Any] = np.load(file, allow_pickle=False)
     return loaded
 
 
 def _codes(file: Path, allowed: tuple[int, ...]) -> Labels:
     array = _load(file)
-    if array.ndim != 2 or not np.isin(array, allowed).all():
+    if array.ndim != 2 or array.dtype.kind not in "biuf" or not np.isin(array, allowed).all():
         raise TagfillError(f"expected a matrix of {', '.join(map(str, allowed))}", file=file)
     codes: Labels = array.astype(np.int8)
     return codes
@@ -99,7 +113,10 @@ def _codes(file: Path, allowed: tuple[int, ...]) -> Labels:
 
 def _images(file: Path) -> list[str]:
     names: list[Any] = _load(file).ravel().tolist()
-    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+    try:
+        return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+    except UnicodeDecodeError:
+        raise TagfillError("the image names are not UTF-8", file=file) from None
 
 
 def _observed(
@@ -120,7 +137,7 @@ def _observed(
 def _splits(path: Path, count: int, total: int) -> tuple[dict[str, Rows], list[str]]:
     files = [path / f"split_{part}_index.npy" for part in ("train", "val")]
     if all(file.is_file() for file in files):
-        train, val = (_load(file).astype(np.intp) for file in files)
+        train, val = (_indices(file) for file in files)
         if not np.array_equal(np.sort(np.concatenate([train, val])), np.arange(count)):
             raise TagfillError(f"the split does not divide the {count} train rows", file=files[0])
         note = f"train and val split by {files[0].name} and {files[1].name}"
@@ -131,6 +148,13 @@ def _splits(path: Path, count: int, total: int) -> tuple[dict[str, Rows], list[s
         note = "train and val split as published: 80/20 with seed 1200"
     splits = {"train": train, "val": val, "test": np.arange(count, total)}
     return {name: rows for name, rows in splits.items() if len(rows)}, [note]
+
+
+def _indices(file: Path) -> Rows:
+    array = _load(file)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TagfillError("expected row numbers", file=file)
+    return array.astype(np.intp)
 
 
 def _classes(

@@ -13,14 +13,15 @@ import numpy as np
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._entries import Entries
 from tagfill.labels.formats._text import text_lines
-from tagfill.labels.formats._wide import Cells, wide_dataset
+from tagfill.labels.formats._wide import wide_dataset
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import Labels
 
 _CONCEPTS = ("Concepts81.txt", "ConceptsList/Concepts81.txt")
 _LABELS = ("", "Groundtruth", "GroundTruth")
-_PARTS = {"Train": "train", "Test": "test"}
+_SPLITS = {"Train": "train", "Test": "test"}
 
 
 def _concepts(path: Path) -> Path | None:
@@ -38,7 +39,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         raise TagfillError("there is no Concepts81.txt in it", file=path)
     classes = tuple(line.strip() for _, line in text_lines(concepts))
     folder = _label_folder(path, "TrainTestLabels")
-    lists = _PARTS
+    lists = _SPLITS
     if folder is None:
         folder, lists = _label_folder(path, "AllLabels"), {"": ""}
     if folder is None:
@@ -51,8 +52,8 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         images += listed
         splits += [split] * len(listed)
         values.append(_labels(folder, classes, f"_{part}.txt" if part else ".txt", len(listed)))
-    cells = Cells(images, range(1, len(images) + 1), splits, np.concatenate(values))
-    dataset = wide_dataset(path, FORMAT.name, classes, cells, options, problems)
+    entries = Entries(images, range(1, len(images) + 1), splits, np.concatenate(values))
+    dataset = wide_dataset(path, FORMAT.name, classes, entries, options, problems)
     none = int((dataset.table.values == 0).all(axis=1).sum())
     note = f"{none} images are stated to show none of the classes"
     return replace(dataset, notes=(*dataset.notes, note))
@@ -73,7 +74,7 @@ def _labels(folder: Path, classes: tuple[str, ...], ending: str, count: int) -> 
     values = np.empty((count, len(classes)), dtype=np.int8)
     for column, name in enumerate(classes):
         file = folder / f"Labels_{name}{ending}"
-        if not file.is_file():
+        if not file.is_file() or file.parent != folder:
             raise TagfillError("the file is missing", file=file)
         digits = np.frombuffer(b"".join(file.read_bytes().split()), dtype=np.uint8)
         if len(digits) != count or not np.isin(digits, (ord("0"), ord("1"))).all():

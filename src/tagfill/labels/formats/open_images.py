@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tagfill.errors import Problems
+from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._fields import named_records
+from tagfill.labels.formats._entries import even_records
 from tagfill.labels.formats._gather import Gather
-from tagfill.labels.formats._text import csv_kind, csv_records
+from tagfill.labels.formats._names import plain_name
+from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
+from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
+_NEEDED = ("imageid", "labelname", "confidence")
 _VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
 
 
 def _detect(path: Path) -> bool:
-    return csv_kind(path) == FORMAT.name
+    return csv_shape(path) == FORMAT.name
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
@@ -29,16 +33,17 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     name_of = _descriptions(path, gather)
     record_of: dict[str, int] = {}
     guesses = 0
-    for row, image, fields in named_records(path, ("labelname",), problems):
+    sheet = csv_sheet(path)
+    columns = _columns(sheet)
+    for row, fields in even_records(sheet, None, problems):
+        image, code, confidence = (fields[column].strip() for column in columns)
         if image not in record_of:
             record_of[image] = gather.record(f"{image}.jpg" if image else "", row)
-        code = fields["labelname"].strip()
         label = gather.label(name_of.get(code, code), row)
         try:
-            value = _VERIFIED.get(float(fields.get("confidence", "")), UNKNOWN)
+            value = _VERIFIED.get(float(confidence), UNKNOWN)
         except ValueError:
-            text = fields.get("confidence")
-            problems.error(f"confidence {text!r} is no number", file=path, row=row)
+            problems.error(f"confidence {confidence!r} is no number", file=path, row=row)
             continue
         guesses += value == UNKNOWN
         gather.mark(record_of[image], label, value, row)
@@ -48,12 +53,29 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     return gather.dataset(FORMAT.name)
 
 
+def _columns(sheet: Sheet) -> tuple[int, ...]:
+    """The columns of image, label and confidence."""
+    names = [plain_name(name) for name in sheet.header]
+    missing = [name for name in _NEEDED if names.count(name) != 1]
+    if missing:
+        raise TagfillError(
+            f"the header needs {', '.join(_NEEDED)}, each once; look at {missing[0]}",
+            file=sheet.path,
+            row=sheet.header_row,
+        )
+    return tuple(names.index(name) for name in _NEEDED)
+
+
 def _descriptions(path: Path, gather: Gather) -> dict[str, str]:
     files = sorted(path.parent.glob("*class-descriptions*.csv"))
     if not files:
         return {}
     gather.notes.append(f"class names are from {files[0].name}")
-    pairs = [fields[:2] for _, fields in csv_records(files[0]) if len(fields) > 1]
+    pairs = [
+        fields[:2]
+        for _, fields in csv_records(files[0], delimiter(head(files[0])))
+        if len(fields) > 1
+    ]
     name_of = {code: name.strip() for code, name in pairs if code != "LabelName"}
     shared = Counter(name_of.values())
     return {

@@ -1,8 +1,11 @@
-"""Wide parquet: a string column of image ids, one int8 column a class (1, 0, null), a split."""
+"""Parquet tables: as wide CSV (int8 columns of 1, 0, null), or with tags as lists or text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +13,25 @@ import pyarrow.parquet
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._text import SPLIT
-from tagfill.labels.formats._wide import Cells, layout_of, split_column, wide_dataset
-from tagfill.labels.formats._write import free_id_name, not_held
+from tagfill.labels.formats._entries import Entries, Tally
+from tagfill.labels.formats._names import SPLIT, free_image_name
+from tagfill.labels.formats._plan import WIDE, WIDE_ID, Plan, plan_columns
+from tagfill.labels.formats._sheet import Record, Sheet
+from tagfill.labels.formats._tables import header_shape, read_planned
+from tagfill.labels.formats._tags import join_tags
+from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats._wide import (
+    classes_among,
+    left_out_note,
+    split_column,
+    wide_dataset,
+)
+from tagfill.labels.formats._write import not_held
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 _MAGIC = b"PAR1"
+_SAMPLE = 500
 
 
 def _detect(path: Path) -> bool:
@@ -27,59 +42,127 @@ def _detect(path: Path) -> bool:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    return read_arrow(_load(path), path, FORMAT.name, options, problems)
+
+
+def _load(path: Path) -> pa.Table:
     try:
-        table = pa.parquet.read_table(path)
-    except pa.ArrowException as error:
+        table = pa.parquet.ParquetFile(path).read()
+        table.validate(full=True)
+        return table
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise TagfillError(f"not readable as parquet ({error})", file=path) from None
-    layout = layout_of(table.column_names, path)
-    if layout.split is not None and not _is_text(table.column(layout.split)):
-        layout = layout.with_split_as_class()
-    if not _is_text(table.column(layout.image)):
+
+
+def read_arrow(
+    table: pa.Table, path: Path, format: str, options: ReadOptions, problems: Problems
+) -> Dataset:
+    """The data set of a table in memory."""
+    sheet = _sheet(table, path)
+    plan = plan_columns(sheet, options)
+    if plan.shape != WIDE:
+        return read_planned(sheet, plan, format, options, problems)
+    if not _is_text(table.column(plan.image)):
         raise TagfillError(
-            f"column {layout.header[layout.image]!r} should hold image ids as text", file=path
+            f"column {sheet.header[plan.image]!r} should hold image ids as text", file=path
         )
-    values = np.empty((len(layout.labels), len(table)), dtype=np.int8)
-    for number, column in enumerate(layout.labels):
-        values[number] = _codes(table.column(column), layout.classes[number], path, problems)
-    cells = Cells(
-        images=_texts(table, layout.image),
+    return _read_wide(table, sheet, plan, format, options, problems)
+
+
+def _read_wide(
+    table: pa.Table, sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
+) -> Dataset:
+    split, labels = plan.split, plan.labels
+    if split is not None and not _is_text(table.column(split)):
+        labels, split = tuple(sorted((*labels, split))), None
+    tallies = [Tally() for _ in labels]
+    values = np.empty((len(labels), len(table)), dtype=np.int8)
+    for number, column in enumerate(labels):
+        values[number] = _codes(table.column(column), tallies[number])
+    names = [sheet.header[column].strip() for column in labels]
+    kept, notes = classes_among(names, tallies, sheet.path, problems)
+    entries = Entries(
+        images=_column(table, plan.image),
         rows=range(1, len(table) + 1),
-        splits=[] if layout.split is None else _texts(table, layout.split),
-        values=values.T,
+        splits=[] if split is None else _column(table, split),
+        values=values[kept].T,
     )
-    return wide_dataset(path, FORMAT.name, layout.classes, cells, options, problems)
+    classes = tuple(names[number] for number in kept)
+    notes = [*left_out_note(sheet, plan), *notes]
+    return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
+
+
+def _sheet(table: pa.Table, path: Path) -> Sheet:
+    def records() -> Iterator[Record]:
+        columns = [_column(table, number) for number in range(table.num_columns)]
+        return zip(count(1), map(list, zip(*columns, strict=True)), strict=False)
+
+    if not table.num_columns:
+        raise TagfillError("there are no columns in it", file=path)
+    first = table.slice(0, _SAMPLE)
+    columns = [_column(first, number) for number in range(table.num_columns)]
+    sample = tuple(map(list, zip(*columns, strict=True)))
+    return Sheet(path, tuple(table.column_names), 0, records, sample)
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    is_image = pa.types.is_struct(kind) and kind.get_field_index("path") >= 0
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_image)
 
 
-def _texts(table: pa.Table, column: int) -> list[str]:
-    return [text or "" for text in table.column(column).to_pylist()]
+def _column(table: pa.Table, number: int) -> list[str]:
+    return [_text(value) for value in table.column(number).to_pylist()]
 
 
-def _codes(column: pa.ChunkedArray, name: str, path: Path, problems: Problems) -> Labels:
+def _text(value: Any) -> str:
+    """An entry as the text a CSV would have: lists as tags, images by their path."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, list):
+        return join_tags(str(entry) for entry in value if entry is not None)
+    if isinstance(value, dict):
+        return str(value.get("path") or "")
+    return value if isinstance(value, str) else str(value)
+
+
+def _codes(column: pa.ChunkedArray, tally: Tally) -> Labels:
     kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        if not pa.types.is_null(kind):
-            problems.error(f"column {name!r} holds {kind}, not labels (1, 0, null)", file=path)
-        return np.full(len(column), UNKNOWN, dtype=np.int8)
-    numbers = column.cast(pa.float64()).to_numpy()
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return _codes_of_numbers(column, tally)
+    codes = np.full(len(column), UNKNOWN, dtype=np.int8)
+    for row, value in enumerate(column.to_pylist()):
+        text = _text(value)
+        code = code_of(text)
+        tally.filled += bool(text)
+        if code is None:
+            tally.add(row + 1, text)
+        else:
+            codes[row] = code
+    return codes
+
+
+def _codes_of_numbers(column: pa.ChunkedArray, tally: Tally) -> Labels:
+    numbers = column.cast(pa.float64(), safe=False).to_numpy()
     codes = np.full(len(numbers), UNKNOWN, dtype=np.int8)
     codes[numbers == POSITIVE] = POSITIVE
     codes[numbers == NEGATIVE] = NEGATIVE
-    for row in np.flatnonzero((codes == UNKNOWN) & ~np.isnan(numbers)):
-        problems.error(
-            f"{numbers[row]:g} in column {name!r} is not 1, 0 or null", file=path, row=int(row) + 1
-        )
+    tally.filled = int((~np.isnan(numbers)).sum())
+    for row in np.flatnonzero((codes == UNKNOWN) & ~np.isnan(numbers)).tolist():
+        tally.add(row + 1, f"{numbers[row]:g}")
     return codes
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:
     table = dataset.table
     names, lost = split_column(dataset)
-    header = [free_id_name(table.classes), *table.classes]
+    header = [free_image_name(table.classes), *table.classes]
+    if header_shape(header) != WIDE:
+        header[0] = WIDE_ID
     columns = [
         pa.array(table.images, pa.string()),
         *(pa.array(values, pa.int8(), mask=values == UNKNOWN) for values in table.values.T),

@@ -1,0 +1,107 @@
+"""Tables with tags as text: lists of tags in one entry, or one statement a row."""
+
+from __future__ import annotations
+
+import re
+
+from tagfill.errors import Problems
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._entries import Tally, even_records
+from tagfill.labels.formats._escape import without_guard
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
+from tagfill.labels.formats._plan import Plan
+from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._tags import separators_in, split_tags
+from tagfill.labels.formats._ticks import REMEDY, code_of, some
+from tagfill.labels.formats._wide import left_out_note
+from tagfill.labels.formats.base import ReadOptions
+from tagfill.labels.table import UNKNOWN
+
+_PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
+
+
+def read_tag_list(
+    sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
+) -> Dataset:
+    """The data set of a table with the tags of an image in one entry, or in several."""
+    gather = Gather(sheet.path, options, problems, "unknown", free_tags=True)
+    gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
+    records = list(even_records(sheet, None, problems))
+    paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
+    plain = [column for column in plan.tags if column not in paths]
+    for row, fields in records:
+        tags = [tag for column in plain for tag in _tags(fields[column], options)]
+        image = without_guard(fields[plan.image])
+        if not image and not len(gather) and tags:
+            gather.declare(tags, row)
+            continue
+        record = gather.record(image, row)
+        gather.split(record, "" if plan.split is None else fields[plan.split], row)
+        gather.tags(record, dict.fromkeys(tags), row)
+        for column in paths:
+            for path in _paths(fields[column]):
+                gather.path(record, path.split(_PATH), row)
+    _note_separators(gather, [fields[column] for _, fields in records for column in plain])
+    return gather.dataset(format)
+
+
+def _tags(text: str, options: ReadOptions) -> list[str]:
+    tags = split_tags(without_guard(text), options.separator, options.hierarchy)
+    return [without_guard(tag) for tag in tags]
+
+
+def _paths(text: str) -> list[str]:
+    """Paths such as ``animal|bird`` in one entry: not separated at the mark inside them."""
+    paths = (path.strip() for path in _PATH_ENDS.split(text))
+    return [path for path in paths if path]
+
+
+def _note_separators(gather: Gather, texts: list[str]) -> None:
+    given = gather.options.separator
+    kept = gather.options.hierarchy
+    used = [given] if given else [mark for mark in separators_in(texts) if mark != kept]
+    if used:
+        marks = ", ".join(repr(mark) for mark in used)
+        hint = "; --separator names the only one" if len(used) > 1 else ""
+        gather.notes.append(f"tags are separated by {marks}{hint}")
+
+
+def read_long(
+    sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
+) -> Dataset:
+    """The data set of a table with one statement a row."""
+    gather = Gather(sheet.path, options, problems, "unknown", free_tags=plan.value is None)
+    gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
+    record_of: dict[str, int] = {}
+    bad = Tally()
+    for row, fields in even_records(sheet, None, problems):
+        image, name = (without_guard(fields[column]) for column in (plan.image, plan.tags[0]))
+        text = "1" if plan.value is None else fields[plan.value].strip()
+        label = gather.label(name, row) if name.strip() else None
+        silent = plan.value is None or not text
+        if not image and not record_of and label is not None and silent:
+            gather.declare([], row)
+            continue
+        if image not in record_of:
+            record_of[image] = gather.record(image, row)
+        gather.split(record_of[image], "" if plan.split is None else fields[plan.split], row)
+        code = code_of(text)
+        if code is None:
+            bad.add(row, text)
+        elif not name.strip() and text and plan.value is not None:
+            problems.error(f"value {text!r} without a label", file=sheet.path, row=row)
+        gather.mark(record_of[image], label, UNKNOWN if code is None else code, row)
+    _report_values(bad, sheet, problems)
+    return gather.dataset(format)
+
+
+def _report_values(bad: Tally, sheet: Sheet, problems: Problems) -> None:
+    if bad.bad:
+        several = f"{bad.bad:,} values are" if bad.bad > 1 else "a value is"
+        problems.error(
+            f"{several} not 1, 0 or empty: {some(bad.examples)}",
+            file=sheet.path,
+            row=bad.examples[0][0],
+            remedy=REMEDY,
+        )

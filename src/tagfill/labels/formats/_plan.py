@@ -1,0 +1,311 @@
+"""Which columns of a table hold what: by their names where these are usual, else by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tagfill.errors import TagfillError
+from tagfill.labels.formats._names import (
+    SPLIT,
+    TAGS_NAMES,
+    VALUE_NAMES,
+    is_image_name,
+    is_label_name,
+    is_tags_name,
+    plain_name,
+)
+from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._tags import has_separator, split_tags
+from tagfill.labels.formats._ticks import Kind, column_kind
+from tagfill.labels.formats.base import ReadOptions
+
+WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
+WIDE_ID = "image id"
+"""Name of the image column that our own wide files have where a class looks like a tags column."""
+_WORDY = 3.0
+"""Sentences have more words than this."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the columns of a table hold.
+
+    Args:
+        shape: name of the format: one column a class, one row a statement, or lists of tags.
+        image: the column of image ids.
+        labels: columns that may be classes (wide).
+        tags: columns of tags (lists; in a long table the one column of labels).
+        value: column of values (long).
+        split: column of splits.
+        left_out: columns that are none of these, and why.
+        notes: decisions a user should see.
+    """
+
+    shape: str
+    image: int
+    labels: tuple[int, ...] = ()
+    tags: tuple[int, ...] = ()
+    value: int | None = None
+    split: int | None = None
+    left_out: dict[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -> Plan:
+    """Decide what the columns of a table hold.
+
+    Args:
+        sheet: the table.
+        options: columns the user named.
+        shape: the format the user named; told from the columns by default.
+
+    Raises:
+        TagfillError: the columns do not fit the shape, or a column that was named is not there.
+    """
+    columns = _Columns(sheet, options)
+    chosen = shape or columns.shape()
+    if chosen == WIDE:
+        return columns.wide()
+    if chosen == LONG:
+        return columns.long()
+    if chosen == TAG_LIST:
+        return columns.tag_list()
+    return Plan(OPEN_IMAGES, columns.image)
+
+
+def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
+    """The number of a column by its name, as spelled or nearly so, or by its place from 1."""
+    plain = [plain_name(known) for known in header]
+    for names, wanted in (
+        ([known.strip() for known in header], name.strip()),
+        (plain, plain_name(name)),
+    ):
+        if names.count(wanted) == 1:
+            return names.index(wanted)
+    if name.strip().isdecimal() and 1 <= int(name) <= len(header):
+        return int(name) - 1
+    listed = ", ".join(known.strip() for known in header)
+    raise TagfillError(
+        f"there is no column {name!r}", file=sheet.path, remedy=f"its columns: {listed}"
+    )
+
+
+class _Columns:
+    """The columns of one table, looked at by name and content."""
+
+    def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
+        self.sheet, self.options, self.header = sheet, options, sheet.header
+        self.left_out = self._without_name()
+        for number in self._all_named(options.ignore_columns):
+            self.left_out[number] = "as told"
+        self.named = sheet.header_row is not None
+        self.image = self._image()
+        self.left_out.pop(self.image, None)
+        others = [n for n in range(len(self.header)) if n != self.image and n not in self.left_out]
+        self.split = next((n for n in others if plain_name(self.header[n]) == SPLIT), None)
+        self.rest = [number for number in others if number != self.split]
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """What every column of the sample mostly holds."""
+        return [column_kind(self.sheet.column(number)) for number in range(len(self.header))]
+
+    def of_kind(self, *kinds: Kind) -> list[int]:
+        """Columns that hold such things, image and split aside."""
+        return [number for number in self.rest if self.kinds[number] in kinds]
+
+    def _names(self, numbers: Iterable[int]) -> str:
+        return ", ".join(repr(self.header[number].strip()) for number in numbers)
+
+    def _without_name(self) -> dict[int, str]:
+        """Columns without a name that are empty or number the rows, as pandas writes them."""
+        dropped = {}
+        for number, name in enumerate(self.header):
+            texts = [text.strip() for text in self.sheet.column(number)]
+            if name.strip():
+                continue
+            if not any(texts):
+                dropped[number] = "empty"
+            elif texts in ([str(n + start) for n in range(len(texts))] for start in (0, 1)):
+                dropped[number] = "numbers of rows"
+        return dropped
+
+    def _image(self) -> int:
+        """The column of image ids: named by the user, by a usual name, by content, or the first."""
+        if self.options.image_column is not None:
+            return column_named(self.header, self.options.image_column, self.sheet)
+        usable = [n for n in range(len(self.header)) if n not in self.left_out] or [0]
+        usual = [n for n in usable if is_image_name(self.header[n])]
+        if usual:
+            files = [n for n in usual if self.kinds[n] == "image"]
+            texts = [n for n in usual if self.kinds[n] not in ("tick", "empty")]
+            return self._least_repeated(files) if files else (texts or usual)[0]
+        files = [n for n in usable if self.kinds[n] == "image"]
+        if files:
+            return self._least_repeated(files)
+        return self._unique_text(usable)
+
+    def _least_repeated(self, numbers: Sequence[int]) -> int:
+        return max(numbers, key=lambda n: (len(set(self.sheet.column(n))), -n))
+
+    def _unique_text(self, usable: Sequence[int]) -> int:
+        """The first column, unless it repeats itself and another never does."""
+        first = usable[0]
+        texts = self.sheet.column(first)
+        if len(set(texts)) == len(texts) and not any(map(has_separator, texts)):
+            return first
+        for number in usable[1:]:
+            others = self.sheet.column(number)
+            plain = self.kinds[number] == "text" and not any(map(has_separator, others))
+            if plain and len(set(others)) == len(others) > 1:
+                return number
+        return first
+
+    def shape(self) -> str | None:
+        """The shape the columns announce."""
+        names = [plain_name(name) for name in self.header]
+        if self.options.tags_columns:
+            return TAG_LIST
+        if names[0] == "imageid" and {"labelname", "confidence"} <= set(names):
+            return OPEN_IMAGES
+        if not self.rest or self.header[self.image].strip() == WIDE_ID:
+            return WIDE
+        return self._shape_by_names() or self._shape_by_content()
+
+    def _shape_by_names(self) -> str | None:
+        lists = [n for n in self.rest if is_tags_name(self.header[n])]
+        if any(self.kinds[n] not in ("tick", "empty") for n in lists):
+            return TAG_LIST
+        plain = [n for n in lists if plain_name(self.header[n]) in TAGS_NAMES]
+        if plain and (len(plain) == len(self.rest) or not self.of_kind("tick")):
+            return TAG_LIST
+        single = [n for n in self.rest if is_label_name(self.header[n])]
+        values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
+        exact = len(single) == 1 and len(self.rest) == 1 + len(values) <= 2
+        if len(single) != 1 or (not exact and self.kinds[single[0]] == "tick"):
+            return None
+        if values:
+            fits = exact or self.kinds[values[0]] in ("tick", "empty")
+            return LONG if len(values) == 1 and fits else None
+        if not exact and len(self.of_kind("tick")) > 1:
+            return None
+        return TAG_LIST if self._holds_lists(single[0]) else LONG
+
+    def _holds_lists(self, number: int) -> bool:
+        """Whether entries list several tags; commas tell only where no image is repeated."""
+        texts, images = self.sheet.column(number), self.sheet.column(self.image)
+        marks = ";|," if len(set(images)) == len(images) else ";|"
+        return any(has_separator(text, marks) for text in texts)
+
+    def _shape_by_content(self) -> str:
+        if self.of_kind("tick"):
+            return WIDE
+        return TAG_LIST if self._lists_by_content() else WIDE
+
+    def _lists_by_content(self) -> list[int]:
+        """Columns of tags, told by what they hold."""
+        texts = [n for n in self.of_kind("text") if not self._wordy(n)]
+        if not self.named:
+            return self.of_kind("text", "empty") if texts else []
+        if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
+            return texts
+        repeating = [n for n in texts if self._repeats(n)]
+        return repeating if len(repeating) == 1 else []
+
+    def _wordy(self, number: int) -> bool:
+        """Whether a column holds sentences."""
+        tags = [tag for text in self.sheet.column(number) for tag in split_tags(text)]
+        return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
+
+    def _repeats(self, number: int) -> bool:
+        tags = [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
+        return len(tags) < 4 or len(set(tags)) < 0.7 * len(tags)
+
+    def wide(self) -> Plan:
+        """One column a class."""
+        self._check_names()
+        return Plan(
+            WIDE, self.image, labels=tuple(self.rest), split=self.split, left_out=self.left_out
+        )
+
+    def long(self) -> Plan:
+        """One row a statement."""
+        single = self._told() or [n for n in self.rest if is_label_name(self.header[n])]
+        values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
+        if len(single) != 1 or len(values) > 1:
+            raise self._misfit("one column called label or class and at most one called value")
+        used = {*single, *values}
+        return Plan(
+            LONG,
+            self.image,
+            tags=tuple(single),
+            value=values[0] if values else None,
+            split=self.split,
+            left_out=self._and_rest(used),
+        )
+
+    def tag_list(self) -> Plan:
+        """Tags in one column, or in several."""
+        named = [n for n in self.rest if is_tags_name(self.header[n])]
+        texts = [n for n in named if self.kinds[n] != "tick"]
+        single = [n for n in self.rest if is_label_name(self.header[n])]
+        tags = self._told() or texts or named or (single if len(single) == 1 else [])
+        notes = []
+        if not tags:
+            tags = self._lists_by_content()
+            shown = self._names(tags) if self.named else "all columns after the image"
+            notes = [f"tags are taken from {shown}, by what stands there (--tags-column)"]
+        if not tags:
+            raise self._misfit(
+                "a column of tags, called tags or keywords or named with --tags-column"
+            )
+        return Plan(
+            TAG_LIST,
+            self.image,
+            tags=tuple(tags),
+            split=self.split,
+            left_out=self._and_rest(set(tags)),
+            notes=tuple(notes),
+        )
+
+    def _told(self) -> list[int]:
+        return self._all_named(self.options.tags_columns)
+
+    def _all_named(self, names: Iterable[str]) -> list[int]:
+        """Columns by their names; a name may list several, separated by commas."""
+        known = {name.strip() for name in self.header}
+        single = [part for name in names for part in ([name] if name in known else name.split(","))]
+        return [column_named(self.header, name, self.sheet) for name in single if name.strip()]
+
+    def _and_rest(self, used: set[int]) -> dict[int, str]:
+        unused = {n: "no tags" for n in self.rest if n not in used and self.header[n].strip()}
+        return {**self.left_out, **unused}
+
+    def _misfit(self, needed: str) -> TagfillError:
+        listed = self._names(range(len(self.header)))
+        return TagfillError(
+            f"the header needs image ids and {needed}; its columns: {listed}",
+            file=self.sheet.path,
+            row=self.sheet.header_row,
+        )
+
+    def _check_names(self) -> None:
+        """Class columns need names, each once."""
+        names = [name.strip() for name in self.header]
+        for number in self.rest:
+            if not names[number]:
+                raise TagfillError(
+                    f"column {number + 1} has no name",
+                    file=self.sheet.path,
+                    row=self.sheet.header_row,
+                    remedy="name it, or leave it out: --ignore-columns " + str(number + 1),
+                )
+            if names[number] in names[:number]:
+                raise TagfillError(
+                    f"columns {names.index(names[number]) + 1} and {number + 1} are both called"
+                    f" {names[number]!r}",
+                    file=self.sheet.path,
+                    row=self.sheet.header_row,
+                )

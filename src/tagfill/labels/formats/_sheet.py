@@ -1,0 +1,123 @@
+"""Tables of texts, from CSV files and spreadsheets alike: names of columns, records with rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from tagfill.errors import TagfillError
+from tagfill.labels.formats._names import is_image_name
+from tagfill.labels.formats._text import csv_records, head
+from tagfill.labels.formats._ticks import is_image
+
+Record = tuple[int, list[str]]
+"""The row a record starts in (lines of a text file, rows of a spreadsheet), and its fields."""
+
+SAMPLE = 500
+"""Records looked at to tell what columns hold."""
+_DELIMITERS = ",;\t|"
+_LINES = 50
+_PREAMBLE = 10
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table.
+
+    Args:
+        path: the file it comes from.
+        header: names of the columns; numbers where the file has no header.
+        header_row: row of the header; ``None`` where there is none.
+        records: starts over at the first record below the header.
+        sample: fields of the first records.
+        notes: decisions a user should see.
+    """
+
+    path: Path
+    header: tuple[str, ...]
+    header_row: int | None
+    records: Callable[[], Iterator[Record]]
+    sample: tuple[list[str], ...]
+    notes: tuple[str, ...] = ()
+
+    def column(self, number: int) -> list[str]:
+        """A column of the sample."""
+        return [fields[number] for fields in self.sample if number < len(fields)]
+
+
+def csv_sheet(path: Path) -> Sheet:
+    """The table of a CSV file."""
+    mark = delimiter(head(path))
+    return make_sheet(path, lambda: csv_records(path, mark))
+
+
+def make_sheet(
+    path: Path, rows: Callable[[], Iterator[Record]], notes: Sequence[str] = ()
+) -> Sheet:
+    """Find the header among the first rows; blank rows are passed over."""
+
+    def filled() -> Iterator[Record]:
+        return (record for record in rows() if any(text.strip() for text in record[1]))
+
+    first = list(islice(filled(), SAMPLE + _PREAMBLE))
+    if not first:
+        raise TagfillError("the file is empty", file=path)
+    skipped = _preamble([fields for _, fields in first])
+    if skipped:
+        notes = [*notes, f"{skipped} rows above the header were passed over"]
+    row, fields = first[skipped]
+    if any(map(is_image, fields)) and not any(map(is_image_name, fields)):
+        width = max(len(fields) for _, fields in first)
+        header, header_row, start = [str(n + 1) for n in range(width)], None, skipped
+    else:
+        header, header_row, start = fields, row, skipped + 1
+    return Sheet(
+        path=path,
+        header=tuple(header),
+        header_row=header_row,
+        records=lambda: islice(filled(), start, None),
+        sample=tuple(fields for _, fields in first[start : start + SAMPLE]),
+        notes=tuple(notes),
+    )
+
+
+def _preamble(first: list[list[str]]) -> int:
+    """How many titles of one field stand above a header that names an image column."""
+    for number, fields in enumerate(first[:_PREAMBLE]):
+        if sum(bool(text.strip()) for text in fields) > 1:
+            return number if any(map(is_image_name, fields)) else 0
+    return 0
+
+
+def delimiter(text: str) -> str:
+    """What separates the fields of a CSV.
+
+    The mark that cuts the first lines into records of one width, with image names standing alone
+    in a field where there are any; a comma where nothing speaks for another.
+    """
+    lines = text.lstrip("\ufeff\r\n").splitlines(keepends=True)[: _LINES + 1]
+    if not lines:
+        return ","
+    if lines[0].lower().startswith("sep=") and lines[0].strip()[4:]:
+        return lines[0].strip()[4:][0]
+    marks = [mark for mark in _DELIMITERS if mark in lines[0]]
+    return max(marks, key=lambda mark: (*_fit(lines, mark), -_DELIMITERS.index(mark)), default=",")
+
+
+def _fit(lines: list[str], mark: str) -> tuple[bool, float, float]:
+    """How well a mark cuts lines: names in the header, image names alone, equal widths."""
+    try:
+        records = list(csv.reader(io.StringIO("".join(lines)), delimiter=mark))
+    except csv.Error:
+        return False, 0.0, 0.0
+    records = [fields for fields in records if any(fields)]
+    if not records or len(records[0]) < 2:
+        return False, 0.0, 0.0
+    width = len(records[0])
+    named = any(map(is_image_name, records[0]))
+    images = sum(any(map(is_image, fields)) for fields in records) / len(records)
+    return named, images, sum(len(fields) == width for fields in records) / len(records)

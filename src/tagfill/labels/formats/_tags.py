@@ -1,0 +1,85 @@
+r"""Several tags in one entry, however people separate them.
+
+Tags are separated by ``;``, ``|``, ``,`` and line ends, all of them unless one is named; a
+backslash before a mark (or before a backslash) makes it part of the tag. Lists in brackets, as
+pandas and JSON write them, are taken apart too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+SEPARATORS = ";|,"
+_ESCAPE = re.compile(r"([\\;|,\n\r]|^[\[{#])")
+_UNESCAPE = re.compile(r"\\([\\;|,\n\r\[{#])")
+_LISTED = re.compile(
+    r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,\[\]{}"']+))\s*(?:,|$)"""
+)
+_HASHTAGS = re.compile(r"#[^\s#]+(?:\s+#[^\s#]+)+")
+
+
+def split_tags(text: str, separator: str | None = None, kept: str | None = None) -> list[str]:
+    r"""The tags of one entry, outer blanks removed.
+
+    Args:
+        text: the entry.
+        separator: the only mark to split at; all usual ones by default.
+        kept: a usual mark not to split at.
+
+    >>> split_tags(r"cat; polar bear|a\;b,dog")
+    ['cat', 'polar bear', 'a;b', 'dog']
+    >>> split_tags("Paris, France; tower", ";")
+    ['Paris, France', 'tower']
+    >>> split_tags("['cat', \"dog's toy\"]"), split_tags("#cat #dog")
+    (['cat', "dog's toy"], ['cat', 'dog'])
+    """
+    plain = text.strip()
+    if separator is None:
+        listed = _bracketed(plain)
+        if listed is not None:
+            return listed
+        if _HASHTAGS.fullmatch(plain):
+            return [tag.removeprefix("#") for tag in plain.split()]
+    parts = (part.strip() for part in _parts(plain, separator, kept))
+    return [_UNESCAPE.sub(r"\1", part) for part in parts if part]
+
+
+def join_tags(tags: Iterable[str], separator: str = ";") -> str:
+    """One entry of tags; marks inside tags are escaped."""
+    return separator.join(_ESCAPE.sub(r"\\\1", tag) for tag in tags)
+
+
+def has_separator(text: str, marks: str = SEPARATORS) -> bool:
+    """Whether an entry holds more than one tag."""
+    bare = _UNESCAPE.sub("", text)
+    return any(mark in bare for mark in marks)
+
+
+def separators_in(texts: Iterable[str]) -> list[str]:
+    """The separators that occur."""
+    bare = [_UNESCAPE.sub("", text) for text in texts]
+    return [mark for mark in SEPARATORS if any(mark in text for text in bare)]
+
+
+def _parts(text: str, separator: str | None, kept: str | None) -> list[str]:
+    if separator is None:
+        marks = SEPARATORS.replace(kept or "", "")
+        return re.findall(rf"((?:\\[\\;|,\n\r]|[^{marks}\n\r])+)", text)
+    pattern = rf"((?:\\[\\;|,\n\r]|(?!{re.escape(separator)}).)+)"
+    return re.findall(pattern, text, re.DOTALL)
+
+
+def _bracketed(text: str) -> list[str] | None:
+    """The names of a list in brackets; ``None`` where the text is none."""
+    if len(text) < 2 or text[0] + text[-1] not in ("[]", "{}"):
+        return None
+    inner, names, place = text[1:-1].strip(), [], 0
+    while place < len(inner):
+        match = _LISTED.match(inner, place)
+        if match is None or match.end() == place:
+            return None
+        name = next(group for group in match.groups() if group is not None)
+        names.append(re.sub(r"\\(.)", r"\1", name).strip())
+        place = match.end()
+    return [name for name in names if name]

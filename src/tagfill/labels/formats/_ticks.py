@@ -1,0 +1,82 @@
+"""What an entry of a table may say: present, absent, or nothing; and what is no label at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
+
+_YES = "1 1.0 1,0 x ✓ ✔ ☑ ✅ ☒ yes y true ja j wahr"
+_NO = "0 0.0 0,0 ✗ ✘ ❌ no n false nein falsch"
+_OPEN = "? na n/a nan null none unknown unbekannt"
+TICKS: dict[str, int] = {
+    "": UNKNOWN,
+    **dict.fromkeys(_YES.split(), POSITIVE),
+    **dict.fromkeys(_NO.split(), NEGATIVE),
+    **dict.fromkeys(_OPEN.split(), UNKNOWN),
+}
+"""Label of every word for one, blanks and case aside. Nothing else is a label."""
+REMEDY = "1, x or yes is positive, 0 or no negative, an empty entry unknown"
+
+Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+PHOTO_SUFFIXES = IMAGE_SUFFIXES | {".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".nef"}
+_IMAGE = re.compile(rf"\S.*\.(?:{'|'.join(s[1:] for s in sorted(PHOTO_SUFFIXES))})", re.I | re.S)
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?\s?%?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(?:\d{4}[-:./]\d{1,2}[-:./]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?:[T ,].*)?"
+    r"|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:bytes|[kmg]?i?b|px|mm|cm|dpi|s)|\d+\s?[x×]\s?\d+", re.I)  # noqa: RUF001
+
+
+def code_of(text: str) -> int | None:
+    """The label an entry states; ``None`` where it states none."""
+    code = TICKS.get(text)
+    return TICKS.get(text.strip().lower()) if code is None else code
+
+
+def is_image(text: str) -> bool:
+    """Whether a text is the name of an image file, or an address that ends in one."""
+    return _IMAGE.fullmatch(text.strip()) is not None
+
+
+def kind_of(text: str) -> Kind:
+    """What kind of thing one entry is."""
+    plain = text.strip()
+    code = code_of(plain)
+    if code is not None:
+        return "tick" if plain else "empty"
+    if is_image(plain):
+        return "image"
+    for kind, pattern in (("number", _NUMBER), ("date", _DATE), ("size", _SIZE)):
+        if pattern.fullmatch(plain):
+            return kind  # type: ignore[return-value]
+    return "text"
+
+
+def column_kind(texts: Iterable[str]) -> Kind:
+    """What kind of things a column mostly holds; a tick only where nothing else is in it."""
+    kinds = [kind for kind in map(kind_of, texts) if kind != "empty"]
+    if not kinds:
+        return "empty"
+    common = max(set(kinds), key=lambda kind: (kinds.count(kind), kind))
+    if common == "tick" and len(set(kinds)) > 1 and kinds.count("tick") < 0.5 * len(kinds):
+        return max(set(kinds) - {"tick"}, key=kinds.count)
+    return common
+
+
+def some(examples: Sequence[tuple[int | None, str]]) -> str:
+    """Examples of texts with their rows, as part of a sentence."""
+    shown = [quoted(text) + ("" if row is None else f" (row {row})") for row, text in examples]
+    return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else shown[0]
+
+
+def quoted(text: object, longest: int = 60) -> str:
+    """A text in quotes, cut where it is long."""
+    shown = repr(text[: 2 * longest]) if isinstance(text, str) else repr(text)
+    return shown if len(shown) <= longest + 2 else shown[:longest] + "...'"

@@ -1,0 +1,118 @@
+"""Spreadsheets (.xlsx, .xls, .ods): one sheet of them, in any of the shapes a CSV may have."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._sheet import Record, make_sheet
+from tagfill.labels.formats._tables import read_sheet
+from tagfill.labels.formats.base import Format, ReadOptions
+
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ZIP = b"PK\x03\x04"
+_PARTS = ("xl/workbook.xml", "xl/workbook.bin")
+_OPEN_DOCUMENT = b"application/vnd.oasis.opendocument.spreadsheet"
+_MOST_BYTES = 1 << 30
+"""A sheet that unpacks to more than this is refused."""
+
+
+def _detect(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(8)
+    return start == _OLD_OFFICE or (start.startswith(_ZIP) and _is_workbook(path))
+
+
+def _is_workbook(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
+                return archive.read("mimetype").strip() == _OPEN_DOCUMENT
+            return any(part in names for part in _PARTS)
+    except (OSError, zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError):
+        return path.suffix.lower() in (".xlsx", ".ods")
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    sheets = _sheets(path)
+    filled = {name: rows for name, rows in sheets.items() if any(map(any, rows))}
+    if not filled:
+        raise TagfillError("all sheets are empty", file=path)
+    name, rows = next(iter(filled.items()))
+    notes = []
+    if len(filled) > 1:
+        others = ", ".join(repr(other) for other in filled if other != name)
+        notes.append(f"read is sheet {name!r}; not read: {others}")
+
+    def records() -> Iterator[Record]:
+        return zip(count(1), rows, strict=False)
+
+    return read_sheet(make_sheet(path, records, notes), FORMAT.name, options, problems)
+
+
+def _sheets(path: Path) -> dict[str, list[list[str]]]:
+    """The texts of every sheet, from its first row and column on."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    _refuse_bombs(path)
+    try:
+        workbook = CalamineWorkbook.from_path(str(path))
+        return {
+            name: [
+                _texts(row)
+                for row in workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            ]
+            for name in workbook.sheet_names
+        }
+    except CalamineError as error:
+        raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what a panic in the library's core becomes
+            raise
+        raise TagfillError("not readable as a spreadsheet (it is damaged)", file=path) from None
+
+
+def _refuse_bombs(path: Path) -> None:
+    if not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
+    if size > _MOST_BYTES:
+        raise TagfillError(f"unpacks to {size:,} bytes, too many to read", file=path)
+
+
+def _texts(row: Sequence[Any]) -> list[str]:
+    return [_text(value) for value in row]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime.date | datetime.time):
+        return (
+            value.isoformat(sep=" ") if isinstance(value, datetime.datetime) else value.isoformat()
+        )
+    return str(value)
+
+
+FORMAT = Format(
+    name="spreadsheet",
+    title="Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)

@@ -1,0 +1,125 @@
+"""Photos' own keywords: XMP, IPTC and EXIF inside the files, XMP in sidecars beside them.
+
+Tags that a model suggested are read as suggestions, tags that a person rejected as negatives.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset, Suggestions
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._ids import is_text
+from tagfill.labels.formats._walk import is_image_file, walk
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.photos import Photo, read_photo
+from tagfill.labels.table import NEGATIVE
+
+_LOOKED_AT = 300
+_TAGGED_AMONG_FOLDERS = 0.1
+"""Share of photos with keywords from which on folders are no class folders."""
+
+Listed = tuple[Path, str, set[str]]
+"""A folder, the name of a photo in it, and all names in it."""
+
+
+def _detect(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    photos = list(islice(_photos(path), _LOOKED_AT))
+    tagged = sum(read_photo(place / name, names).has_keywords for place, name, names in photos)
+    nested = any(place != path for place, _, _ in photos)
+    return tagged > (_TAGGED_AMONG_FOLDERS * len(photos) if nested else 0)
+
+
+def _photos(path: Path) -> Iterator[Listed]:
+    for place, _, names in walk(path):
+        siblings = set(names)
+        for name in names:
+            if is_image_file(Path(name)) and is_text(name):
+                yield place, name, siblings
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    if not path.is_dir():
+        raise TagfillError("expected a folder of photos", file=path)
+    listed = list(_photos(path))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        photos = list(pool.map(lambda entry: read_photo(entry[0] / entry[1], entry[2]), listed))
+    if not any(photo.has_keywords for photo in photos):
+        raise TagfillError(
+            f"none of the {len(photos):,} photos has keywords",
+            file=path,
+            remedy="tag some first, or name a label file",
+        )
+    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
+    for (place, name, _), photo in zip(listed, photos, strict=True):
+        record = gather.record((place / name).relative_to(path).as_posix())
+        _state(gather, record, photo)
+    _report(listed, photos, gather)
+    dataset = gather.dataset(FORMAT.name)
+    suggestions = _suggestions(photos, gather, dataset)
+    return replace(dataset, image_root=path, suggestions=suggestions)
+
+
+def _state(gather: Gather, record: int, photo: Photo) -> None:
+    gather.tags(record, photo.tags)
+    for tag_path in photo.paths:
+        gather.path(record, tag_path)
+    for name in photo.suggested:
+        gather.label(name)
+    for name in photo.rejected:
+        gather.mark(record, gather.label(name), NEGATIVE)
+
+
+def _report(listed: Sequence[Listed], photos: Sequence[Photo], gather: Gather) -> None:
+    tagged = sum(photo.has_keywords for photo in photos)
+    gather.notes.append(f"{tagged:,} of {len(photos):,} photos have keywords")
+    faulty = [(entry, photo) for entry, photo in zip(listed, photos, strict=True) if photo.faults]
+    if faulty:
+        (place, name, _), photo = faulty[0]
+        gather.problems.warn(
+            f"metadata of {len(faulty):,} photos could not all be read, first: {photo.faults[0]}",
+            file=place / name,
+        )
+
+
+def _suggestions(photos: Sequence[Photo], gather: Gather, dataset: Dataset) -> Suggestions | None:
+    column_of = {name: column for column, name in enumerate(dataset.table.classes)}
+    proposed = [
+        (
+            gather.place[record],
+            column_of[name],
+            1.0 if mark.confidence is None else mark.confidence,
+            mark.origin,
+        )
+        for record, photo in enumerate(photos)
+        for name, mark in photo.suggested.items()
+        if name in column_of
+    ]
+    if not proposed:
+        return None
+    rows, columns, scores, origins = zip(*proposed, strict=True)
+    return Suggestions(
+        image=np.array(rows, dtype=np.intp),
+        label=np.array(columns, dtype=np.intp),
+        score=np.array(scores, dtype=np.float64),
+        model=next((origin for origin in origins if origin), "tagfill"),
+    )
+
+
+FORMAT = Format(
+    name="xmp",
+    title="photos with their own keywords: XMP, IPTC, EXIF, sidecars",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)

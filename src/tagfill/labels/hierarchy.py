@@ -1,0 +1,72 @@
+"""Tags that imply others: a robin is a bird is an animal, in labels and in predictions alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+import numpy.typing as npt
+
+from tagfill.errors import TagfillError
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
+
+Hierarchy = Mapping[str, tuple[str, ...]]
+"""The classes each class directly implies."""
+
+
+def complete(table: LabelTable, hierarchy: Hierarchy) -> tuple[LabelTable, int]:
+    """State what follows: a child's presence is its parents', a parent's absence its children's.
+
+    Returns:
+        The table, and how many entries contradicted that. A child that is there wins over a parent
+        that is said not to be.
+    """
+    values = table.values.copy()
+    pairs = _pairs(table.classes, hierarchy)
+    denied = 0
+    for child, parent in pairs:
+        there = values[:, child] == POSITIVE
+        denied += int((there & (values[:, parent] == NEGATIVE)).sum())
+        values[there, parent] = POSITIVE
+    for child, parent in reversed(pairs):
+        missing = (values[:, parent] == NEGATIVE) & (values[:, child] == UNKNOWN)
+        values[missing, child] = NEGATIVE
+    return table.with_values(values), denied
+
+
+def consistent(
+    scores: npt.NDArray[np.floating], classes: Sequence[str], hierarchy: Hierarchy
+) -> npt.NDArray[np.floating]:
+    """Scores or probabilities [N, K] in which no child is likelier than its parents.
+
+    A parent is at least as likely as the likeliest of its children.
+
+    >>> consistent(np.array([[0.2, 0.9]]), ["bird", "robin"], {"robin": ("bird",)}).tolist()
+    [[0.9, 0.9]]
+    """
+    raised = np.array(scores, copy=True)
+    for child, parent in _pairs(classes, hierarchy):
+        raised[:, parent] = np.maximum(raised[:, parent], raised[:, child])
+    return raised
+
+
+def _pairs(classes: Sequence[str], hierarchy: Hierarchy) -> list[tuple[int, int]]:
+    """Columns of children and parents; all pairs of a class as a parent before it as a child."""
+    column_of = {name: column for column, name in enumerate(classes)}
+    children: dict[str, set[str]] = {}
+    for child, parents in hierarchy.items():
+        for parent in parents:
+            if child in column_of and parent in column_of and child != parent:
+                children.setdefault(parent, set()).add(child)
+    try:
+        order = list(TopologicalSorter(children).static_order())
+    except CycleError as error:
+        raise TagfillError(
+            f"tags imply each other in a circle: {', '.join(error.args[1])}"
+        ) from None
+    return [
+        (column_of[child], column_of[parent])
+        for parent in order
+        for child in sorted(children.get(parent, ()))
+    ]

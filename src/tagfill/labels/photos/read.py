@@ -1,0 +1,169 @@
+"""The keywords of one photo, from its file and its sidecars."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from PIL import Image, ImageFile, IptcImagePlugin
+
+from tagfill.labels.photos.packet import Keywords, Mark, read_packet
+from tagfill.labels.photos.sidecar import sidecars_of
+
+_XP_KEYWORDS = 0x9C9E
+_XMP_TAG = 700
+_CHARACTER_SET, _IPTC_KEYWORD = (1, 90), (2, 25)
+_UTF8_ESCAPE = b"\x1b%G"
+_MOST_SIDECAR = 16 << 20
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Photo:
+    """What one photo says of itself.
+
+    Args:
+        tags: keywords, confirmed by being there.
+        paths: keywords as paths, the most general name first.
+        suggested: tags a model proposed and nobody confirmed.
+        rejected: tags a person said are not there.
+        faults: sentences on what could not be read.
+    """
+
+    tags: tuple[str, ...] = ()
+    paths: tuple[tuple[str, ...], ...] = ()
+    suggested: Mapping[str, Mark] = field(default_factory=dict)
+    rejected: frozenset[str] = frozenset()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def has_keywords(self) -> bool:
+        """Whether the photo says anything."""
+        return bool(self.tags or self.paths or self.suggested or self.rejected)
+
+
+def read_photo(path: Path, siblings: set[str] | None = None) -> Photo:
+    """Read the keywords of a photo; whatever is broken becomes a fault, never an exception.
+
+    Args:
+        path: the image file.
+        siblings: names of the files in its folder, where they are known.
+    """
+    faults: list[str] = []
+    packets = [embedded_keywords(path, faults)]
+    for file in sidecars_of(path, siblings):
+        packet = sidecar_keywords(file, faults)
+        if packet is not None:
+            packets.append(packet)
+    return _joined(packets, faults)
+
+
+def sidecar_keywords(file: Path, faults: list[str]) -> Keywords | None:
+    """The keywords of one sidecar."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > _MOST_SIDECAR:
+            raise ValueError("is no XMP file")
+        return read_packet(file.read_bytes())
+    except (OSError, ValueError) as error:
+        faults.append(f"sidecar {file.name}: {error}")
+        return None
+
+
+def embedded_keywords(path: Path, faults: list[str]) -> Keywords:
+    """The keywords inside an image file: XMP, IPTC and EXIF together."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError("is no regular file")
+        with Image.open(path) as image:
+            xmp = _attempt(lambda: _xmp(image), faults, "XMP") or Keywords()
+            more = [
+                *(_attempt(lambda: _iptc(image), faults, "IPTC") or ()),
+                *(_attempt(lambda: _exif(image), faults, "EXIF") or ()),
+            ]
+    except Exception as error:  # decoders raise whatever a broken file leads them to
+        faults.append(f"metadata cannot be read: {error}")
+        return Keywords()
+    return Keywords(_unique([*xmp.tags, *more]), xmp.paths, xmp.marks)
+
+
+def packet_in(image: Image.Image) -> bytes | None:
+    """The XMP packet inside an opened image."""
+    packet: Any = image.info.get("xmp")
+    if packet is None and image.format == "TIFF":
+        packet = image.tag_v2.get(_XMP_TAG)  # type: ignore[attr-defined]
+    if packet is None and image.format == "PNG":
+        packet = image.info.get("XML:com.adobe.xmp")
+    return packet.encode() if isinstance(packet, str) else packet
+
+
+def _xmp(image: Image.Image) -> Keywords:
+    packet = packet_in(image)
+    return Keywords() if not packet else read_packet(packet)
+
+
+def _iptc(image: ImageFile.ImageFile) -> list[str]:
+    records: Mapping[Any, Any] = IptcImagePlugin.getiptcinfo(image) or {}
+    fields = records.get(_IPTC_KEYWORD) or []
+    character_set = records.get(_CHARACTER_SET)
+    texts = [
+        _decoded(text, character_set)
+        for text in ([fields] if isinstance(fields, bytes) else fields)
+    ]
+    return [text.strip("\0 ") for text in texts]
+
+
+def _decoded(text: bytes, character_set: Any) -> str:
+    """IPTC text: UTF-8 where it says so or is, else Latin-1 as Windows has it."""
+    if character_set == _UTF8_ESCAPE:
+        return text.decode("utf-8", errors="replace")
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("cp1252", errors="replace")
+
+
+def _exif(image: Image.Image) -> list[str]:
+    value: Any = image.getexif().get(_XP_KEYWORDS)
+    if value is None:
+        return []
+    raw = (
+        bytes(value) if isinstance(value, tuple | list | bytes) else str(value).encode("utf-16-le")
+    )
+    return raw.decode("utf-16-le", errors="replace").replace("\0", ";").split(";")
+
+
+def _attempt(read: Callable[[], T], faults: list[str], kind: str) -> T | None:
+    try:
+        return read()
+    except Exception as error:
+        faults.append(f"{kind} cannot be read: {error}")
+        return None
+
+
+def _joined(packets: Iterable[Keywords], faults: list[str]) -> Photo:
+    tags: list[str] = []
+    paths: list[tuple[str, ...]] = []
+    suggested: dict[str, Mark] = {}
+    rejected: set[str] = set()
+    for packet in packets:
+        marks = packet.marks
+        paths += packet.paths
+        tags += [tag for tag in packet.tags if tag not in marks or marks[tag].state != "suggested"]
+        for name, mark in marks.items():
+            if mark.state == "suggested" and name in packet.tags:
+                suggested[name] = mark
+            elif mark.state == "rejected" and name not in packet.tags:
+                rejected.add(name)
+    sure = tuple(tag for tag in _unique(tags) if tag not in rejected)
+    open_tags = {name: mark for name, mark in suggested.items() if name not in (*sure, *rejected)}
+    said = [path for path in dict.fromkeys(paths) if path[-1] not in (*rejected, *open_tags)]
+    return Photo(sure, tuple(said), open_tags, frozenset(rejected), tuple(faults))
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    plain = (text.strip().strip("\0") for text in texts)
+    return tuple(dict.fromkeys(text for text in plain if text))

@@ -1,0 +1,345 @@
+"""Tables as people have them: names, ticks, separators, headers, spreadsheets, foreign columns."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tagfill.errors import LabelError, Problems, TagfillError
+from tagfill.labels import Dataset
+from tagfill.labels.formats import ReadOptions
+from tagfill.labels.formats._entries import read_careful, read_fast
+from tagfill.labels.formats._escape import with_guard, without_guard
+from tagfill.labels.formats._plan import plan_columns
+from tagfill.labels.formats._sheet import csv_sheet
+from tagfill.labels.io import load_labels, save_labels
+
+
+def make(folder: Path, text: str, name: str = "labels.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def content(dataset: Dataset) -> dict[str, dict[str, int]]:
+    table = dataset.table
+    return {
+        image: {n: int(v) for n, v in zip(table.classes, row, strict=True) if v != -1}
+        for image, row in zip(table.images, table.values, strict=True)
+    }
+
+
+EXPECTED = {"a.jpg": {"cat": 1, "dog": 1}, "b.jpg": {"dog": 1}, "c.jpg": {}}
+
+TAG_LISTS = {
+    "english": "file,keywords\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "photo": "Photo,Subject\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "german": "Dateiname;Schlagwörter\na.jpg;cat,dog\nb.jpg;dog\nc.jpg;\n",
+    "german without umlauts": "Bild;Stichworte\na.jpg;cat|dog\nb.jpg;dog\nc.jpg;\n",
+    "exiftool": 'SourceFile,Keywords,Subject\n./a.jpg,"cat, dog","cat, dog"\n./b.jpg,dog,\n'
+    "./c.jpg,,\n",
+    "groups": "SourceFile,XMP:Subject\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "other columns": "File Name,Title,Rating,Keywords,Date\n"
+    "a.jpg,My cat,3,cat;dog,2020-01-02\nb.jpg,,5,dog,2021-03-04\nc.jpg,,,,\n",
+    "no header": "a.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "no header, one tag a column": "a.jpg,cat,dog\nb.jpg,dog\nc.jpg\n",
+    "numbered columns": "image,tag1,tag2\na.jpg,cat,dog\nb.jpg,dog,\nc.jpg,,\n",
+    "unknown names": "Nr;Inhalt\na.jpg;cat,dog\nb.jpg;dog\nc.jpg;\n",
+    "tags first": "Inhalt;Nr\ncat,dog;a.jpg\ndog;b.jpg\n;c.jpg\n",
+    "tabs": "image\ttags\na.jpg\tcat;dog\nb.jpg\tdog\nc.jpg\t\n",
+    "excel hint": "sep=;\nimage;tags\na.jpg;cat,dog\nb.jpg;dog\nc.jpg;\n",
+    "title above": "My photos,\n,\nimage,tags\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "row numbers": ",image,tags\n0,a.jpg,cat;dog\n1,b.jpg,dog\n2,c.jpg,\n",
+    "pandas lists": "image,tags\na.jpg,\"['cat', 'dog']\"\nb.jpg,['dog']\nc.jpg,[]\n",
+    "json lists": 'image,tags\na.jpg,"[""cat"", ""dog""]"\nb.jpg,"[""dog""]"\nc.jpg,[]\n',
+    "hashtags": "image,tags\na.jpg,#cat #dog\nb.jpg,dog\nc.jpg,\n",
+    "blank rows": "image,tags\n\na.jpg,cat;dog\n,\nb.jpg,dog\nc.jpg,\n,\n",
+    "lists under label": "image,label\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "three separators": 'image,tags\na.jpg,"cat, dog"\nb.jpg,dog|\nc.jpg,;\n',
+}
+
+
+@pytest.mark.parametrize("text", TAG_LISTS.values(), ids=TAG_LISTS)
+def test_tag_lists(tmp_path: Path, text: str) -> None:
+    dataset = load_labels(make(tmp_path, text))
+    assert dataset.format == "tag_list"
+    assert content(dataset) == EXPECTED
+
+
+WIDE = {"a.jpg": {"cat": 1, "dog": 0}, "b.jpg": {"cat": 1}, "c.jpg": {"dog": 1}}
+TICKS = [("1", "0"), ("x", "no"), ("X", "nein"), ("yes", "no"), ("TRUE", "FALSE"), ("ja", "0")]
+TICKS += [("✓", "✗"), ("1.0", "0.0"), ("wahr", "falsch"), (" Yes ", "N")]
+
+
+@pytest.mark.parametrize(("yes", "no"), TICKS)
+@pytest.mark.parametrize("blank", ["", "?", "n/a", " "])
+def test_ticks(tmp_path: Path, yes: str, no: str, blank: str) -> None:
+    rows = f"a.jpg,{yes},{no}\nb.jpg,{yes},{blank}\nc.jpg,{blank},{yes}\n"
+    dataset = load_labels(make(tmp_path, "image,cat,dog\n" + rows))
+    assert dataset.format == "csv_wide"
+    assert content(dataset) == WIDE
+
+
+def test_ratings_dates_and_sizes_are_left_out_with_examples(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{n}.jpg,{n % 6},2020-01-{n % 28 + 1:02},{n} KB,{n % 2},640x480\n" for n in range(633)
+    )
+    dataset = load_labels(make(tmp_path, "image,Rating,Date,Size,cat,Format\n" + rows))
+    assert dataset.table.classes == ("cat",)
+    (note,) = [note for note in dataset.notes if "left out" in note]
+    for words in ("'Rating': 421 values such as '2'", "'Date': 633", "'Size'", "'Format'"):
+        assert words in note
+    assert not [problem for problem in dataset.problems if problem.severity == "error"]
+
+
+def test_bad_entries_are_one_problem_a_column(tmp_path: Path) -> None:
+    rows = "".join(f"{n}.jpg,{'l' if n % 5 == 0 else 1},{n % 2}\n" for n in range(100))
+    with pytest.raises(LabelError) as caught:
+        load_labels(make(tmp_path, "image,cat,dog\n" + rows))
+    (problem,) = caught.value.problems
+    assert problem.row == 2
+    assert "20 entries in column 'cat' are not 1, 0 or empty" in problem.message
+    assert "--ignore-columns 'cat'" in str(problem.remedy)
+
+
+def test_many_problems_of_one_kind_are_shown_as_one(tmp_path: Path) -> None:
+    rows = "".join(f"{n}.jpg,cat,1\n{n}.jpg,cat,0\n" for n in range(50))
+    with pytest.raises(LabelError) as caught:
+        load_labels(make(tmp_path, "image,label,value\n" + rows))
+    assert len(caught.value.problems) == 50
+    assert len(str(caught.value).splitlines()) == 1
+    assert "(50 such, also in rows 5, 7 ...)" in str(caught.value)
+
+
+def test_a_code_nobody_knows_is_refused_not_dropped(tmp_path: Path) -> None:
+    rows = "".join(f"{n}.jpg,{'P' if n % 2 else 'A'},{'A' if n % 3 else 'P'}\n" for n in range(9))
+    with pytest.raises(TagfillError, match="no column holds labels I know") as caught:
+        load_labels(make(tmp_path, "image,cat,dog\n" + rows), format="csv_wide")
+    assert "'cat': 9 values such as 'A' (row 2)" in str(caught.value)
+
+
+def test_paths_of_tags_in_a_table(tmp_path: Path) -> None:
+    path = make(tmp_path, "image,tags\na.jpg,animal|bird;tree\nb.jpg,bird\n")
+    dataset = load_labels(path, options=ReadOptions(hierarchy="|"))
+    assert content(dataset) == {
+        "a.jpg": {"animal": 1, "bird": 1, "tree": 1},
+        "b.jpg": {"animal": 1, "bird": 1},
+    }
+    named = make(tmp_path, 'image,HierarchicalSubject\na.jpg,"animal|bird, tree"\nb.jpg,bird\n')
+    assert content(load_labels(named)) == content(dataset)
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    text = "one;two;three\na.jpg;x/y.png;cat+dog\nb.jpg;z.png;dog\nc.jpg;w.png;\n"
+    path = make(tmp_path, text)
+    options = ReadOptions(image_column="one", tags_columns=("three",), separator="+")
+    assert content(load_labels(path, options=options)) == EXPECTED
+    with pytest.raises(TagfillError, match="there is no column 'four'") as caught:
+        load_labels(path, options=ReadOptions(tags_columns=("four",)))
+    assert "one, two, three" in str(caught.value.remedy)
+    wide = make(tmp_path, "image,cat,dog,Stars\na.jpg,1,0,1\nb.jpg,1,,0\nc.jpg,,1,1\n")
+    assert content(load_labels(wide, options=ReadOptions(ignore_columns=("stars",)))) == WIDE
+
+
+def test_a_table_without_header_gets_its_class_names_from_a_list(tmp_path: Path) -> None:
+    path = make(tmp_path, "a.jpg,1,0\nb.jpg,1,\nc.jpg,,1\n")
+    with pytest.raises(TagfillError, match="2 classes have no names") as caught:
+        load_labels(path)
+    assert "--classes" in str(caught.value.remedy)
+    assert content(load_labels(path, options=ReadOptions(classes=("cat", "dog")))) == WIDE
+
+
+def test_sentences_are_not_taken_for_tags(tmp_path: Path) -> None:
+    rows = "".join(f"{n}.jpg,A man rides horse number {n} along the beach\n" for n in range(30))
+    with pytest.raises(TagfillError, match="no column holds labels"):
+        load_labels(make(tmp_path, "image,text\n" + rows))
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_absolute_ids_become_relative_to_the_folder_they_share(tmp_path: Path, where: str) -> None:
+    photos = tmp_path / ("photos" if where == "elsewhere" else "far")
+    (photos / "sub").mkdir(parents=True)
+    for name in ("a.jpg", "sub/b.jpg"):
+        (photos / name).write_bytes(b"")
+    base = "C:\\Users\\me\\Pictures\\" if where == "elsewhere" else f"{photos}/"
+    separator = "\\" if where == "elsewhere" else "/"
+    rows = "".join(f"{base}{name},cat\n" for name in ("a.jpg", f"sub{separator}b.jpg"))
+    dataset = load_labels(make(tmp_path, "SourceFile,Keywords\n" + rows))
+    assert dataset.table.images == ("a.jpg", "sub/b.jpg")
+    assert dataset.image_root == photos
+    assert any("absolute" in problem.message for problem in dataset.problems)
+
+
+WORDS = '|0|1|1.0|0.0|x|no|ja| 1|1 |0.99999999|1e-50|01|0x1|+1|TRUE|null|"1"|" 1 "|-1|1.00|✓'
+ENTRIES = st.sampled_from(WORDS.split("|"))
+
+
+@given(
+    st.lists(st.tuples(ENTRIES, ENTRIES), min_size=1, max_size=6),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([",", ";", "\t"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_fast_and_careful_accept_the_same_entries(
+    rows: list[tuple[str, str]], end: str, mark: str
+) -> None:
+    import tempfile
+
+    lines = [mark.join(("image", "cat", "dog"))]
+    lines += [mark.join((f"{number}.jpg", *row)) for number, row in enumerate(rows)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "labels.csv"
+        path.write_bytes((end.join(lines) + end).encode())
+        sheet = csv_sheet(path)
+        plan = plan_columns(sheet, ReadOptions(), "csv_wide")
+        fast = read_fast(sheet, plan)
+        careful, tallies = read_careful(sheet, plan, Problems())
+    assert (fast is None) == any(tally.bad for tally in tallies)
+    if fast is not None:
+        assert np.array_equal(fast.values, careful.values)
+        assert list(fast.images) == list(careful.images)
+
+
+def test_nearly_one_is_not_one(tmp_path: Path) -> None:
+    for text in ("0.99999999", "1e-50"):
+        with pytest.raises(LabelError, match="is not 1, 0 or empty"):
+            load_labels(make(tmp_path, f"image,cat,dog\na.jpg,1,1\nb.jpg,{text},0\n"))
+
+
+ROWS: list[list[object]] = [
+    ["Dateiname", "cat", "dog", "Datum"],
+    ["a.jpg", True, 0, "2020-01-02"],
+    ["b.jpg", 1, None, "2021-05-06"],
+    ["c.jpg", None, "x", "2022-07-08"],
+]
+NS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def xlsx(rows: list[list[object]]) -> bytes:
+    """A small workbook, written by hand."""
+
+    def entry(value: object) -> str:
+        if value is None:
+            return "<c/>"
+        if isinstance(value, bool):
+            return f'<c t="b"><v>{int(value)}</v></c>'
+        if isinstance(value, int | float):
+            return f"<c><v>{value}</v></c>"
+        return f'<c t="inlineStr"><is><t>{escape(str(value))}</t></is></c>'
+
+    body = "".join(f"<row>{''.join(map(entry, row))}</row>" for row in rows)
+    files = {
+        "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
+        'content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
+        "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'
+        f'relationships"><Relationship Id="rId1" Type="{REL}/officeDocument"'
+        ' Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{NS}" xmlns:r="{REL}"><sheets>'
+        '<sheet name="Tags" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/'
+        f'package/2006/relationships"><Relationship Id="rId1" Type="{REL}/worksheet"'
+        ' Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{NS}"><sheetData>{body}</sheetData>'
+        "</worksheet>",
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def ods(rows: list[list[object]]) -> bytes:
+    """A small OpenDocument table, written by hand."""
+
+    def entry(value: object) -> str:
+        if value is None:
+            return "<table:table-cell/>"
+        if isinstance(value, bool):
+            boolean = str(value).lower()
+            return (
+                f'<table:table-cell office:value-type="boolean" office:boolean-value="{boolean}"/>'
+            )
+        if isinstance(value, int | float):
+            return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
+        text = f"<text:p>{escape(str(value))}</text:p>"
+        return f'<table:table-cell office:value-type="string">{text}</table:table-cell>'
+
+    lines = [f"<table:table-row>{''.join(map(entry, row))}</table:table-row>" for row in rows]
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
+    document = (
+        f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:table="{urn}:table:1.0"'
+        f' xmlns:text="{urn}:text:1.0"><office:body><office:spreadsheet>'
+        f'<table:table table:name="Tags">{"".join(lines)}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", document)
+        archive.writestr("META-INF/manifest.xml", f'<manifest xmlns="{urn}:manifest:1.0"/>')
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(("suffix", "write"), [("xlsx", xlsx), ("ods", ods)])
+def test_spreadsheets(tmp_path: Path, suffix: str, write: object) -> None:
+    path = tmp_path / f"labels.{suffix}"
+    path.write_bytes(write(ROWS))  # type: ignore[operator]
+    dataset = load_labels(path)
+    assert dataset.format == "spreadsheet"
+    assert content(dataset) == WIDE
+    path.write_bytes(write([["Bild", "Tags"], ["a.jpg", "cat, dog"], ["b.jpg", "dog"], ["c.jpg"]]))  # type: ignore[operator]
+    assert content(load_labels(path)) == EXPECTED
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(TagfillError, match="not readable as a spreadsheet"):
+        load_labels(path)
+
+
+def test_spreadsheet_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tagfill.labels.formats.spreadsheet._MOST_BYTES", 1000)
+    path = tmp_path / "labels.xlsx"
+    path.write_bytes(xlsx(ROWS * 100))
+    with pytest.raises(TagfillError, match="too many to read"):
+        load_labels(path)
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd|x", "-2+3|a", "'=x", "\tx"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_formulas_are_guarded_and_come_back(text: str) -> None:
+    guarded = with_guard(text)
+    assert guarded.startswith("'")
+    assert without_guard(guarded) == text
+
+
+@pytest.mark.parametrize("text", ["a.jpg", "-1", "+1", "--x", "it's", "'quoted'", "-foo/bar.jpg"])
+def test_plain_texts_are_not_touched(text: str) -> None:
+    assert with_guard(text) == text
+    assert without_guard(text) == text
+
+
+@given(st.text())
+def test_guarding_loses_nothing(text: str) -> None:
+    assert without_guard(with_guard(text)) == text
+
+
+@pytest.mark.parametrize("name", ["csv_wide", "csv_long", "tag_list"])
+def test_no_formula_reaches_a_written_csv(tmp_path: Path, name: str) -> None:
+    text = "image,label\n'=cmd|calc!A0,'@tag\nb.jpg,cat\n"
+    dataset = load_labels(make(tmp_path, text))
+    assert dataset.table.images[0] == "=cmd|calc!A0"
+    save_labels(dataset, tmp_path / "out.csv", format=name)
+    fields = (tmp_path / "out.csv").read_text().replace("\n", ",").split(",")
+    assert not any(field.startswith(("=", "@")) for field in fields)
+    again = load_labels(tmp_path / "out.csv")
+    assert again.table.images == dataset.table.images
+    assert again.table.classes == dataset.table.classes
