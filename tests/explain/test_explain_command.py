@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +15,13 @@ from tests.train.given import write_given_features
 
 import tagfill
 from tagfill import scenes
+from tagfill.cli import explain as explain_command
 from tagfill.cli.main import main
+from tagfill.console import unquote_name
 from tagfill.errors import TagfillError
 from tagfill.explain.draw import Seen, overlay, sheet
 from tagfill.explain.maps import explain_images
+from tagfill.images import open_image
 from tagfill.models.bundle import Bundle
 from tagfill.models.network import build_network
 
@@ -166,7 +170,7 @@ def test_pointing_leaves_out_what_was_learnt_from(
         ([], "give images, or boxes"),
         (["x.jpg"], "--out"),
         (["x.jpg", "--out", "o", "--tags", "zebra"], "no tag 'zebra'"),
-        (["x.jpg", "--out", "o"], "no such file"),
+        (["x.jpg", "--out", "o"], "skipped: x.jpg: no such file"),
     ],
 )
 def test_mistakes_get_one_message(
@@ -192,3 +196,48 @@ def test_a_model_of_features_cannot_say_where(tmp_path: Path) -> None:
     trained = tagfill.fit(data, method="an", epochs=1, threads=1, out=tmp_path / "run")
     with pytest.raises(TagfillError, match="reads features, not images"):
         next(explain_images(tagfill.load(trained.path), [picture()]))
+
+
+def test_bad_photos_are_skipped_and_named(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for name in (b"a.png", b"caf\xe9.png"):
+        picture().save(os.fsdecode(os.fsencode(photos) + b"/" + name))
+    (photos / "b.png").write_bytes(b"no picture")
+    os.mkfifo(photos / "c.png")
+    options = ["--top", "1", "--out", str(tmp_path / "out"), "--json"]
+    assert main(["explain", str(run), str(photos), *options]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["images"]) == 2
+    assert [Path(item["image"]).name for item in result["skipped"]] == ["b.png", "c.png"]
+    for image in result["images"]:
+        assert Path(unquote_name(image["tags"][0]["picture"])).is_file()
+
+
+def test_pictures_are_opened_as_they_are_needed(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(40):
+        picture(number).save(photos / f"{number:02}.png")
+    opened, most = 0, 0
+    saved = explain_command._saved
+
+    def opening(*arguments: object) -> Image.Image:
+        nonlocal opened
+        opened += 1
+        return open_image(*arguments)
+
+    def saving(*arguments: object) -> dict[str, object]:
+        nonlocal opened, most
+        most, opened = max(most, opened), opened - 1
+        return saved(*arguments)
+
+    monkeypatch.setattr("tagfill.images.open_image", opening)
+    monkeypatch.setattr(explain_command, "_saved", saving)
+    out = str(tmp_path / "out")
+    assert main(["explain", str(run), str(photos), "--top", "1", "--out", out]) == 0
+    assert most <= 16

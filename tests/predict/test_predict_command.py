@@ -3,6 +3,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import shutil
 import threading
 
 import numpy as np
@@ -11,6 +13,7 @@ from pyarrow import parquet
 from tests.predict.tiny import CLASSES, by_hand, feature_bundle, image_bundle, pictures
 
 from tagfill.cli.main import main
+from tagfill.console import unquote_name
 from tagfill.evaluate import load_scores
 from tagfill.images import read_ahead
 from tagfill.labels import LabelTable
@@ -166,3 +169,33 @@ def test_reading_ahead_holds_few_items_and_keeps_the_order():
         handed += 1
     assert handed == 500
     assert most <= 10
+
+
+@pytest.mark.parametrize("format", ["table", "json", "jsonl", "csv", "parquet"])
+def test_odd_files_neither_stop_nor_block_it(format, model, photos, tmp_path, capsys):
+    odd = os.fsdecode(os.fsencode(photos) + b"/caf\xe9.png")
+    shutil.copy(photos / "b.PNG", odd)
+    os.mkfifo(photos / "pipe.jpg")
+    (photos / "empty.jpg").touch()
+    out = tmp_path / f"out.{format}"
+    words = ["predict", model, str(photos), "--format", format, "--out", str(out)]
+    assert main(words) == 1
+    err = capsys.readouterr().err
+    assert "pipe.jpg: is not a regular file" in err
+    assert "empty.jpg" in err
+    written = out.read_bytes()
+    assert b"caf" in written
+    if format in ("jsonl", "csv"):
+        written.decode("utf-8")
+        assert len(written.splitlines()) == 6 + (format == "csv")
+    if format == "jsonl":
+        names = [unquote_name(json.loads(line)["image"]) for line in written.splitlines()]
+        assert odd in names
+
+
+def test_names_on_standard_input_need_not_be_utf8(model, photos, monkeypatch, capsys):
+    odd = os.fsencode(photos) + b"/caf\xe9.png"
+    shutil.copy(photos / "b.PNG", odd)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(odd + b"\n"), "utf-8"))
+    assert main(["predict", model, "-", "--format", "jsonl"]) == 0
+    assert unquote_name(records(capsys)[0]["image"]) == os.fsdecode(odd)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
     from tagfill.explain.draw import Seen
     from tagfill.models.bundle import Bundle
+
+LARGEST, THUMBNAIL = 2048, 672
+"""Longest sides of pictures with heat maps, and of those kept for the sheet."""
+ON_SHEET = 100
 
 
 def explain(
@@ -26,10 +31,11 @@ def explain(
     image_root: Path | None = None,
     limit: int | None = 1000,
     json: bool = False,
-) -> None:
+) -> int:
     """Heat maps of tags: where in an image the model sees them.
 
-    Or, with --pointing, how often the hottest place of a map lies on the thing.
+    Or, with --pointing, how often the hottest place of a map lies on the thing. Images that cannot
+    be read are named on stderr and skipped; the exit code is then 1.
 
     Parameters
     ----------
@@ -42,7 +48,7 @@ def explain(
     top
         How many of these.
     out
-        Folder for the pictures: one for each image and tag, and sheet.png with all of them.
+        Folder for the pictures: one for each image and tag, and sheet.png with 100 images.
     pointing
         Play the pointing game on these boxes: a COCO instances file or a VOC devkit. Images the run
         has learnt from are left out.
@@ -74,6 +80,7 @@ def explain(
         print_json(result)
     else:
         show(result)
+    return 1 if result.get("skipped") else 0
 
 
 def _files(places: Sequence[Path]) -> list[Path]:
@@ -101,37 +108,74 @@ def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
 def _draw(
     bundle: Bundle, files: Sequence[Path], out: Path, columns: list[int] | None, top: int
 ) -> dict[str, Any]:
+    from tagfill.cli.output import log
+    from tagfill.console import printable, quote_name
+    from tagfill.errors import TagfillError
     from tagfill.explain.draw import Seen, sheet
-    from tagfill.explain.maps import KINDS, explain_images
+    from tagfill.explain.maps import explain_images, map_kind
     from tagfill.files import atomic_path
-    from tagfill.images import open_image
-    from tagfill.models.heads import head_name
+    from tagfill.train.events import Terminal
 
     out.mkdir(parents=True, exist_ok=True)
-    pictures = [open_image(file) for file in files]
-    rows, listed = [], []
-    described = zip(files, _free_names(files), pictures, strict=True)
-    for (file, name, picture), explanation in zip(
-        described, explain_images(bundle, pictures), strict=True
-    ):
-        wanted = columns or (-explanation.probabilities).argsort(kind="stable")[:top].tolist()
+    rows: list[tuple[str, Image, list[Seen]]] = []
+    listed, reader, terminal = [], _Reader(files), Terminal(log)
+    for explained in explain_images(bundle, reader.pictures()):
+        file, name, picture = reader.under_way.popleft()
+        wanted = columns or (-explained.probabilities).argsort(kind="stable")[:top].tolist()
         seen = [
-            Seen(bundle.classes[k], float(explanation.probabilities[k]), explanation.heat[k])
+            Seen(bundle.classes[k], float(explained.probabilities[k]), explained.heat[k])
             for k in wanted
         ]
-        rows.append((file.name, picture, seen))
-        tags = [_saved(picture, tag, out / f"{name}-{_slug(tag.tag)}.png") for tag in seen]
-        listed.append({"image": str(file), "tags": tags})
+        targets = _free_names([f"{name}-{_slug(tag.tag)}" for tag in seen])
+        tags = [
+            _saved(picture, tag, out / f"{target}.png")
+            for tag, target in zip(seen, targets, strict=True)
+        ]
+        listed.append({"image": quote_name(str(file)), "tags": tags})
+        if len(rows) < ON_SHEET:
+            picture.thumbnail((THUMBNAIL, THUMBNAIL))
+            rows.append((printable(file.name), picture, seen))
+        terminal.progress(len(listed) + len(reader.skipped), len(files), "explain")
+    terminal.close()
+    if not listed:
+        raise TagfillError("none of the images can be read", remedy="the reasons stand above")
     with atomic_path(out / "sheet.png") as draft:
         sheet(rows).save(draft)
-    kind = KINDS[head_name(bundle.network.config)]
     return {
         "out": str(out),
         "sheet": str(out / "sheet.png"),
-        "maps": kind,
+        "maps": map_kind(bundle),
         "images": listed,
+        "skipped": reader.skipped,
         "notes": _unwritten(rows),
     }
+
+
+class _Reader:
+    """Opens pictures as they are asked for, and passes over those that cannot be read."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = files
+        self.under_way: deque[tuple[Path, str, Image]] = deque()
+        self.skipped: list[dict[str, str]] = []
+
+    def pictures(self) -> Iterator[Image]:
+        """The pictures one by one, remembered in ``under_way`` until they are drawn."""
+        from tagfill.cli.output import log
+        from tagfill.console import quote_name
+        from tagfill.errors import TagfillError
+        from tagfill.images import open_image
+
+        for file, name in zip(self.files, _free_names([f.stem for f in self.files]), strict=True):
+            try:
+                picture = open_image(file, LARGEST)
+            except TagfillError as error:
+                self.skipped.append({"image": quote_name(str(file)), "reason": error.message})
+                log.print(f"skipped: {quote_name(str(file))}: {error.message}")
+                continue
+            picture.thumbnail((LARGEST, LARGEST))
+            self.under_way.append((file, name, picture))
+            yield picture
 
 
 def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
@@ -146,6 +190,7 @@ def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
 
 def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
     """Save a heat map over its picture; what there is to say about it."""
+    from tagfill.console import quote_name
     from tagfill.explain.draw import overlay
     from tagfill.explain.heat import peak
     from tagfill.files import atomic_path
@@ -157,23 +202,23 @@ def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
         "tag": seen.tag,
         "probability": seen.probability,
         "peak": {"x": x, "y": y},
-        "picture": str(file),
+        "picture": quote_name(str(file)),
     }
 
 
-def _free_names(files: Sequence[Path]) -> list[str]:
-    """A name for each file; numbers keep files of the same name in different folders apart."""
-    names: list[str] = []
-    for file in files:
-        name, number = file.stem, 2
+def _free_names(wanted: Sequence[str]) -> list[str]:
+    """The names, with numbers where one comes again."""
+    names: dict[str, None] = {}
+    for stem in wanted:
+        name, number = stem, 2
         while name in names:
-            name, number = f"{file.stem}-{number}", number + 1
-        names.append(name)
-    return names
+            name, number = f"{stem}-{number}", number + 1
+        names[name] = None
+    return list(names)
 
 
 def _slug(tag: str) -> str:
-    return "".join(letter if letter.isalnum() else "_" for letter in tag)
+    return "".join(letter if letter.isalnum() else "_" for letter in tag)[:60]
 
 
 def _play(
@@ -185,17 +230,16 @@ def _play(
     limit: int | None,
 ) -> dict[str, Any]:
     from tagfill.explain.evaluate import evaluate_pointing
-    from tagfill.explain.maps import KINDS
+    from tagfill.explain.maps import map_kind
     from tagfill.labels.formats import ReadOptions
     from tagfill.labels.io import load_labels
-    from tagfill.models.heads import head_name
 
     dataset = load_labels(boxes, options=ReadOptions(image_root=image_root))
     evaluated = evaluate_pointing(run, bundle, dataset, split=split, limit=limit)
     return {
         "run": str(run),
         "data": str(boxes),
-        "maps": KINDS[head_name(bundle.network.config)],
+        "maps": map_kind(bundle),
         "images": evaluated.images,
         "notes": list(evaluated.notes),
         **asdict(evaluated.result),
@@ -206,11 +250,11 @@ def _show_pointing(result: dict[str, Any]) -> None:
     from tagfill.cli.output import console, table
 
     for note in result["notes"]:
-        console.print(f"note: {note}", markup=False)
+        console.print(f"note: {note}")
     named = sorted(result["classes"].items(), key=lambda item: -item[1]["accuracy"])
     named += [("mean of classes", result["mean"]), ("all cases", result["overall"])]
     keys = ("accuracy", "chance", "center")
-    rows = [[name, *(100 * rates[key] for key in keys), rates["cases"]] for name, rates in named]
+    rows = [[name, *(100 * row[key] for key in keys), row["cases"]] for name, row in named]
     title = f"pointing game, {result['maps']}, {result['images']:,} images (%)"
     console.print(table(title, ["class", "hits", "chance", "center", "cases"], rows))
 
@@ -219,8 +263,8 @@ def _show_pictures(result: dict[str, Any]) -> None:
     from tagfill.cli.output import console
 
     for note in result["notes"]:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.print(f"note: {note}", soft_wrap=True)
     for image in result["images"]:
         tags = ", ".join(f"{tag['tag']} {tag['probability']:.0%}" for tag in image["tags"])
-        console.print(f"{image['image']}: {tags}", markup=False, soft_wrap=True)
-    console.print(f"{result['maps']} maps: {result['sheet']}", markup=False, soft_wrap=True)
+        console.print(f"{image['image']}: {tags}", soft_wrap=True)
+    console.print(f"{result['maps']} maps: {result['sheet']}", soft_wrap=True)

@@ -7,6 +7,7 @@ import sys
 from cyclopts import App, CycloptsError
 
 from tagfill.compat import keep_freed_memory
+from tagfill.console import printable
 from tagfill.errors import TagfillError
 from tagfill.train.limits import Interrupted
 
@@ -78,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (TagfillError, CycloptsError) as error:
         if debug:
             raise
-        print(f"tagfill: {error}", file=sys.stderr)
+        print(printable(f"tagfill: {error}"), file=sys.stderr)
         return 2
     except OSError as error:
         if debug or isinstance(error, BrokenPipeError):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-console = Console(highlight=False)
-log = Console(stderr=True, highlight=False, soft_wrap=True)
+from tagfill.console import PlainConsole, json_text
+
+console = PlainConsole()
+log = PlainConsole(stderr=True, soft_wrap=True)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
     """One JSON object on stdout."""
-    json.dump(result, sys.stdout, indent=2, ensure_ascii=False, default=_plain)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(result, indent=2, default=_plain) + "\n")
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from pathlib import Path
@@ -57,17 +58,19 @@ def predict(
     force
         Overwrite OUT.
     quiet
-        No closing line on stderr.
+        No progress and no closing line on stderr.
     json
         The same as --format json.
     """
     from tagfill.cli.output import log
     from tagfill.errors import TagfillError
     from tagfill.models.engines import open_engine
+    from tagfill.models.graphs import WORTH_EXPORTING
     from tagfill.models.tagging import TagRule
     from tagfill.predict.sources import STANDARD_INPUT, Unreadable, find_files
     from tagfill.predict.stream import FEATURES, predict_stream
     from tagfill.predict.writers import open_writer
+    from tagfill.train.events import Pace, Terminal
 
     if not paths:
         raise TagfillError("give image files, folders or patterns, or - for names on stdin")
@@ -75,26 +78,31 @@ def predict(
         if path.startswith("-") and path != STANDARD_INPUT:
             raise TagfillError(f"unknown option {path}", remedy="see `tagfill predict --help`")
     target, kind = _target(out, "json" if json else format, force)
-    engine = open_engine(run, device)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # file names need not be UTF-8
+    total = None if STANDARD_INPUT in paths else sum(1 for _ in find_files(paths, ()))
+    engine = open_engine(run, device, images=WORTH_EXPORTING if total is None else total)
     rule = TagRule.of(engine.metadata, top=top, threshold=threshold)
     suffix = FEATURES if engine.metadata.reads == "features" else None
     files = find_files(paths, sys.stdin, suffix=suffix)
     unreadable: list[Unreadable] = []
     images, started = 0, time.monotonic()
     stream = predict_stream(engine, files, rule, batch_size=batch_size, workers=workers)
+    shows = total and suffix is None and not quiet and (out is not None or not sys.stdout.isatty())
+    terminal, pace = Terminal(log), Pace()
     with open_writer(target, kind, engine.metadata.classes, str(run)) as writer:
-        for prediction in stream:
-            if isinstance(prediction, Unreadable):
-                unreadable.append(prediction)
-                log.print(
-                    f"skipped: {prediction.image}: {prediction.reason}",
-                    markup=False,
-                    soft_wrap=True,
-                )
+        for number, item in enumerate(stream, 1):
+            if isinstance(item, Unreadable):
+                unreadable.append(item)
+                log.print(f"skipped: {item.image}: {item.reason}")
             else:
-                writer.write(prediction)
+                writer.write(item)
                 images += 1
+            if total and shows:
+                rate = pace.at(number, total).per_second
+                terminal.progress(number, total, f"predict, {rate:.0f} images/s")
         writer.close(unreadable)
+    terminal.close()
     if unreadable and not images:
         raise TagfillError("none of the images can be read", remedy="the reasons stand above")
     if not quiet:

@@ -86,7 +86,8 @@ def _place(
 
 
 def _fitted(picture: Image.Image) -> Image.Image:
-    height = max(1, round(picture.height * TILE / picture.width))
+    """As wide as a tile; very tall pictures are squashed."""
+    height = min(max(1, round(picture.height * TILE / picture.width)), 3 * TILE)
     return picture.resize((TILE, height), Image.Resampling.LANCZOS)
 
 

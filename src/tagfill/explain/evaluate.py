@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
@@ -86,8 +89,17 @@ def _cases(
     bundle: Bundle, boxes: Boxes, paths: dict[int, Path], columns: Sequence[int | None]
 ) -> Iterator[tuple[int, tuple[float, float], Floats]]:
     size = bundle.network.backbone.spec.size
-    opened = (open_image(path, size) for path in paths.values())
-    for row, explained in zip(paths, explain_images(bundle, opened), strict=True):
+    under_way: deque[int] = deque()
+
+    def pictures() -> Iterator[Image.Image]:
+        for row, path in paths.items():
+            with suppress(TagfillError):
+                picture = open_image(path, size)
+                under_way.append(row)
+                yield picture
+
+    for explained in explain_images(bundle, pictures()):
+        row = under_way.popleft()
         for label, places in cases_of(boxes, row):
             column = columns[label]
             if column is not None:

@@ -13,14 +13,11 @@ from tagfill.evaluate import apply_calibration
 from tagfill.evaluate.arrays import Floats
 from tagfill.explain.heat import Heat
 from tagfill.models.bundle import Bundle
+from tagfill.models.heads import head_name
 
 BATCH = 16
-KINDS = {
-    "linear": "class activation",
-    "cam": "class activation",
-    "q2l": "cross-attention",
-    "lem": "cross-attention",
-}
+ATTENDING = ("q2l", "lem")
+"""Heads whose maps are the attention of class queries; those of all others are activations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +31,12 @@ class Explanation:
 
     probabilities: Floats
     heat: Heat
+
+
+def map_kind(bundle: Bundle) -> str:
+    """What the maps of a model show."""
+    attends = head_name(bundle.network.config) in ATTENDING
+    return "cross-attention" if attends else "class activation"
 
 
 def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Explanation]:
@@ -65,7 +68,9 @@ def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Ex
 def _explained(bundle: Bundle, inputs: torch.Tensor) -> Iterator[Explanation]:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     output = bundle.network.to(device).eval()(inputs.to(device), maps=True)
-    assert output.maps is not None
+    if output.maps is None:
+        name = head_name(bundle.network.config)
+        raise TagfillError(f"the head {name} cannot say where it sees a tag")
     chances = apply_calibration(output.logits.double().cpu().numpy(), bundle.calibration)
     heat = output.maps.float().cpu().numpy()
-    yield from (Explanation(*each) for each in zip(chances, heat, strict=True))
+    yield from map(Explanation, chances, heat)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tagfill.console import quote_name
 from tagfill.images import iterate_images
 
 STANDARD_INPUT = "-"
@@ -46,7 +47,9 @@ def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:
     files = iterate_images(folder) if suffix is None else iter(sorted(folder.rglob(f"*{suffix}")))
     first = next(files, None)
     if first is None:
-        yield Unreadable(str(folder), f"there is no {suffix or 'image'} file in this folder")
+        yield Unreadable(
+            quote_name(str(folder)), f"there is no {suffix or 'image'} file in this folder"
+        )
         return
     yield first
     yield from files
@@ -56,5 +59,5 @@ def _matching(pattern: str) -> Iterator[Path | Unreadable]:
     files = [Path(name) for name in sorted(glob.iglob(pattern, recursive=True))]
     files = [file for file in files if file.is_file()]
     if not files:
-        yield Unreadable(pattern, "no file matches this pattern")
+        yield Unreadable(quote_name(pattern), "no file matches this pattern")
     yield from files

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tagfill.console import quote_name
 from tagfill.errors import TagfillError
-from tagfill.images import read_ahead
+from tagfill.images import open_regular, read_ahead
 from tagfill.models.engines import Engine
 from tagfill.models.tagging import Numbers, Prediction, TagRule, checked_features, pixels
 from tagfill.predict.sources import Unreadable
@@ -52,13 +53,13 @@ def predict_stream(
 def _predicted(
     engine: Engine, rule: TagRule, chunk: list[Input | Unreadable]
 ) -> Iterator[Prediction | Unreadable]:
-    readable = [each for each in chunk if not isinstance(each, Unreadable)]
-    found: Iterator[Prediction] = iter(())
+    readable = [item for item in chunk if not isinstance(item, Unreadable)]
+    predictions: Iterator[Prediction] = iter(())
     if readable:
         probabilities = engine.probabilities(np.stack([array for _, array in readable]))
-        found = rule.predictions([name for name, _ in readable], probabilities)
-    for each in chunk:
-        yield each if isinstance(each, Unreadable) else next(found)
+        predictions = rule.predictions([name for name, _ in readable], probabilities)
+    for item in chunk:
+        yield item if isinstance(item, Unreadable) else next(predictions)
 
 
 def _read_images(
@@ -68,9 +69,9 @@ def _read_images(
         if isinstance(file, Unreadable):
             return file
         try:
-            return str(file), pixels(file, size)
+            return quote_name(str(file)), pixels(file, size)
         except TagfillError as error:
-            return Unreadable(str(file), error.message)
+            return Unreadable(quote_name(str(file)), error.message)
 
     return read_ahead(read, files, workers=workers, ahead=ahead)
 
@@ -89,12 +90,14 @@ def _feature_rows(
                 remedy=f"give {FEATURES} files of features [images, {engine.metadata.channels}],"
                 " or train on images",
             )
+        name = quote_name(str(file))
         try:
+            open_regular(file).close()
             matrix = np.load(file, mmap_mode="r", allow_pickle=False)
             checked_features(matrix[:1], engine.metadata)
         except (OSError, ValueError, TagfillError) as error:
             reason = error.message if isinstance(error, TagfillError) else f"not a matrix ({error})"
-            yield Unreadable(str(file), reason)
+            yield Unreadable(name, reason)
             continue
         for row in range(len(matrix)):
-            yield f"{file}#{row}", np.asarray(matrix[row], dtype=np.float32)
+            yield f"{name}#{row}", np.asarray(matrix[row], dtype=np.float32)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
+from tagfill.console import json_text, printable
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_open
 from tagfill.models.tagging import Prediction
@@ -47,7 +47,8 @@ class TableWriter:
         """The column of names grows with the longest so far."""
         self.width = max(self.width, len(prediction.image))
         tags = ", ".join(f"{name} {value:.2f}" for name, value in prediction.tags.items())
-        print(f"{prediction.image:<{self.width}}  {tags or '-'}", file=self.stream)
+        line = printable(f"{prediction.image:<{self.width}}  {tags or '-'}")
+        print(line.replace("\n", "\\n"), file=self.stream)
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
         """Nothing comes last."""
@@ -61,7 +62,7 @@ class JsonLinesWriter:
 
     def write(self, prediction: Prediction) -> None:
         """One line."""
-        self.stream.write(json.dumps(_record(prediction), ensure_ascii=False) + "\n")
+        self.stream.write(json_text(_record(prediction)) + "\n")
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
         """Nothing comes last."""
@@ -72,17 +73,17 @@ class JsonWriter:
 
     def __init__(self, stream: TextIO, model: str) -> None:
         self.stream, self.images = stream, 0
-        stream.write(f'{{"model": {json.dumps(model)}, "predictions": [')
+        stream.write(f'{{"model": {json_text(model)}, "predictions": [')
 
     def write(self, prediction: Prediction) -> None:
         """One element of the list."""
         self.stream.write(",\n" if self.images else "\n")
-        self.stream.write(json.dumps(_record(prediction), ensure_ascii=False))
+        self.stream.write(json_text(_record(prediction)))
         self.images += 1
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
         """The rest of the object."""
-        rest = json.dumps([vars(each) for each in unreadable], ensure_ascii=False)
+        rest = json_text([vars(item) for item in unreadable])
         self.stream.write(f'\n], "images": {self.images}, "unreadable": {rest}}}\n')
 
 
@@ -133,11 +134,14 @@ class ParquetWriter:
         if not self.waiting:
             return
         columns: list[Any] = [
-            [each.image for each in self.waiting],
-            [list(each.tags) for each in self.waiting],
+            [prediction.image for prediction in self.waiting],
+            [list(prediction.tags) for prediction in self.waiting],
         ]
-        columns += zip(*(each.probabilities.tolist() for each in self.waiting), strict=True)
-        arrays = [pa.array(c, type=t.type) for c, t in zip(columns, self.schema, strict=True)]
+        columns += zip(*(row.probabilities.tolist() for row in self.waiting), strict=True)
+        arrays = [
+            pa.array(column, type=field.type)
+            for column, field in zip(columns, self.schema, strict=True)
+        ]
         self.file.write_table(pa.Table.from_arrays(arrays, schema=self.schema))
         self.waiting = []
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from tagfill.compat import optional
+from tagfill.console import PlainConsole
 
 
 class Sink(Protocol):
@@ -85,7 +86,7 @@ class Terminal:
     def _move(self, done: int, total: int, label: str) -> None:
         if self._bar is None:
             self._bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TextColumn("{task.percentage:>3.0f}%"),
                 TimeRemainingColumn(),
@@ -105,8 +106,8 @@ class Terminal:
 
 
 def progress_sinks() -> tuple[Sink, ...]:
-    """Progress on stderr; in a notebook below the entry."""
-    return (Terminal(Console(stderr=True)),)
+    """Progress on stderr; in a notebook below the cell."""
+    return (Terminal(PlainConsole(stderr=True)),)
 
 
 class Pace:

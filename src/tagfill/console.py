@@ -1,0 +1,75 @@
+"""Words of others on our screen and in our files: control characters, markup, odd file names.
+
+Class names and file names come from anywhere. On a terminal nothing in them may act, so control
+characters are shown as escapes and rich's markup is off. In files a name must be found again, so
+one that is not UTF-8 is quoted in a way that can be undone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|(.))", re.DOTALL)
+_QUOTE = "$'"
+
+
+def printable(text: str) -> str:
+    """Text with control characters as escapes; line feeds and tabs stay."""
+    return _CONTROL.sub(_escape, text)
+
+
+def quote_name(name: str) -> str:
+    """A file name as text that any encoding holds.
+
+    Almost every name stays as it is. One with bytes that are not UTF-8 becomes ``$'caf\\xe9.jpg'``,
+    which shells understand and ``unquote_name`` reads.
+    """
+    if not name.startswith(_QUOTE) and not _SURROGATE.search(name):
+        return name
+    plain = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{_QUOTE}{_SURROGATE.sub(_escape, plain)}'"
+
+
+def unquote_name(text: str) -> str:
+    """The name that ``quote_name`` wrote."""
+    if not (text.startswith(_QUOTE) and text.endswith("'") and len(text) > len(_QUOTE)):
+        return text
+    return _ESCAPED.sub(_unescape, text[len(_QUOTE) : -1])
+
+
+def json_text(value: Any, **settings: Any) -> str:
+    """JSON in UTF-8; in ASCII where a text could not be written otherwise."""
+    text = json.dumps(value, ensure_ascii=False, **settings)
+    return json.dumps(value, **settings) if _SURROGATE.search(text) else text
+
+
+class PlainConsole(Console):
+    """A console on which text is text: no markup, no control characters."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"markup": False, "highlight": False, "emoji": False, **settings})
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        """All strings pass here, also those in tables."""
+        return super().render_str(printable(text), **settings)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def _unescape(match: re.Match[str]) -> str:
+    byte, unit, plain = match.groups()
+    if byte is not None:
+        return chr(0xDC00 + int(byte, 16))
+    return plain if unit is None else chr(int(unit, 16))
