@@ -30,9 +30,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from tagfill.evaluate import mean_average_precision
 from tagfill.methods.base import Needs
-from tagfill.train.assemble import Assembly
+from tagfill.train.model import Assembly
 from tagfill.train.batched import Setting
-from tagfill.train.begin import Positives
+from tagfill.train.method import Positives
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, prepare
 from tagfill.train.device import make_accelerator

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.models.output import Output
-from tagfill.train.begin import Positives, begin
 from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
-from tagfill.train.stage import Stage
+from tagfill.train.loop import Stage
+from tagfill.train.method import Positives, begin
 
 WIDTH = 6
 NO_POSITIVE = "no observed label is positive"

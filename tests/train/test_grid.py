@@ -15,13 +15,13 @@ from tagfill.methods.base import ElementwiseMethod
 from tagfill.models.head import LinearConfig, LinearHead
 from tagfill.train import grid
 from tagfill.train.batched import Batched, Setting
-from tagfill.train.begin import Positives
 from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.grid import train_grid
 from tagfill.train.inputs import FeatureInputs, derived_seed
 from tagfill.train.linear import require_features_suffice
+from tagfill.train.method import Positives
 
 IMAGES, FEATURES, CLASSES = 44, 10, 5
 

@@ -19,10 +19,10 @@ from tagfill.errors import TagfillError
 from tagfill.images import open_regular
 from tagfill.train import cache
 from tagfill.train import run as runs
-from tagfill.train.assemble import Assembly
 from tagfill.train.inputs import ImageInputs
 from tagfill.train.limits import Interrupted
-from tagfill.train.stage import Stage
+from tagfill.train.loop import Stage
+from tagfill.train.model import Assembly
 from tagfill.train.views import Normalization, strong_view, weak_view
 
 TINY = {

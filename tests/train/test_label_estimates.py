@@ -11,14 +11,14 @@ from tests.methods.harness import make_features, make_truth, single_positive
 from tests.train.given import write_given_features
 
 from tagfill import methods
-from tagfill.train.begin import Positives, begin
-from tagfill.train.checkpoint import load_checkpoint
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
 from tagfill.train.data import prepare
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
+from tagfill.train.method import Positives, begin
 from tagfill.train.run import train
+from tagfill.train.save import load_checkpoint
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from tests.train.toy import toy_stage
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.train.checkpoint import load_checkpoint, save_checkpoint
 from tagfill.train.limits import Interrupted
-from tagfill.train.stage import Stage
+from tagfill.train.loop import Stage
+from tagfill.train.save import load_checkpoint, save_checkpoint
 
 
 def through_disk(kept: Any, folder: Path) -> Any:
@@ -119,7 +119,7 @@ def test_a_failed_write_leaves_the_previous_checkpoint_intact(
     def full_disk(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tagfill.train.checkpoint.save_file", full_disk)
+    monkeypatch.setattr("tagfill.train.save.save_file", full_disk)
     with pytest.raises(TagfillError, match="No space left"):
         save_checkpoint(path, {"network": {"w": torch.zeros(2)}}, {"epoch": 2})
     tensors, metadata = load_checkpoint(path)

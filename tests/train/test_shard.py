@@ -23,7 +23,7 @@ from tagfill.train import inputs
 from tagfill.train import run as runs
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
 from tagfill.train.limits import Interrupted
-from tagfill.train.stage import Stage
+from tagfill.train.loop import Stage
 
 TINY: dict[str, Any] = {
     "mode": "finetune",

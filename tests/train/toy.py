@@ -18,7 +18,7 @@ from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
 from tagfill.train.limits import Limits
-from tagfill.train.stage import Stage
+from tagfill.train.loop import Stage
 
 BASE = StageConfig(MethodConfig("an"), epochs=6, batch_size=8, learning_rate=0.05)
 

@@ -21,9 +21,9 @@ from tagfill.evaluate.arrays import Floats
 from tagfill.methods.base import Method, Step
 from tagfill.models.head import LinearHead
 from tagfill.models.output import Output
-from tagfill.train.begin import Positives, begin
-from tagfill.train.checkpoint import load_checkpoint
 from tagfill.train.events import Events
+from tagfill.train.method import Positives, begin
+from tagfill.train.save import load_checkpoint
 
 SPAN, SEED = 1.0, 0
 IMAGES = 48

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from tagfill import methods
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import UNKNOWN, Labels
 from tagfill.methods.base import Method
 from tagfill.train.data import Split
+from tagfill.train.method import make_method
 from tagfill.train.trained import TrainedRun
 
 Mask = npt.NDArray[np.bool_]
@@ -47,8 +47,7 @@ class RunView(TrainedRun):
 
     def new_method(self) -> Method:
         """The method of the last stage, not started."""
-        config = self.stage.method
-        return methods.make(config.name, config.settings, config.preset)
+        return make_method(self.stage)
 
     @property
     def evaluated_split(self) -> str:

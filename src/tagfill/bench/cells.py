@@ -22,13 +22,13 @@ from tagfill.files import atomic_path, write_json
 from tagfill.labels import NEGATIVE, Labels
 from tagfill.labels.io import load_labels
 from tagfill.models.bundle import load as load_bundle
-from tagfill.train.checkpoint import load_checkpoint
 from tagfill.train.config import DataConfig, RunConfig
 from tagfill.train.data import TrainingData, prepare, without_unreadable
 from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder
 from tagfill.train.limits import Interrupted
 from tagfill.train.run import configure, resume, train
+from tagfill.train.save import load_checkpoint
 from tagfill.train.score import score_images
 from tagfill.train.trained import TrainedRun
 

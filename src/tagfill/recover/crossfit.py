@@ -10,22 +10,20 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import Rows
 from tagfill.labels.split import stratified_split
-from tagfill.methods.base import Method
 from tagfill.models.heads import build_head
-from tagfill.train.assemble import Assembly
-from tagfill.train.begin import Positives, begin
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, Inputs, derived_seed, scores
+from tagfill.train.loop import Stage
+from tagfill.train.method import Positives, begin, make_method
+from tagfill.train.model import Assembly
 from tagfill.train.resolve import LINEAR
-from tagfill.train.stage import Stage
 
 _AT_ONCE = 256
 """Rows evaluated at once."""
@@ -62,7 +60,7 @@ class CrossFit:
     def __init__(self, assembly: Assembly, accelerator: Accelerator, events: Events) -> None:
         self.assembly, self.accelerator, self.events = assembly, accelerator, events
         self.stages = feature_stages(assembly.config)
-        self.data = [assembly.stage_data(stage, make(stage).needs) for stage in self.stages]
+        self.data = [assembly.stage_data(stage, make_method(stage).needs) for stage in self.stages]
         self.positives = Positives(self.data[-1].observed, assembly.pooled_features, events)
         self.inputs = assembly.inputs(assembly.data.train, self.stages[-1])
 
@@ -99,7 +97,7 @@ class CrossFit:
         network.head = build_head(network.config, network.backbone.spec.channels, network.classes)
         device = self.accelerator.device
         for number, (stage, whole) in enumerate(zip(self.stages, self.data, strict=True), 1):
-            method, data = make(stage), _some(whole, rows)
+            method, data = make_method(stage), _some(whole, rows)
             module = self.assembly.trained_module(stage, method.needs)
             begin(method, stage, data, self.positives, seed=config.seed, device=device)
             Stage(
@@ -119,11 +117,6 @@ def feature_stages(config: RunConfig) -> tuple[StageConfig, ...]:
     """The stages of a run that trained on features; else its method in the linear protocol."""
     stages = tuple(stage for stage in config.stages if stage.inputs == "features")
     return stages or (StageConfig(config.stages[-1].method, **LINEAR),)
-
-
-def make(stage: StageConfig) -> Method:
-    """The method of a stage, not started."""
-    return methods.make(stage.method.name, stage.method.settings, stage.method.preset)
 
 
 class Chosen:

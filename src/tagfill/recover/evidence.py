@@ -28,9 +28,9 @@ from tagfill.recover.correct import (
     labeling_of,
     presence,
 )
-from tagfill.recover.crossfit import CrossFit, make
-from tagfill.train.begin import begin
-from tagfill.train.checkpoint import load_checkpoint
+from tagfill.recover.crossfit import CrossFit
+from tagfill.train.method import begin, make_method
+from tagfill.train.save import load_checkpoint
 
 Kind = Literal["estimate", "out_of_fold"]
 
@@ -104,7 +104,7 @@ def estimates(crossfit: CrossFit, checkpoint: Path) -> Iterator[Floats]:
     Label estimates may go on improving when the classifier no longer does.
     """
     stage = crossfit.assembly.config.stages[-1]
-    method = make(stage)
+    method = make_method(stage)
     seed, device = crossfit.assembly.config.seed, crossfit.accelerator.device
     begin(method, stage, crossfit.data[-1], crossfit.positives, seed=seed, device=device)
     if method.estimates() is None:

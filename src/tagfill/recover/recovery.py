@@ -15,9 +15,9 @@ from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
 from tagfill.recover.crossfit import CrossFit
 from tagfill.recover.evidence import Evidence, gather_evidence
-from tagfill.train.assemble import Assembly
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
+from tagfill.train.model import Assembly
 from tagfill.train.trained import TrainedRun
 
 FOLDS = 4

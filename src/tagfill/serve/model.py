@@ -97,9 +97,9 @@ class ServedModel:
     @cached_property
     def features(self) -> Floats:
         """[N, D] of all photos, of length 1, for finding photos that look alike."""
-        from tagfill.train.assemble import Assembly
         from tagfill.train.device import make_accelerator
         from tagfill.train.events import Events
+        from tagfill.train.model import Assembly
 
         source = read_run(self.path)
         assert source.data is not None

@@ -22,9 +22,9 @@ from tagfill.train.forward import StageData
 from tagfill.train.gather import World
 from tagfill.train.heads import Heads
 from tagfill.train.inputs import derived_seed, epoch_order, scores
+from tagfill.train.loop import stage_seed
 from tagfill.train.optim import make_schedule, optimizer_over
 from tagfill.train.select import Selector
-from tagfill.train.stage import stage_seed
 
 _PROBED = 3  # images on which a loss is tried for all heads at once
 

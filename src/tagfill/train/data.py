@@ -91,6 +91,11 @@ class TrainingData:
         return {name: split for name, split in named.items() if split is not None}
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """How many images each split has."""
+        return {name: len(split) for name, split in self.splits.items()}
+
+    @property
     def regime(self) -> str:
         """What the training labels look like."""
         return Statistics.of(self.train.table).regime

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from tagfill.errors import TagfillError
-from tagfill.files import write_json
+from tagfill.files import remove_leftovers, write_json
 from tagfill.train.config import RunConfig, load_config, save_config
 
 RUNS = Path("tagfill-runs")
+LOCK = ".lock"
 GIVEN = "given"
 """Folder inside a run folder with labels and features that came from memory."""
 _RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
@@ -50,6 +55,11 @@ class RunFolder:
         return self.path / "checkpoints" / "last.safetensors"
 
     @property
+    def previous_checkpoint(self) -> Path:
+        """The checkpoint before the last."""
+        return self.path / "checkpoints" / "previous.safetensors"
+
+    @property
     def model(self) -> Path:
         """The bundle."""
         return self.path / "model"
@@ -63,21 +73,56 @@ class RunFolder:
         """Whether the run reached its end."""
         return self.metrics.is_file()
 
-    @classmethod
-    def create(cls, path: Path, config: RunConfig, metadata: Mapping[str, Any]) -> RunFolder:
-        """Make a new run folder; one that holds a run already is left alone."""
-        folder = cls(path)
-        if folder.config.exists():
+    @contextmanager
+    def lock(self, wanted: bool = True) -> Iterator[None]:
+        """Keep every other process from training in this folder.
+
+        Temporary files that a process left here when it was killed are removed.
+        """
+        if not wanted:
+            yield
+            return
+        held = FileLock(self.path / LOCK, timeout=0)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            held.acquire()
+        except Timeout:
+            raise TagfillError(
+                "another process is training here",
+                file=self.path,
+                remedy="wait for it, stop it, or choose another --out",
+            ) from None
+        except OSError as error:
+            raise TagfillError(f"cannot be written ({error.strerror})", file=self.path) from error
+        try:
+            remove_leftovers(self.path, older_than=0)
+            yield
+        finally:
+            (self.path / LOCK).unlink(missing_ok=True)
+            held.release()
+            with suppress(OSError):
+                self.path.rmdir()  # only a folder in which nothing came about is empty
+
+    def create(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
+        """Begin a new run; a folder that holds one already, or anything else, is left alone."""
+        if self.config.exists():
             raise TagfillError(
                 "there is a run already",
-                file=path,
-                remedy=f"go on with `tagfill train --resume {path}`, or choose another --out",
+                file=self.path,
+                remedy=f"go on with `tagfill train --resume {self.path}`, or choose another --out",
             )
-        if path.is_dir() and any(file.name != GIVEN for file in path.iterdir()):
-            raise TagfillError("is not empty", file=path, remedy="choose another --out")
-        path.mkdir(parents=True, exist_ok=True)
-        save_config(config, folder.config, {**metadata, **_environment()})
-        return folder
+        if any(file.name not in (GIVEN, LOCK) for file in self.path.iterdir()):
+            raise TagfillError("is not empty", file=self.path, remedy="choose another --out")
+        save_config(config, self.config, {**metadata, **_environment()})
+
+    def discard_start(self) -> None:
+        """Take back what a run that failed before its first checkpoint has written."""
+        if self.checkpoint.is_file():
+            return
+        for file in (self.config, self.events):
+            file.unlink(missing_ok=True)
+        for folder in (self.checkpoint.parent, self.path / GIVEN):
+            shutil.rmtree(folder, ignore_errors=True)
 
     @classmethod
     def open(cls, path: Path) -> tuple[RunFolder, RunConfig]:

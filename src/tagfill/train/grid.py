@@ -14,17 +14,16 @@ from dataclasses import dataclass
 import torch
 from accelerate import Accelerator
 
-from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.methods.base import Method
 from tagfill.models.head import Head, LinearHead
 from tagfill.train.batched import Batched, Outcome, Setting
-from tagfill.train.begin import Positives, begin
 from tagfill.train.config import StageConfig
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
-from tagfill.train.stage import Stage, stage_seed
+from tagfill.train.loop import Stage, stage_seed
+from tagfill.train.method import Positives, begin, make_method
 
 WEIGHTS_AT_ONCE = 20_000_000
 """How many weights are trained side by side; more settings are trained in several rounds."""
@@ -90,8 +89,7 @@ def _started(
     positives: Positives,
     device: torch.device,
 ) -> _Member:
-    name = setting.stage.method
-    method = methods.make(name.name, name.settings, name.preset)
+    method = make_method(setting.stage)
     begin(method, setting.stage, data, positives, seed=setting.seed, device=device)
     return _Member(place, setting, make_head(setting.seed).to(device), method)
 

@@ -9,19 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
 from tagfill.methods.base import Method, Needs
 from tagfill.models.head import LinearConfig, LinearHead
-from tagfill.train.begin import Positives, begin
 from tagfill.train.config import StageConfig
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, derived_seed
-from tagfill.train.stage import Stage, stage_seed
+from tagfill.train.loop import Stage, stage_seed
+from tagfill.train.method import Positives, begin, make_method
 
 Matrix = npt.NDArray[np.floating]
 """[N, D] features."""
@@ -62,7 +61,7 @@ def fit_linear(
     with torch.random.fork_rng(devices=[]), single_thread():
         torch.manual_seed(derived_seed(seed, 0))
         head = LinearHead(features.shape[1], observed.shape[1], LinearConfig())
-        method = methods.make(stage.method.name, stage.method.settings, stage.method.preset)
+        method = make_method(stage)
         require_features_suffice(method.needs, stage.method.name)
         data = _stage_data(features, observed, val)
         accelerator, sink = make_accelerator(), events or Events()

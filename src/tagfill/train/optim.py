@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tagfill.methods.base import ParameterGroup
 from tagfill.models.groups import parameter_groups
@@ -93,3 +93,44 @@ def make_schedule(
     if name == "cosine":
         return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(steps, 1))
     return None
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's moments, by parameter number and name."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, members in state.items()
+        for name, value in members.items()
+        if value is not None
+    }
+
+
+def optimizer_metadata(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """The optimizer's settings per parameter group."""
+    return [
+        {name: value for name, value in group.items() if name != "params"}
+        for group in optimizer.state_dict()["param_groups"]
+    ]
+
+
+def restore_optimizer(
+    optimizer: torch.optim.Optimizer,
+    tensors: Mapping[str, Tensor],
+    metadata: list[dict[str, Any]],
+    place: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    """Put moments and settings back; ``place`` puts a moment where its parameter is."""
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        number, _, name = key.partition(".")
+        parameter = parameters[int(number)]
+        is_moment = name != "step" and tensor.shape == parameter.shape
+        placed = place(tensor, parameter.detach()) if is_moment else tensor
+        state.setdefault(int(number), {})[name] = placed
+    groups = [
+        {**saved, "params": group["params"]}
+        for saved, group in zip(metadata, optimizer.state_dict()["param_groups"], strict=True)
+    ]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -18,13 +18,13 @@ from tagfill.evaluate.arrays import Floats
 from tagfill.models.bundle import Bundle
 from tagfill.models.bundle import load as load_bundle
 from tagfill.train import scorefile
-from tagfill.train.assemble import Assembly
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
 from tagfill.train.events import Events, Sink
 from tagfill.train.folder import RunFolder
 from tagfill.train.gather import World
 from tagfill.train.inputs import scores as compute_scores
+from tagfill.train.model import Assembly
 from tagfill.train.scorefile import Scores
 
 

@@ -14,15 +14,15 @@ from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.models.head import Head
-from tagfill.train.assemble import Assembly
 from tagfill.train.batched import Outcome, Setting
-from tagfill.train.begin import Positives
 from tagfill.train.config import RunConfig
 from tagfill.train.data import prepare, without_unreadable
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
 from tagfill.train.forward import StageData
 from tagfill.train.grid import train_grid
+from tagfill.train.method import Positives
+from tagfill.train.model import Assembly
 from tagfill.train.resolve import Request
 from tagfill.train.run import configure, train
 from tagfill.tune.space import at_point

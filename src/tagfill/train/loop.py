@@ -15,14 +15,19 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.methods.base import LossTerms, Method, Step
-from tagfill.train import checkpoint
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, epoch_order
 from tagfill.train.limits import Interrupted, Limits
-from tagfill.train.optim import make_optimizer, make_schedule
+from tagfill.train.optim import (
+    make_optimizer,
+    make_schedule,
+    optimizer_metadata,
+    optimizer_tensors,
+    restore_optimizer,
+)
 from tagfill.train.placement import place
 from tagfill.train.select import Selector
 from tagfill.train.watch import Watch
@@ -310,7 +315,7 @@ class Stage:
         tensors = {
             "network": self.trained.state_dict(),
             "method": self.method.state(),
-            "optimizer": checkpoint.optimizer_tensors(self.optimizer),
+            "optimizer": optimizer_tensors(self.optimizer),
             "ema": self.ema.state_dict() if self.ema is not None else {},
             "watch": self.watch.state(),
             **{f"best_{name}": members for name, members in self.best.items()},
@@ -318,7 +323,7 @@ class Stage:
         metadata = {
             "stage": self.number,
             "position": vars(self.position),
-            "optimizer": checkpoint.optimizer_metadata(self.optimizer),
+            "optimizer": optimizer_metadata(self.optimizer),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict(),
             "selector": self.selector.metadata(),
@@ -334,7 +339,7 @@ class Stage:
         mine, weights = self.placement.from_store, self.trained.state_dict()
         self.trained.load_state_dict(mine(tensors["network"], weights))
         self.method.load_state(tensors.get("method", {}))
-        checkpoint.restore_optimizer(
+        restore_optimizer(
             self.optimizer,
             tensors.get("optimizer", {}),
             metadata["optimizer"],

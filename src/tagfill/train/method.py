@@ -1,4 +1,4 @@
-"""Start a method: tell it what it learns from and, where it asks, how many positives to expect."""
+"""Make a method and start it: what it learns from, and how many positives to expect."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tagfill.priors import PriorEstimate, complete_rows, estimate_prior, regime_
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
+from tagfill.train.model import Assembly
 
 
 class Positives:
@@ -40,15 +41,9 @@ class Positives:
         self._observed, self._features, self._events = observed, features, events
         self._validation = validation
 
-    def of(self, needs: Needs, k: object) -> tuple[float | None, Tensor | None]:
-        """The expected number of positives per image and the class priors, as far as needed.
-
-        Args:
-            needs: of the method.
-            k: the method's setting; a number makes an estimate of k unnecessary.
-        """
-        wants_k = needs.expected_positives and isinstance(k, str)
-        if not (wants_k or needs.class_prior):
+    def of(self, needs: Needs) -> tuple[float | None, Tensor | None]:
+        """The expected number of positives per image and the class priors, as far as needed."""
+        if not (needs.expected_positives or needs.class_prior):
             return None, None
         prior = torch.from_numpy(np.asarray(self._estimate.prior, dtype=np.float32))
         return float(self._estimate.expected_positives), prior
@@ -65,6 +60,22 @@ class Positives:
             f" observed labels ({estimate.how})"
         )
         return estimate
+
+
+def make_method(stage: StageConfig) -> Method:
+    """The method of a stage, not started."""
+    return methods.make(stage.method.name, stage.method.settings, stage.method.preset)
+
+
+def begin_stage(method: Method, stage: StageConfig, data: StageData, assembly: Assembly) -> None:
+    """Start a method on a stage of a run."""
+    events, val = assembly.events, assembly.data.val
+    if method.needs.truth:
+        source = "the full labels" if data.truth is not None else "the labels as they are"
+        events.note(f"{stage.method.name} is an oracle: it trains on {source}")
+    validation = None if val is None else val.eval_labels
+    positives = Positives(data.observed, assembly.pooled_features, events, validation)
+    begin(method, stage, data, positives, seed=assembly.config.seed, device=assembly.device)
 
 
 def begin(
@@ -86,9 +97,7 @@ def begin(
         seed: of the run.
         device: where the method's tensors live.
     """
-    name = stage.method
-    config = methods.configure(name.name, name.settings, name.preset)
-    expected, prior = positives.of(method.needs, getattr(config, "k", "auto"))
+    expected, prior = positives.of(method.needs)
     method.start(
         Setup(
             observed=data.observed,

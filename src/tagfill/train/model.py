@@ -1,4 +1,4 @@
-"""Put a run together: the network, and the inputs each stage trains and is evaluated on."""
+"""The network of a run, and the inputs each stage trains and is evaluated on."""
 
 from __future__ import annotations
 
@@ -94,6 +94,10 @@ class Assembly:
         if stage.inputs == "features":
             return FeatureInputs(self._features(split))
         return self._images(split, stage, Needs())
+
+    def is_small(self, stage: StageConfig) -> bool:
+        """Whether a stage trains on matrices too small to share among threads."""
+        return stage.inputs == "features" and self.network.head.reads == "pooled"
 
     def without_unreadable(self) -> TrainingData:
         """Leave out the images that cannot be decoded.

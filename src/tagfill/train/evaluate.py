@@ -1,0 +1,89 @@
+"""How good the trained network is on the images that were held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tagfill.evaluate import summary
+from tagfill.evaluate.decisions import Decisions, fit_decisions
+from tagfill.evaluate.selection import observed_mean_average_precision
+from tagfill.labels import NEGATIVE, POSITIVE
+from tagfill.train.config import RunConfig
+from tagfill.train.data import Split
+from tagfill.train.loop import Stage
+from tagfill.train.model import Assembly
+from tagfill.train.scorefile import Scores
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured at the end of training.
+
+    Args:
+        metrics: for ``metrics.json``.
+        logits: [N, K] of every held-out split.
+        decisions: calibration and thresholds, where they could be fitted.
+    """
+
+    metrics: dict[str, Any]
+    logits: dict[str, Scores]
+    decisions: Decisions | None
+
+    @property
+    def precisions(self) -> dict[str, float | None]:
+        """mAP by split."""
+        return {name: self.metrics[name].get("mAP") for name in self.logits}
+
+
+def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
+    """Score every held-out split with the weights of the best epoch, and measure."""
+    data, last = assembly.data, config.stages[-1]
+    held_out = {name: split for name, split in data.splits.items() if name != "train"}
+    logits = {
+        name: stage.placement.scores(stage.plain, assembly.inputs(split, last)).numpy()
+        for name, split in held_out.items()
+    }
+    decisions = _decisions(logits.get("val"), data.val)
+    seconds = [record["seconds"] for record in stage.history]
+    metrics: dict[str, Any] = {
+        "method": last.method.name,
+        "regime": data.regime,
+        "criterion": stage.data.criterion,
+        "best_epoch": stage.selector.best_epoch,
+        "best_score": stage.selector.best_score,
+        "weights": stage.best_weights,
+        "epochs": len(stage.history),
+        "seconds_per_epoch": float(np.median(seconds)) if seconds else None,
+        "parameters": sum(parameter.numel() for parameter in stage.plain.parameters()),
+        "images": data.sizes,
+        "data_hash": data.content_hash,
+        "seed": config.seed,
+        "thresholds": None if decisions is None else decisions.as_dict(),
+    }
+    for name, split in held_out.items():
+        metrics[name] = _metrics(logits[name], split, data.classes, decisions)
+    return Evaluation(metrics, logits, decisions)
+
+
+def _decisions(logits: Scores | None, val: Split | None) -> Decisions | None:
+    """Calibration and thresholds, where there are validation images with positives."""
+    if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
+        return None
+    return fit_decisions(logits, val.eval_labels)
+
+
+def _metrics(
+    logits: Scores, split: Split, classes: tuple[str, ...], decisions: Decisions | None
+) -> dict[str, Any]:
+    labels = split.eval_labels
+    if (labels == NEGATIVE).any():
+        fitted = {} if decisions is None else decisions.metrics(logits, labels)
+        return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
+    return {
+        "mAP": None,
+        "observed_mAP": observed_mean_average_precision(logits, labels),
+        "note": "no known negatives: precision cannot be measured, unknown counted as negative",
+    }

@@ -1,0 +1,160 @@
+"""What a run keeps on disk: checkpoints on the way, and at the end model, scores and metrics.
+
+A checkpoint is one file, written whole or not at all, tensors and JSON only. It holds everything
+that training needs to go on as if it had never stopped: network, optimizer, schedule, method state,
+EMA copy, early stopping, position. Random numbers need no saving, because every draw depends only
+on the seed and the position. A checksum tells a damaged file; the checkpoint before the last is
+kept as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.files import atomic_path
+from tagfill.models.bundle import Bundle
+from tagfill.models.network import Network
+from tagfill.train import scorefile
+from tagfill.train.data import TrainingData
+from tagfill.train.evaluate import Evaluation
+from tagfill.train.folder import RunFolder
+from tagfill.train.loop import Keep
+
+Tensors = dict[str, dict[str, Tensor]]
+"""Groups of named tensors."""
+Checkpoint = tuple[Tensors, dict[str, Any]]
+"""Tensors and metadata."""
+
+_METADATA, _DIGEST = "metadata", "digest"
+_SEPARATOR = "/"
+
+
+def save_run(
+    folder: RunFolder, network: Network, data: TrainingData, evaluation: Evaluation
+) -> None:
+    """Keep a finished run; it is finished once its metrics are there, so they come last."""
+    metrics, decisions = evaluation.metrics, evaluation.decisions
+    named = ("method", "regime", "seed", "data_hash")
+    Bundle(
+        network.eval(),
+        data.classes,
+        thresholds=None if decisions is None else tuple(decisions.thresholds.values.tolist()),
+        calibration=None if decisions is None else decisions.calibration,
+        details={**{name: metrics[name] for name in named}, **evaluation.precisions},
+    ).save(folder.model)
+    for name, logits in evaluation.logits.items():
+        key = scorefile.key_of(folder.model, data.splits[name])
+        scorefile.write(folder.scores(name), key, logits)
+    folder.write_metrics(metrics)
+
+
+def checkpoints_of(folder: RunFolder, data: TrainingData) -> Keep:
+    """What keeps the checkpoints of a run on these data."""
+
+    def keep(tensors: Tensors, metadata: dict[str, Any]) -> None:
+        _keep_previous(folder.checkpoint, folder.previous_checkpoint)
+        save_checkpoint(folder.checkpoint, tensors, {**metadata, "data_hash": data.content_hash})
+
+    return keep
+
+
+def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint | None:
+    """The last checkpoint of a run, or the one before it; None where training has not come to one.
+
+    Raises:
+        TagfillError: the file is damaged; the message offers the other one.
+    """
+    last, before = folder.checkpoint, folder.previous_checkpoint
+    path = before if previous else last
+    if previous and not path.is_file():
+        raise TagfillError("there is no earlier checkpoint", file=path)
+    if not path.is_file():
+        return None
+    try:
+        return load_checkpoint(path)
+    except TagfillError as error:
+        if previous or not before.is_file():
+            raise
+        raise TagfillError(
+            error.message,
+            file=path,
+            remedy=f"go on from the one before it: `tagfill train --resume {folder.path}"
+            " --previous`",
+        ) from error
+
+
+def save_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], metadata: Any) -> None:
+    """Write groups of tensors and JSON-able metadata; the old file stays until the new is whole."""
+    flat = {
+        f"{group}{_SEPARATOR}{name}": tensor.detach().cpu().contiguous().clone()
+        for group, members in tensors.items()
+        for name, tensor in members.items()
+    }
+    text = json.dumps(metadata)
+    try:
+        with atomic_path(path) as draft:
+            save_file(flat, draft, metadata={_METADATA: text, _DIGEST: _digest(flat, text)})
+    except (TagfillError, SafetensorError) as error:
+        raise TagfillError(
+            f"could not write the checkpoint ({error})",
+            file=path,
+            remedy="the last one is intact: free disk space, then `tagfill train --resume`",
+        ) from error
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read what ``save_checkpoint`` wrote: groups of tensors, and the metadata.
+
+    Raises:
+        TagfillError: the file is damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            kept = file.metadata() or {}
+            flat = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - no mapping
+        text = kept[_METADATA]
+        whole = kept[_DIGEST] == _digest(flat, text)
+        metadata = json.loads(text)
+    except (OSError, KeyError, ValueError, SafetensorError) as error:
+        raise TagfillError(f"not a readable checkpoint ({error})", file=path) from error
+    if not whole:
+        raise TagfillError("the checkpoint is damaged: its checksum differs", file=path)
+    groups: Tensors = {}
+    for key, tensor in flat.items():
+        group, _, name = key.partition(_SEPARATOR)
+        groups.setdefault(group, {})[name] = tensor
+    return groups, metadata
+
+
+def _digest(flat: Mapping[str, Tensor], metadata: str) -> str:
+    """Of every bit that counts: names, kinds, shapes and values of the tensors, and the JSON."""
+    digest = hashlib.blake2b(metadata.encode(), digest_size=16)
+    for key in sorted(flat):
+        tensor = flat[key]
+        digest.update(f"\0{key}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        digest.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+    return digest.hexdigest()
+
+
+def _keep_previous(last: Path, previous: Path) -> None:
+    """The last checkpoint under a second name, so that there is always a whole one."""
+    if not last.is_file():
+        return
+    with suppress(TagfillError), atomic_path(previous, sync=False) as draft:
+        try:
+            os.link(last, draft)
+        except OSError:  # a file system without links
+            shutil.copyfile(last, draft)
