@@ -30,9 +30,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from tagfill.evaluate import mean_average_precision
 from tagfill.methods.base import Needs
-from tagfill.train.model import Assembly
 from tagfill.train.batched import Setting
-from tagfill.train.method import Positives
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, prepare
 from tagfill.train.device import make_accelerator
@@ -40,6 +38,8 @@ from tagfill.train.events import Events
 from tagfill.train.gather import World
 from tagfill.train.grid import train_grid
 from tagfill.train.inputs import scores
+from tagfill.train.method import Positives
+from tagfill.train.model import Assembly
 
 METHOD, BATCH = "an", 16
 PUBLISHED_SECONDS = 6.2

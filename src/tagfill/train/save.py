@@ -145,7 +145,7 @@ def _digest(flat: Mapping[str, Tensor], metadata: str) -> str:
     for key in sorted(flat):
         tensor = flat[key]
         digest.update(f"\0{key}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        digest.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
