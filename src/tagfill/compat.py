@@ -102,5 +102,5 @@ def optional(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         raise TagfillError(
             f"this needs {module.partition('.')[0]}, which is not installed",
-            remedy=f"pip install 'tagfill[{extra}]'",
+            remedy=f"in the folder of the clone: pip install -c constraints.txt -e '.[{extra}]'",
         ) from error

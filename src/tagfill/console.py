@@ -60,6 +60,10 @@ class PlainConsole(Console):
         """All strings pass here, also those in tables."""
         return super().render_str(printable(text), **settings)
 
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to the command line, which ends the command quietly."""
+        raise BrokenPipeError
+
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])

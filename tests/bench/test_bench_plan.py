@@ -136,3 +136,13 @@ def test_choosing_rows_methods_and_columns() -> None:
         choose(cells, made, [], ["two"])
     with pytest.raises(TagfillError, match="at least one seed"):
         plan(made, made.sizes["smoke"], seeds=0)
+
+
+def test_auto_is_checked_as_any_method_it_may_choose() -> None:
+    (auto, *_) = cells_of((METHOD, 'title = "AN"\nmethod = "auto"'))
+    assert auto.check() is None
+    settled = 'title = "AN"\nmethod = "auto"\nsettings = { method.alpha = 1 }'
+    assert cells_of((METHOD, settled))[0].check() is None  # em has an alpha, other choices have not
+    wrong = settled.replace("alpha", "alhpa")
+    with pytest.raises(TagfillError, match="no setting 'alhpa'"):
+        cells_of((METHOD, wrong))[0].check()

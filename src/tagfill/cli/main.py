@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cyclopts import App, CycloptsError
@@ -76,13 +77,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tokens = spelled_out(tokens)
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (TagfillError, CycloptsError) as error:
         if debug:
             raise
         print(printable(f"tagfill: {error}"), file=sys.stderr)
         return 2
     except OSError as error:
-        if debug or isinstance(error, BrokenPipeError):
+        if debug:
             raise
         print(f"tagfill: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
         return 2
@@ -92,9 +97,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tagfill: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        sys.stdout = None
-        return 0
     return result if isinstance(result, int) else 0
 
 

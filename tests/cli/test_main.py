@@ -1,0 +1,40 @@
+"""What every command does the same way: closed pipes, users' mistakes, settings with dots."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tagfill.cli.main import main, spelled_out
+from tagfill.errors import TagfillError
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough_is_no_error(options: list[str]) -> None:
+    command = [sys.executable, "-m", "tagfill", "methods", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()  # before anything is written: as `| head -0`
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (0, b"")
+
+
+def test_a_mistake_is_one_line_and_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "no_such_file.csv", "--quiet"]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("tagfill: ")
+    assert told.err.count("\n") == 1
+    assert not told.out
+    with pytest.raises(TagfillError):
+        main(["--debug", "train", "no_such_file.csv", "--quiet"])
+
+
+def test_dotted_options_are_settings() -> None:
+    assert spelled_out(["--method.k", "1.5", "--head.layers=2", "--seed", "1"]) == [
+        *("--set", "method.k=1.5", "--set", "head.layers=2", "--seed", "1")
+    ]
+    with pytest.raises(TagfillError, match=r"--method\.k needs a value"):
+        spelled_out(["--method.k", "--seed"])
