@@ -29,9 +29,8 @@ from tagfill.evaluate import sigmoid
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 from tagfill.labels.split import stratified_split
-from tagfill.train.config import MethodConfig, StageConfig
+from tagfill.train.config import MethodConfig, OptimizerName, StageConfig
 from tagfill.train.linear import fit_linear
-from tagfill.train.optim import OptimizerName
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,10 +13,17 @@ from tagfill.api.table import Table
 from tagfill.api.words import speaks_python
 from tagfill.models.tagging import Pictures, Prediction
 from tagfill.train import run as runs
-from tagfill.train.config import Augment, DataConfig, Precision, Select, ValSplit
+from tagfill.train.config import (
+    Augment,
+    DataConfig,
+    OptimizerName,
+    Precision,
+    ScheduleName,
+    Select,
+    ValSplit,
+)
 from tagfill.train.events import Sink, progress_sinks
 from tagfill.train.folder import GIVEN, free_path
-from tagfill.train.optim import OptimizerName, ScheduleName
 from tagfill.train.protocols import PresetName, ProtocolName
 from tagfill.train.resolve import Mode, Request
 

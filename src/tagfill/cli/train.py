@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
 from tagfill.cli.labels import TableOptions
+from tagfill.cli.options import options_of
+from tagfill.train.config import DataConfig, ModelConfig, RunConfig, StageConfig
 
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
@@ -17,87 +19,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DataOptions(TableOptions):
-    """Where the data is and what is held out."""
+class _StageOptions:
+    """Settings of one of several stages."""
 
-    images: str | None = None
-    "Folder of the images; by default beside the label file."
-    format: str | None = None
-    "Name of the label format; detected by default."
-    absent: Literal["unknown", "negative"] | None = None
-    "What a tag nobody wrote means, in formats that cannot say it."
-    difficult: Literal["negative", "positive", "unknown"] | None = None
-    "What VOC objects marked difficult count as."
-    features: str | None = None
-    "A .npy file with a row of features an image; or the name of one of the source's feature sets."
-    truth: str | None = None
-    "Full labels behind masked ones: for oracle methods, and to evaluate with."
-    val: str | None = None
-    "Labels of the validation images."
-    test: str | None = None
-    "Labels of the test images."
-    val_fraction: float | None = None
-    "Share of the training images held out where no validation images are named; 0 for none."
-    val_split: Literal["stratified", "published"] | None = None
-    "How they are drawn: stratified by class, or as the published MLSPL code draws them."
-
-
-@dataclass(frozen=True)
-class NetworkOptions:
-    """The network."""
-
-    backbone: str | None = None
-    "See `tagfill backbones`."
-    head: Literal["linear", "q2l", "lem", "cam"] | None = None
-    "What turns features into scores."
-    input_size: int | None = None
-    "Side of the square input in pixels."
-    weights: str | None = None
-    "A file with the backbone's weights."
-    pretrained: bool | None = None
-    "Start from pretrained weights."
-    lgconv: bool | None = None
-    "Give every 3x3 convolution a global branch (PU-MLC)."
-    freeze_stages: int | None = None
-    "How many stages of the backbone stay fixed."
-    freeze_batchnorm: bool | None = None
-    "Keep BatchNorm fixed."
-    init: str | None = None
-    "Start from the weights of an earlier run."
-
-
-@dataclass(frozen=True)
-class LoopOptions:
-    """How to train."""
-
-    epochs: int | None = None
-    "Passes over the training images."
-    batch_size: int | None = None
-    "Images per step, over all processes."
-    learning_rate: float | None = None
-    "Peak learning rate."
-    optimizer: Literal["adam", "adamw", "sgd", "adafactor"] | None = None
-    "Optimizer."
-    weight_decay: float | None = None
-    "Weight decay."
-    head_multiplier: float | None = None
-    "Learning rate of the head over that of the backbone."
-    schedule: Literal["constant", "one_cycle", "cosine"] | None = None
-    "Learning-rate schedule."
-    warmup: float | None = None
-    "Share of the steps in which one_cycle rises to its peak."
-    clip: float | None = None
-    "Clip gradients to this norm."
-    accumulate: int | None = None
-    "Batches per optimizer step."
-    ema: float | None = None
-    "Also keep an exponential moving average of the weights with this decay."
-    patience: int | None = None
-    "Stop after this many epochs in a row without improvement."
-    augment: Literal["flip", "strong", "crops"] | None = None
-    "What training images go through."
-    strong_views: int | None = None
-    "Distorted views of each image to compute features of, for methods that train on two views."
     linear_epochs: int | None = None
     "Epochs of the linear stage of linear_init."
     linear_learning_rate: float | None = None
@@ -106,22 +30,16 @@ class LoopOptions:
     "Epochs of the second stage of two_stage."
     second_learning_rate: float | None = None
     "Learning rate of the second stage of two_stage."
-    select: str | None = None
-    "Criterion for the best epoch: auto, mAP, known_mAP, observed_mAP, loss, last ..."
-    precision: Literal["no", "fp16", "bf16"] | None = None
-    "Mixed precision, for GPUs."
-    seed: int | None = None
-    "Fixes everything random."
-    workers: int | None = None
-    "Processes that read images."
-    threads: int | None = None
-    "Threads of torch."
-    checkpoint_seconds: float | None = None
-    "Least time between checkpoints at the ends of epochs."
-    gradient_checkpointing: bool | None = None
-    "Recompute activations in the backward pass: less memory, more time."
-    shard: bool | None = None
-    "Divide weights, gradients and moments among the processes when fine-tuning (FSDP)."
+
+
+if TYPE_CHECKING:
+    DataOptions: TypeAlias = Any
+    NetworkOptions: TypeAlias = Any
+    LoopOptions: TypeAlias = Any
+else:
+    DataOptions = options_of("DataOptions", DataConfig, base=TableOptions)
+    NetworkOptions = options_of("NetworkOptions", ModelConfig)
+    LoopOptions = options_of("LoopOptions", StageConfig, RunConfig, base=_StageOptions)
 
 
 def train(

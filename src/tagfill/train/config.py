@@ -1,4 +1,7 @@
-"""A run's settings: frozen, saved as TOML, and enough to repeat the run."""
+"""A run's settings: frozen, saved as TOML, and enough to repeat the run.
+
+A field with a text below it is an option of ``tagfill train`` and ``tagfill tune``.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ import tomli_w
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.settings import build, load_toml, plain
-from tagfill.train.optim import OptimizerName, ScheduleName
 
 InputKind = Literal["features", "images"]
 Select = Literal[
     "auto", "mAP", "known_mAP", "observed_mAP", "observed_reciprocal_rank", "loss", "last"
 ]
+OptimizerName = Literal["adam", "adamw", "sgd", "adafactor"]
+ScheduleName = Literal["constant", "one_cycle", "cosine"]
 Augment = Literal["flip", "strong", "crops"]
 ValSplit = Literal["stratified", "published"]
 Precision = Literal["no", "fp16", "bf16"]
@@ -30,15 +34,25 @@ class DataConfig:
 
     labels: str
     format: str | None = None
+    "Name of the label format; detected by default."
     images: str | None = None
+    "Folder of the images; by default beside the label file."
     features: str | None = None
-    absent: str | None = None
-    difficult: str = "negative"
+    "A .npy file with a row of features an image; or the name of one of the source's feature sets."
+    absent: Literal["unknown", "negative"] | None = None
+    "What a tag nobody wrote means, in formats that cannot say it."
+    difficult: Literal["negative", "positive", "unknown"] = "negative"
+    "What VOC objects marked difficult count as."
     truth: str | None = None
+    "Full labels behind masked ones: for oracle methods, and to evaluate with."
     val: str | None = None
+    "Labels of the validation images."
     test: str | None = None
+    "Labels of the test images."
     val_fraction: float = 0.2
+    "Share of the training images held out where no validation images are named; 0 for none."
     val_split: ValSplit = "stratified"
+    "How they are drawn: stratified by class, or as the published MLSPL code draws them."
     split_seed: int = 1200
     image_column: str | None = None
     tags_columns: tuple[str, ...] = ()
@@ -76,16 +90,25 @@ class ModelConfig:
     """The network."""
 
     backbone: str = "efficientnet_lite0"
+    "See `tagfill backbones`."
     head: str = "linear"
+    "What turns features into scores: linear, q2l, lem or cam."
     head_preset: str | None = None
     head_settings: dict[str, Any] = field(default_factory=dict)
     weights: str | None = None
+    "A file with the backbone's weights."
     pretrained: bool = True
+    "Start from pretrained weights."
     input_size: int | None = None
+    "Side of the square input in pixels."
     lgconv: bool = False
+    "Give every 3x3 convolution a global branch (PU-MLC)."
     freeze_stages: int = 0
+    "How many stages of the backbone stay fixed."
     freeze_batchnorm: bool = False
+    "Keep BatchNorm fixed."
     init: str | None = None
+    "Start from the weights of an earlier run."
 
 
 @dataclass(frozen=True)
@@ -104,19 +127,33 @@ class StageConfig:
     method: MethodConfig
     inputs: InputKind = "features"
     epochs: int = 25
+    "Passes over the training images."
     batch_size: int = 16
+    "Images per step, over all processes."
     learning_rate: float = 1e-3
+    "Peak learning rate."
     optimizer: OptimizerName = "adam"
+    "Optimizer."
     weight_decay: float = 0.0
+    "Weight decay."
     head_multiplier: float = 1.0
+    "Learning rate of the head over that of the backbone."
     schedule: ScheduleName = "constant"
+    "Learning-rate schedule."
     warmup: float = 0.2
+    "Share of the steps in which one_cycle rises to its peak."
     clip: float | None = None
+    "Clip gradients to this norm."
     accumulate: int = 1
+    "Batches per optimizer step."
     ema: float | None = None
+    "Also keep an exponential moving average of the weights with this decay."
     patience: int | None = None
+    "Stop after this many epochs in a row without improvement."
     augment: Augment = "flip"
+    "What training images go through."
     strong_views: int = 4
+    "Distorted views of each image to compute features of, for methods that train on two views."
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulate", "strong_views"):
@@ -135,14 +172,22 @@ class RunConfig:
     stages: tuple[StageConfig, ...]
     model: ModelConfig = field(default_factory=ModelConfig)
     seed: int = 0
+    "Fixes everything random."
     select: Select = "auto"
+    "Criterion for the best epoch."
     precision: Precision = "no"
+    "Mixed precision, for GPUs."
     workers: int = 2
+    "Processes that read images."
     threads: int | None = None
+    "Threads of torch."
     time_limit: float | None = None
     checkpoint_seconds: float = 5.0
+    "Least time between checkpoints at the ends of epochs."
     gradient_checkpointing: bool = False
+    "Recompute activations in the backward pass: less memory, more time."
     shard: bool = False
+    "Divide weights, gradients and moments among the processes when fine-tuning (FSDP)."
 
     def __post_init__(self) -> None:
         if not self.stages:

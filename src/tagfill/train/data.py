@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.images import check_images, find_image, unreadable
 from tagfill.labels import Dataset, Labels, LabelTable, Rows
 from tagfill.labels.features import load_features
-from tagfill.labels.formats import Absent, Difficult, ReadOptions
+from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
@@ -160,8 +159,8 @@ class _Reader:
 def read_options(config: DataConfig) -> ReadOptions:
     """How the label files of a run are read."""
     return ReadOptions(
-        absent=cast(Absent | None, config.absent),
-        difficult=cast(Difficult, config.difficult),
+        absent=config.absent,
+        difficult=config.difficult,
         image_root=None if config.images is None else Path(config.images),
         image_column=config.image_column,
         tags_columns=config.tags_columns,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +11,7 @@ from torch import Tensor, nn
 from tagfill.methods.base import ParameterGroup
 from tagfill.models.groups import parameter_groups
 from tagfill.models.network import Network
-
-OptimizerName = Literal["adam", "adamw", "sgd", "adafactor"]
-ScheduleName = Literal["constant", "one_cycle", "cosine"]
+from tagfill.train.config import OptimizerName, ScheduleName
 
 
 def make_optimizer(
