@@ -31,6 +31,7 @@ from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 from tagfill.labels.split import stratified_split
 from tagfill.train.config import MethodConfig, OptimizerName, StageConfig
 from tagfill.train.linear import fit_linear
+from tagfill.trust import trust
 
 Floats = npt.NDArray[np.float64]
 
@@ -169,7 +170,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
 
     def _stage(self) -> StageConfig:
         return StageConfig(
-            MethodConfig(self.method, self.method_preset, dict(self.method_settings or {})),
+            MethodConfig(trust(self.method), self.method_preset, dict(self.method_settings or {})),
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,

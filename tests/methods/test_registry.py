@@ -9,6 +9,7 @@ from tests.methods.harness import Rehearsal, make_truth, single_positive
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.methods.base import Info
+from tagfill.trust import trust
 
 HALF = '''"""Assume negative at half weight."""
 
@@ -52,6 +53,7 @@ def build(config: Config) -> Method:
 def file(tmp_path):
     path = tmp_path / "half_weight.py"
     path.write_text(HALF)
+    trust(str(path))
     return path
 
 
@@ -103,7 +105,7 @@ def test_incomplete_file_is_refused(tmp_path, split):
     path = tmp_path / "incomplete.py"
     path.write_text("".join(line for name, line in splits.items() if name != split))
     with pytest.raises(TagfillError, match=f"must define {split}"):
-        methods.find(str(path))
+        methods.find(trust(str(path)))
 
 
 def test_unknown_names_are_refused(file):

@@ -11,6 +11,7 @@ from tagfill.api.given import Labels, as_dataset, is_path, keep, keep_features
 from tagfill.api.run import Run
 from tagfill.api.table import Table
 from tagfill.api.words import speaks_python
+from tagfill.errors import TagfillError
 from tagfill.models.tagging import Pictures, Prediction
 from tagfill.train import run as runs
 from tagfill.train.config import (
@@ -23,9 +24,11 @@ from tagfill.train.config import (
     ValSplit,
 )
 from tagfill.train.events import Sink, progress_sinks
-from tagfill.train.folder import GIVEN, free_path
+from tagfill.train.folder import GIVEN, RunFolder, free_path
+from tagfill.train.method import trust_methods
 from tagfill.train.protocols import PresetName, ProtocolName
 from tagfill.train.resolve import Mode, Request
+from tagfill.trust import trust
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -129,25 +132,33 @@ def fit(
         settings: see ``Settings``.
     """
     target = Path(out) if out is not None else free_path(_name_of(labels))
-    folder = target / GIVEN
-    places = {"truth": truth, "val": val, "test": test}
-    data: dict[str, Any] = {
-        name: _on_disk(each, folder, name) for name, each in places.items() if each is not None
-    }
-    data |= {name: settings.pop(name) for name in list(settings) if name in _DATA}  # type: ignore[misc]
-    data["labels"], data["images"] = _sources(labels, images, classes, folder)
-    data["features"] = _features(labels, features, folder)
-    request = Request(
-        data=DataConfig(**data),
-        mode=mode,
-        method=method,
-        method_preset=method_preset,
-        method_settings=method_settings or {},
-        protocol=protocol,
-        preset=preset,
-        overrides=dict(settings),
-    )
-    return Run.adopt(runs.fit(request, target, _sinks(progress)))
+    folder, start = target / GIVEN, RunFolder(target)
+    start.require_free()
+    try:
+        places = {"truth": truth, "val": val, "test": test}
+        data: dict[str, Any] = {
+            name: _on_disk(given, folder, name)
+            for name, given in places.items()
+            if given is not None
+        }
+        data |= {name: settings.pop(name) for name in list(settings) if name in _DATA}  # type: ignore[misc]
+        data["labels"], data["images"] = _sources(labels, images, classes, folder)
+        data["features"] = _features(labels, features, folder)
+        request = Request(
+            data=DataConfig(**data),
+            mode=mode,
+            method=trust(method),
+            method_preset=method_preset,
+            method_settings=method_settings or {},
+            protocol=protocol,
+            preset=preset,
+            overrides=dict(settings),
+        )
+        return Run.adopt(runs.fit(request, target, _sinks(progress)))
+    except TagfillError:
+        if not start.config.exists():
+            start.discard_start()
+        raise
 
 
 @speaks_python
@@ -159,18 +170,24 @@ def resume(path: str | Path, *, progress: bool = False, trust_code: bool = False
         progress: show progress, in a terminal or a notebook.
         trust_code: run the Python file of the method, where the run names one.
     """
+    if trust_code:
+        trust_methods(RunFolder.open(Path(path))[1])
     return Run.adopt(runs.resume(Path(path), _sinks(progress)))
 
 
 @speaks_python
-def open_run(path: str | Path, *, progress: bool = False) -> Run:
+def open_run(path: str | Path, *, progress: bool = False, trust_code: bool = False) -> Run:
     """Open a run folder; nothing in it is executed.
 
     Args:
         path: what ``tagfill train`` or ``fit`` wrote.
         progress: show progress of what takes long, in a terminal or a notebook.
+        trust_code: where the run's method is a Python file, ``recover`` may run it.
     """
-    return Run.open(path, _sinks(progress))
+    run = Run.open(path, _sinks(progress))
+    if trust_code:
+        trust_methods(run.config)
+    return run
 
 
 def predict(run: str | Path | Run, images: Pictures, **options: Any) -> list[Prediction]:

@@ -46,9 +46,12 @@ def analyze(
     from tagfill.analyze.subject import Subject, open_runs
     from tagfill.cli.output import print_json
     from tagfill.errors import TagfillError
+    from tagfill.trust import trust
 
     if images < 1 or (points is not None and points < 3):
         raise TagfillError("there must be an image, and three points to a side")
+    for named in methods or ():
+        trust(named.partition(":")[0])
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
     analyses = draw_all(subject, out, kind or ())
     if json:

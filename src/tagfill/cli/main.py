@@ -11,6 +11,7 @@ from tagfill.compat import keep_freed_memory
 from tagfill.console import printable
 from tagfill.errors import TagfillError
 from tagfill.train.limits import Interrupted
+from tagfill.trust import trust_everything
 
 COMMANDS = {
     "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
@@ -43,7 +44,8 @@ app = App(
     name="tagfill",
     help="Train multi-label image classifiers from incomplete labels and fill in the missing tags.",
     version_flags=["--version"],
-    help_epilogue="`--debug` with any command shows the traceback of an error.",
+    help_epilogue="`--debug` with any command shows the traceback of an error. `--trust-code` lets"
+    " the Python file run that a run folder, a configuration or a recipe names as its method.",
 )
 for _name, _help in COMMANDS.items():
     _module = _name.replace("-", "_")
@@ -73,6 +75,9 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in tokens
     if debug:
         tokens.remove("--debug")
+    if "--trust-code" in tokens:
+        tokens.remove("--trust-code")
+        trust_everything()
     keep_freed_memory()
     try:
         tokens = spelled_out(tokens)

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from tagfill.cli.output import console, print_json
+from tagfill.trust import trust
 
 if TYPE_CHECKING:
     from tagfill.methods._describe import Description
@@ -33,9 +34,9 @@ def methods(name: str | None = None, /, *, json: bool = False) -> None:
         else:
             _print_list(described)
     elif json:
-        print_json(dataclasses.asdict(describe(name)))
+        print_json(dataclasses.asdict(describe(trust(name))))
     else:
-        _print_one(describe(name))
+        _print_one(describe(trust(name)))
 
 
 def _print_list(described: list[Description]) -> None:

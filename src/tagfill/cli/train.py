@@ -52,6 +52,7 @@ def train(
     time_limit: str | None = None,
     out: Path | None = None,
     resume: Path | None = None,
+    previous: bool = False,
     config: Path | None = None,
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
@@ -86,6 +87,8 @@ def train(
         The run folder.
     resume
         Go on with an interrupted run.
+    previous
+        With --resume: go on from the checkpoint before the last, where the last is damaged.
     config
         Repeat the run of a config.toml.
     set_
@@ -118,7 +121,9 @@ def train(
             "a resumed or repeated run takes all settings from its config.toml",
             remedy="leave the other options out, or change them in a copy of that file",
         )
-    run = _run(request, resume, config, out, tensorboard, quiet)
+    if previous and resume is None:
+        raise TagfillError("--previous goes with --resume")
+    run = _run(request, resume, config, out, tensorboard, quiet, previous)
     if not _speaks():
         return 0
     page = after_training(run, quiet=quiet) if report else None
@@ -143,6 +148,7 @@ def _run(
     out: Path | None,
     tensorboard: bool,
     quiet: bool,
+    previous: bool,
 ) -> TrainedRun:
     from tagfill.cli.output import log
     from tagfill.train import run as runs
@@ -158,7 +164,7 @@ def _run(
     if tensorboard and _speaks():
         sinks.append(TensorBoard(target / "tensorboard"))
     if resume is not None:
-        return runs.resume(resume, sinks)
+        return runs.resume(resume, sinks, previous=previous)
     if config is not None:
         settings = load_config(config)
         return runs.train(settings, prepare(settings.data), target, sinks)
@@ -184,6 +190,7 @@ def make_request(
     """
     from tagfill.train.config import DataConfig
     from tagfill.train.resolve import Request
+    from tagfill.trust import trust
 
     parts: dict[str, dict[str, Any]] = {"method": {}, "head": {}}
     for setting in settings:
@@ -194,6 +201,8 @@ def make_request(
         overrides["head_preset"] = parts["head"].pop("preset")
     if parts["head"]:
         overrides["head_settings"] = parts["head"]
+    if "method" in choices:
+        trust(choices["method"])
     return Request(
         data=DataConfig(labels=labels, **data),
         method_preset=method_preset,

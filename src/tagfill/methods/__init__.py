@@ -2,7 +2,7 @@
 
 ``find("role")`` returns a method's module wherever it lives: in this folder, in an installed
 package that declares an entry point in the group ``tagfill.methods``, or in a Python file
-(``find("path/to/mine.py")``).
+(``find("path/to/mine.py")``) that the user named (``tagfill.trust``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, cast
 from tagfill.errors import TagfillError, nearest
 from tagfill.methods.base import Method, MethodModule, StagePlan
 from tagfill.settings import configured
+from tagfill.trust import is_file, require_trust
 
 ENTRY_POINTS = "tagfill.methods"
 _NOT_METHODS = {"base"}
@@ -40,7 +41,7 @@ def find(name: str) -> MethodModule:
 
     Of a module that several methods share it is that method's own part, which has the same face.
     """
-    if name.endswith(".py"):
+    if is_file(name):
         return _from_file(Path(name))
     if name in _own():
         return _own()[name]
@@ -108,6 +109,7 @@ def _declared() -> dict[str, EntryPoint]:
 def _from_file(path: Path) -> MethodModule:
     if not path.is_file():
         raise TagfillError("no such method file", file=path)
+    require_trust(path)
     spec = importlib.util.spec_from_file_location(f"tagfill_method_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,9 +1,10 @@
 """Features on disk: computed once, found again by what they were computed from.
 
 A store holds the features of one extractor (backbone, weights, input size, kind, view). Its shards
-are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with the content hashes
-of those images; a shard counts once its ``.txt`` is there. Shards are only ever added, so that runs
-may share a store at the same time, and an interrupted extraction keeps what it has done.
+are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with a checksum of that
+file and the content hashes of those images; a shard counts once its ``.txt`` is there. Shards are
+only ever added, so that runs may share a store at the same time, and an interrupted extraction
+keeps what it has done. A shard whose checksum differs is deleted, and computed again.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ import numpy.typing as npt
 
 from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
-from tagfill.files import atomic_path, write_text
+from tagfill.files import atomic_path, remove_leftovers, write_text
 from tagfill.images import open_regular
 
 Features = npt.NDArray[np.float16]
+_MARK = "blake2b:"
 
 
 def content_hashes(paths: Sequence[Path], workers: int = 8) -> list[str]:
@@ -101,7 +103,9 @@ class FeatureStore:
         text = json.dumps(dict(about), sort_keys=True)
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         self.folder = (root or cache_root()) / "features" / name
+        self.damaged: list[Path] = []
         write_text(self.folder / "about.json", text)
+        remove_leftovers(self.folder)
 
     def add(self, hashes: Sequence[str], features: Features) -> None:
         """Keep the features of some images."""
@@ -109,7 +113,8 @@ class FeatureStore:
         try:
             with atomic_path(self.folder / f"{name}.npy") as draft:
                 np.save(draft, features.astype(np.float16))
-            write_text(self.folder / f"{name}.txt", "\n".join(hashes))
+                checksum = _checksum(draft)
+            write_text(self.folder / f"{name}.txt", "\n".join([f"{_MARK}{checksum}", *hashes]))
         except TagfillError as error:
             raise TagfillError(
                 f"features {error.message}",
@@ -118,18 +123,15 @@ class FeatureStore:
             ) from error
 
     def missing(self, hashes: Sequence[str]) -> list[str]:
-        """Which of the images have no features yet, each once, in order."""
-        known = {name for names in self._names().values() for name in names}
+        """Which of the images have no features yet, or damaged ones, each once, in order."""
+        known = {name for names in self._sound(set(hashes)).values() for name in names}
         return [name for name in dict.fromkeys(hashes) if name not in known]
 
     def rows(self, hashes: Sequence[str]) -> FeatureRows:
         """The features of the images, in order; all must be there."""
         shards: list[Features] = []
         place: dict[str, tuple[int, int]] = {}
-        wanted = set(hashes)
-        for shard, names in self._names().items():
-            if wanted.isdisjoint(names):
-                continue
+        for shard, names in self._sound(set(hashes)).items():
             for row, name in enumerate(names):
                 place.setdefault(name, (len(shards), row))
             shards.append(np.load(self.folder / f"{shard}.npy", mmap_mode="r"))
@@ -137,17 +139,54 @@ class FeatureStore:
         os.utime(self.folder / "about.json")
         return FeatureRows(shards, found[:, 0], found[:, 1])
 
-    def _names(self) -> dict[str, list[str]]:
-        return {
-            file.stem: file.read_text().splitlines()
-            for file in sorted(self.folder.glob("[!.]*.txt"))
-        }
+    def _sound(self, wanted: set[str]) -> dict[str, list[str]]:
+        """The shards with wanted images, and their images; damaged shards are deleted."""
+        sound = {}
+        for file in sorted(self.folder.glob("[!.]*.txt")):
+            checksum, names = _listed(file)
+            if wanted.isdisjoint(names):
+                continue
+            features = file.with_suffix(".npy")
+            if _is_whole(features, checksum):
+                sound[file.stem] = names
+            else:
+                self.damaged.append(features)
+                file.unlink(missing_ok=True)
+                features.unlink(missing_ok=True)
+        return sound
 
 
 def known_hashes(root: Path | None = None) -> set[str]:
     """Content hashes of all images that have features somewhere, so they can be decoded."""
     files = ((root or cache_root()) / "features").glob("*/[!.]*.txt")
-    return {name for file in files for name in file.read_text().splitlines()}
+    return {name for file in files for name in _listed(file)[1]}
+
+
+def _listed(file: Path) -> tuple[str, list[str]]:
+    """The checksum and the images of a shard."""
+    lines = file.read_text(encoding="ascii", errors="replace").splitlines()
+    if not lines or not lines[0].startswith(_MARK):
+        return "", lines
+    return lines[0].removeprefix(_MARK), lines[1:]
+
+
+def _is_whole(features: Path, checksum: str) -> bool:
+    try:
+        status = features.stat()
+        return _checksum_of(features, status.st_size, status.st_mtime_ns) == checksum
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=100_000)
+def _checksum_of(file: Path, size: int, modified: int) -> str:
+    """Size and time of change are part of the key: a file is read once, and again if it changed."""
+    return _checksum(file)
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def stores(root: Path | None = None) -> Iterator[StoreInfo]:
@@ -157,7 +196,7 @@ def stores(root: Path | None = None) -> Iterator[StoreInfo]:
         yield StoreInfo(
             path=folder,
             about=json.loads((folder / "about.json").read_text()),
-            images=sum(len(file.read_text().splitlines()) for file in folder.glob("[!.]*.txt")),
+            images=sum(len(_listed(file)[1]) for file in folder.glob("[!.]*.txt")),
             bytes=sum(file.stat().st_size for file in folder.iterdir()),
             used=(folder / "about.json").stat().st_mtime,
         )

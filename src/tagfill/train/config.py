@@ -28,6 +28,10 @@ ValSplit = Literal["stratified", "published"]
 Precision = Literal["no", "fp16", "bf16"]
 
 
+LARGEST = 1e18
+"""Of all numbers; infinity and NaN are none."""
+
+
 @dataclass(frozen=True)
 class DataConfig:
     """Where labels and images are, and what is held out."""
@@ -109,6 +113,10 @@ class ModelConfig:
     "Keep BatchNorm fixed."
     init: str | None = None
     "Start from the weights of an earlier run."
+
+    def __post_init__(self) -> None:
+        _require("input_size", self.input_size, 1, 16_384)
+        _require("freeze_stages", self.freeze_stages, 0)
 
 
 @dataclass(frozen=True)
@@ -192,6 +200,9 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.stages:
             raise TagfillError("a run needs a stage")
+        _require("threads", self.threads, 1)
+        for name in ("workers", "checkpoint_seconds", "time_limit", "seed"):
+            _require(name, getattr(self, name), 0)
         if self.shard and self.precision == "fp16":
             raise TagfillError("--shard does not go with --precision fp16", remedy="use bf16")
         if self.shard and any(each.optimizer == "adafactor" for each in self.stages):
@@ -200,9 +211,9 @@ class RunConfig:
             )
 
 
-def _require(name: str, value: float | None, low: float, high: float = float("inf")) -> None:
+def _require(name: str, value: float | None, low: float, high: float = LARGEST) -> None:
     if value is not None and not low <= value <= high:
-        between = f"at least {low:g}" if high == float("inf") else f"between {low:g} and {high:g}"
+        between = f"at least {low:g}" if high == LARGEST else f"between {low:g} and {high:g}"
         raise TagfillError(f"{name.replace('_', ' ')} must be {between}, got {value:g}")
 
 

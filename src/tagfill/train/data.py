@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 from tagfill.images import check_images, find_image, unreadable
-from tagfill.labels import Dataset, Labels, LabelTable, Rows
+from tagfill.labels import POSITIVE, Dataset, Labels, LabelTable, Rows
 from tagfill.labels.features import load_features
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
@@ -22,6 +22,7 @@ from tagfill.train.config import DataConfig, is_feature_file
 
 Sources = Mapping[str, Dataset]
 """Label files by path, as they were read."""
+FEW_IMAGES = 30
 MISSING_TOLERATED = 0.5
 """Share of images that may be missing before the image folder is taken to be the wrong one."""
 
@@ -129,7 +130,24 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
         raise TagfillError("no image is left to train on", file=config.labels)
     for name in ("val", "test"):
         _refuse_overlap(train, splits.get(name), name)
+    _check_enough(train, config, notes)
     return TrainingData(train, splits.get("val"), splits.get("test"), tuple(notes), read.sources)
+
+
+def _check_enough(train: Split, config: DataConfig, notes: list[str]) -> None:
+    """Refuse labels that tell nothing apart; warn of few images."""
+    if (train.table.values == POSITIVE).all() and train.truth is None:
+        tags = _listed(list(train.table.classes))
+        raise TagfillError(
+            f"every training image has every tag ({tags}): there is nothing to tell apart",
+            file=config.labels,
+            remedy="add images without the tag, or more tags",
+        )
+    if len(train) < FEW_IMAGES:
+        notes.append(
+            f"warning: there are only {len(train)} images to train on; metrics will mean little"
+            f" (from about {FEW_IMAGES} on it is worth a try)"
+        )
 
 
 def _refuse_overlap(train: Split, split: Split | None, name: str) -> None:

@@ -43,6 +43,7 @@ class Extractor:
         device: where torch runs the backbone, if it is torch.
         workers: threads that decode images.
         root: the cache folder.
+        tell: told of damaged files.
     """
 
     backbone: Backbone
@@ -52,6 +53,7 @@ class Extractor:
     device: torch.device
     workers: int = 2
     root: Path | None = None
+    tell: Callable[[str], None] | None = None
 
     def extract(self, paths: Sequence[Path], progress: Progress | None = None) -> FeatureRows:
         """Features of image files, from the cache where they are known.
@@ -89,6 +91,9 @@ class Extractor:
     ) -> list[TagfillError]:
         path_of = dict(zip(content_hashes(paths), paths, strict=True))
         missing = store.missing(list(path_of))
+        if self.tell is not None:
+            for file in store.damaged:
+                self.tell(f"features are damaged and computed again: {file}")
         if not missing:
             return []
         engine = feature_engine(self.backbone, self.kind, self.device)

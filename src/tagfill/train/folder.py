@@ -105,15 +105,20 @@ class RunFolder:
 
     def create(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
         """Begin a new run; a folder that holds one already, or anything else, is left alone."""
+        self.require_free()
+        save_config(config, self.config, {**metadata, **_environment()})
+
+    def require_free(self) -> None:
+        """Refuse a folder with a run, or with anything else."""
         if self.config.exists():
             raise TagfillError(
                 "there is a run already",
                 file=self.path,
                 remedy=f"go on with `tagfill train --resume {self.path}`, or choose another --out",
             )
-        if any(file.name not in (GIVEN, LOCK) for file in self.path.iterdir()):
+        inside = list(self.path.iterdir()) if self.path.is_dir() else []
+        if any(file.name not in (GIVEN, LOCK) for file in inside):
             raise TagfillError("is not empty", file=self.path, remedy="choose another --out")
-        save_config(config, self.config, {**metadata, **_environment()})
 
     def discard_start(self) -> None:
         """Take back what a run that failed before its first checkpoint has written."""
@@ -123,6 +128,8 @@ class RunFolder:
             file.unlink(missing_ok=True)
         for folder in (self.checkpoint.parent, self.path / GIVEN):
             shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            self.path.rmdir()
 
     @classmethod
     def open(cls, path: Path) -> tuple[RunFolder, RunConfig]:

@@ -14,10 +14,11 @@ from tagfill import methods
 from tagfill.labels import Labels
 from tagfill.methods.base import Method, Needs, Setup
 from tagfill.priors import PriorEstimate, complete_rows, estimate_prior, regime_of
-from tagfill.train.config import StageConfig
+from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.model import Assembly
+from tagfill.trust import trust
 
 
 class Positives:
@@ -65,6 +66,12 @@ class Positives:
 def make_method(stage: StageConfig) -> Method:
     """The method of a stage, not started."""
     return methods.make(stage.method.name, stage.method.settings, stage.method.preset)
+
+
+def trust_methods(config: RunConfig) -> None:
+    """Let the Python files of a configuration's methods be run."""
+    for stage in config.stages:
+        trust(stage.method.name)
 
 
 def begin_stage(method: Method, stage: StageConfig, data: StageData, assembly: Assembly) -> None:

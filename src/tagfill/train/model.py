@@ -209,6 +209,7 @@ class Assembly:
 
     def _extractor(self, view: str = "plain") -> Extractor:
         plain = plain_extractor(self.network, self.device, self.config.workers)
+        plain = replace(plain, tell=self.events.note)
         if view == "plain":
             return plain
         return replace(plain, view=strong_view(self._normalization()), view_name=view)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tagfill import methods
@@ -19,6 +20,7 @@ from tagfill.train.config import (
     StageConfig,
 )
 from tagfill.train.protocols import PRESETS, PROTOCOLS, PresetName, ProtocolName
+from tagfill.trust import is_file
 
 Mode = Literal["auto", "linear", "finetune", "linear_init", "two_stage"]
 
@@ -200,6 +202,8 @@ def _method(
     elif name == "auto":
         name = AUTO_METHOD.get(regime, "em")
         notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
+    if is_file(name):
+        name = str(Path(name).absolute())  # a run can be resumed from any folder
     methods.configure(name, request.method_settings, preset)
     return MethodConfig(name, preset, dict(request.method_settings))
 

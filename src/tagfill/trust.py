@@ -1,0 +1,42 @@
+"""Python files that may be run: those the user named, and no others.
+
+A run folder, a configuration or a recipe may come from anybody. A method in it that is the path of
+a Python file is not run unless the user named that file, or said ``--trust-code``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tagfill.errors import TagfillError
+
+_named: set[Path] = set()
+_everything = False
+
+
+def trust(method: str) -> str:
+    """Take note that the user named a method; a file may then be run. Returns the name."""
+    if is_file(method):
+        _named.add(Path(method).resolve())
+    return method
+
+
+def trust_everything() -> None:
+    """Take note that the user trusts all code that files name."""
+    global _everything
+    _everything = True
+
+
+def require_trust(file: Path) -> None:
+    """Refuse a Python file that nobody has vouched for."""
+    if not _everything and file.resolve() not in _named:
+        raise TagfillError(
+            "is Python code, named by a file and not by you: it is not run",
+            file=file,
+            remedy="look at it, then add --trust-code",
+        )
+
+
+def is_file(method: str) -> bool:
+    """Whether a method is named by its Python file."""
+    return method.endswith(".py")
