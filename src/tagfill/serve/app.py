@@ -13,11 +13,11 @@ from starlette.staticfiles import StaticFiles
 from tagfill import __version__
 from tagfill.errors import TagfillError
 from tagfill.serve import metrics, pages, responses
-from tagfill.serve.api import health, labels, photos, review, runs, session
+from tagfill.serve.api import health, labels, photos, predict, review, runs, session
 from tagfill.serve.security import Gate
 from tagfill.serve.service import Service
 
-ROUTERS = (review, photos, labels, runs, session, health)
+ROUTERS = (predict, review, photos, labels, runs, session, health)
 
 
 def create_app(service: Service) -> FastAPI:

@@ -11,8 +11,8 @@ import numpy as np
 import sqlalchemy as sa
 from fastapi import Depends, HTTPException, Request
 
-from tagfill.errors import TagfillError
 from tagfill.labels import UNKNOWN
+from tagfill.serve.batcher import Batcher
 from tagfill.serve.database import Database, people
 from tagfill.serve.ledger import Entry, Ledger
 from tagfill.serve.library import Library
@@ -54,6 +54,7 @@ class Service:
         self.home = model.path.parent
         self.ledger = Ledger(database, library)
         self.pictures = Pictures(library.paths)
+        self.batcher = Batcher(lambda: self.model.engine)
         self._switch = threading.Lock()
         self._use(model)
 
@@ -133,7 +134,8 @@ class Service:
         return Path(value) if Path(value).is_dir() else None
 
     def close(self) -> None:
-        """Close the database."""
+        """Stop the model's thread and close the database."""
+        self.batcher.close()
         self.database.close()
 
 
@@ -155,5 +157,3 @@ def person_of(request: Request) -> Person:
 
 Served = Annotated[Service, Depends(service_of)]
 Asker = Annotated[Person, Depends(person_of)]
-
-__all__ = ["Asker", "Person", "Served", "Service", "TagfillError"]
