@@ -43,7 +43,14 @@ def serve(
     from tagfill.cli.output import log
     from tagfill.compat import optional
 
-    for module in ("fastapi", "uvicorn", "multipart", "sqlalchemy", "alembic", "prometheus_client"):
+    for module in (
+        "fastapi",
+        "uvicorn",
+        "python_multipart",
+        "sqlalchemy",
+        "alembic",
+        "prometheus_client",
+    ):
         optional(module, "serve")
     from tagfill.serve.server import Options, open_service
     from tagfill.serve.server import serve as listen

@@ -99,7 +99,7 @@ def together(service: Service, count: int) -> dict[str, Any]:
 def suspects(service: Service, count: int) -> list[dict[str, Any]]:
     """Written tags a model that has not seen the photo finds unlikely, the least likely first."""
     model, ledger = service.model, service.ledger
-    chance = model.over(ledger.columns, model.posterior.written)
+    chance = model.posterior.over(ledger.columns, model.posterior.written)
     base = np.full(chance.shape, UNKNOWN, dtype=np.int8)
     base[:, : ledger.columns.base.shape[1]] = ledger.columns.base
     doubtful = (base == POSITIVE) & ~ledger.asked & (np.nan_to_num(chance, nan=1.0) < DOUBTFUL)

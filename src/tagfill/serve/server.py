@@ -70,7 +70,9 @@ def open_service(run: Path, options: Options) -> Service:
     from tagfill.serve.model import open_run
 
     library, model = open_run(run)
-    return build_service(library, model, options)
+    service = build_service(library, model, options)
+    service.restore()
+    return service
 
 
 def build_service(library: Library, model: ServedModel, options: Options) -> Service:
@@ -92,11 +94,14 @@ def serve(service: Service, options: Options) -> None:
     import uvicorn
 
     from tagfill.serve.app import create_app
+    from tagfill.serve.protocol import PatientOnce
 
     uvicorn.run(
         create_app(service),
         host=options.host,
         port=options.port,
+        http=PatientOnce,
+        ws="none",
         log_level="warning",
         server_header=False,
         timeout_keep_alive=10,

@@ -119,7 +119,9 @@ def _decode(content: bytes, size: int | None) -> Image.Image | Refused:
         return open_image(content, size)
     except TagfillError as error:
         return Refused(415, error.message)
-    except (UnidentifiedImageError, Image.DecompressionBombError):
+    except Image.DecompressionBombError:
+        return Refused(413, f"at most {MOST_PIXELS:,} pixels are decoded")
+    except UnidentifiedImageError:
         return Refused(415, "is not an image that can be read")
     except (OSError, ValueError, SyntaxError, MemoryError):
         return Refused(415, "the image is broken")

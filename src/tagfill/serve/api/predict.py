@@ -79,7 +79,7 @@ async def predict(
     pictures = await decode(uploads, size)
     _raise_if_none(pictures)
     rule = TagRule.of(service.model.engine.metadata, top=top, threshold=threshold)
-    rows = iter(await _probabilities(service, pictures, size))
+    rows = iter(await probabilities_of(service, pictures, size))
     answers = [
         _refused(upload, picture)
         if isinstance(picture, Refused)
@@ -108,9 +108,14 @@ async def explain(
     return await run_in_threadpool(_explained, service, uploads[0], picture, top, nearest)
 
 
-async def _probabilities(
+async def probabilities_of(
     service: Service, pictures: Sequence[Image.Image | Refused], size: int
 ) -> list[Numbers]:
+    """What the served model says of pictures; refused ones are left out.
+
+    Raises:
+        HTTPException: too many images are waiting.
+    """
     waiting = []
     try:
         for picture in pictures:

@@ -260,3 +260,9 @@ class Explained(Model):
     tags: list[SeenTag]
     nearest: list[Nearest]
     threshold: float
+
+
+class RunRequest(Model):
+    """A run by its name."""
+
+    run: Annotated[str, Field(min_length=1, max_length=200)]
