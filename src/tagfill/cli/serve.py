@@ -52,8 +52,7 @@ def serve(
         "prometheus_client",
     ):
         optional(module, "serve")
-    from tagfill.serve.server import Options, open_service
-    from tagfill.serve.server import serve as listen
+    from tagfill.serve.server import Options, make_server, open_service
 
     given = token or os.environ.get("TAGFILL_TOKEN") or None
     secret = secrets.token_urlsafe(24) if given == "auto" else given
@@ -63,4 +62,4 @@ def serve(
     log.print(f"tagfill serves {run} at http://{shown}:{port}/", markup=False)
     if given == "auto":
         log.print(f"token: {secret}", markup=False)
-    listen(service, options)
+    make_server(service, options).run()

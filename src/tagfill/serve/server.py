@@ -13,6 +13,8 @@ from tagfill.serve.database import Database, database_url
 from tagfill.serve.security import LOOPBACK, Policy
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from tagfill.serve.library import Library
     from tagfill.serve.model import ServedModel
     from tagfill.serve.service import Service
@@ -89,14 +91,14 @@ def build_service(library: Library, model: ServedModel, options: Options) -> Ser
     return Service(database, library, model, policy)
 
 
-def serve(service: Service, options: Options) -> None:
-    """Answer requests until the process is told to stop."""
+def make_server(service: Service, options: Options) -> uvicorn.Server:
+    """A server that is ready to run."""
     import uvicorn
 
     from tagfill.serve.app import create_app
     from tagfill.serve.protocol import PatientOnce
 
-    uvicorn.run(
+    config = uvicorn.Config(
         create_app(service),
         host=options.host,
         port=options.port,
@@ -107,3 +109,4 @@ def serve(service: Service, options: Options) -> None:
         timeout_keep_alive=10,
         timeout_graceful_shutdown=5,
     )
+    return uvicorn.Server(config)
