@@ -2,14 +2,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FAST := tests/losses tests/evaluate tests/observe tests/labels tests/linear tests/scenes \
+  tests/methods/test_registry.py tests/test_settings.py tests/test_files.py tests/test_console.py
+TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: notebooks demo test install dev lint types layers unit docs site dist clean
+.PHONY: demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist clean
 
 demo: install
 	$(BIN)/tagfill demo
 
-test: dev lint types layers site unit notebooks
+test: dev lint types layers site unit doctest notebooks
+
+# The tests that take seconds, for every save: pure functions, labels, settings, one run of a method.
+fast: dev lint types
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(FAST)
 
 install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
@@ -26,12 +33,27 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types: dev
 	$(BIN)/mypy
 
 layers: dev
 	$(BIN)/lint-imports
+
+doctest: dev
+	$(BIN)/python -m pytest -q -n 2 --doctest-modules --ignore=src/tagfill/serve/migrations src
+
+hooks: dev
+	$(BIN)/pre-commit install
+
+# The oldest and the newest versions of the dependencies that pyproject.toml allows.
+lowest newest:
+	$(PYTHON) -m venv .venv-$@
+	$(PYTHON) benchmarks/versions.py $@ > .venv-$@/constraints.txt
+	.venv-$@/bin/python -m pip install --quiet -c .venv-$@/constraints.txt \
+	  -e ".[serve,postgres,onnx,tune,hf,lite,tensorboard]" $(TESTERS)
+	.venv-$@/bin/python -m pytest -q -n 2 -m "not slow" $(FAST)
 
 unit: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
@@ -57,4 +79,4 @@ docs: install
 	$(BIN)/python -m tagfill.methods._docs
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo site dist
+	rm -rf $(VENV) .venv-lowest .venv-newest .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo site dist

@@ -8,7 +8,7 @@ import pytest
 from tests.bench.small_recipe import TEXT, recipe
 
 from tagfill.analyze.drawing import new_figure, styled
-from tagfill.bench.curves import _widen, draw_curves
+from tagfill.bench.curves import draw_curves, widen
 from tagfill.bench.table import Report
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
@@ -108,7 +108,7 @@ def test_flat_curves_look_flat(before: tuple[float, float], after: tuple[float, 
     with styled():
         axis = new_figure()[1][0][0]
         axis.set_ylim(*before)
-        _widen(axis)
+        widen(axis)
     assert axis.get_ylim() == pytest.approx(after)
 
 

@@ -15,6 +15,7 @@ A loss with further arguments is wrapped first: ``partial(weak_negative, gamma=0
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -65,6 +66,7 @@ def check_loss(
     check_gradient(loss, plain, observed)
     check_permutation(loss, observed, classes=permute_classes)
     check_finite(loss, observed, extreme)
+    check_bfloat16(loss, observed)
     check_inputs_untouched(loss, observed)
     if gradcheck:
         check_gradcheck(loss, observed)
@@ -113,6 +115,19 @@ def check_finite(loss: Loss, observed: Tensor = OBSERVED, extreme: float = 100.0
         assert torch.isfinite(gradient(loss, logits, observed)).all(), (
             f"gradient at {logits.abs().max()}"
         )
+
+
+def check_bfloat16(loss: Loss, observed: Tensor = OBSERVED) -> None:
+    """In bfloat16, as mixed precision gives it, values and gradients are those of float32, rounded.
+
+    Logits are multiples of 1/8 below 8, which bfloat16 holds exactly.
+    """
+    logits = (random_logits(observed.shape) * 8).round().clamp(-63, 63) / 8
+    logits += torch.arange(logits.numel()).view_as(logits) % 2 / 8  # no ties in a row
+    half, single = logits.bfloat16(), logits.float()
+    for value in (loss, partial(gradient, loss)):
+        close = {"rtol": 0.05, "atol": 0.02, "check_dtype": False}
+        torch.testing.assert_close(value(half, observed), value(single, observed), **close)
 
 
 def check_bce_when_full(loss: Loss, labels: Tensor = FULL) -> None:

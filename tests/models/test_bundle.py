@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 import tagfill
 from tagfill.errors import TagfillError
-from tagfill.models.bundle import Bundle, _sha256
+from tagfill.models.bundle import Bundle
 from tagfill.models.network import build_network
 
 IMAGES = torch.linspace(-1, 1, 2 * 3 * 64 * 64).reshape(2, 3, 64, 64)
@@ -120,7 +121,7 @@ def test_tensors_that_do_not_fit_are_noticed(bundle: Bundle, tmp_path: Path) -> 
         {name: each for name, each in whole.items() if name != "head.classifier.bias"},
     ):
         save_file(tensors, file)
-        edit(folder, sha256=_sha256(file))
+        edit(folder, sha256=hashlib.sha256(file.read_bytes()).hexdigest())
         with pytest.raises(TagfillError, match="do not fit the network described"):
             tagfill.load(folder)
 

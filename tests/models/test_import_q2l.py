@@ -287,12 +287,12 @@ def test_large_backbones_take_the_released_names_and_shapes(
     if preset.startswith("cvt"):
         pytest.importorskip("transformers")
     state = {f"{prefix}{name}": torch.empty(shape, device="meta") for name, shape in shapes()}
-    origin = module._find_origin(state, "made up")
+    origin = module.find_origin(state, "made up")
     assert (origin.preset, origin.prefix) == (preset, prefix)
     spec = find_source(preset, PRESETS[preset].size, pretrained=False).draft
     with torch.device("meta"):
         body = make_body(spec)
-    stored = body.adapt(origin.rename(module._below(state, prefix)))
+    stored = body.adapt(origin.rename(module.below(state, prefix)))
     fit_state(body, stored, file=None)
     left = set(stored) - set(body.state_dict())
     assert all("layernorm" in name or "attn_mask" in name for name in left)

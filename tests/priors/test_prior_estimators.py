@@ -9,9 +9,9 @@ import pytest
 from scipy.special import logit
 
 from tagfill.observe import positive_proportion, single_positive
-from tagfill.priors.estimators import _chance_of_writing as chance_of_writing
 from tagfill.priors.estimators import (
     best_bin,
+    chance_of_writing,
     count_known,
     elkan_noto,
     labeled_share,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import platform
 
 import pytest
 
@@ -15,6 +15,7 @@ def test_a_second_run_may_want_another_precision() -> None:
         assert make_accelerator(precision).mixed_precision == precision  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="malloc of other systems")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of other systems")
 def test_the_c_library_takes_the_setting_again_and_again() -> None:
-    assert keep_freed_memory() == keep_freed_memory()
+    assert keep_freed_memory()
+    assert keep_freed_memory()

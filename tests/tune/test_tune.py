@@ -106,7 +106,9 @@ def test_grids_of_lac_are_about_its_settings():
     for name in ("lac", "lac_queue"):
         for point in GRIDS[name].points():
             settings = at_point(Request(DataConfig("labels.csv")), point).method_settings
-            methods.configure("lac", settings)
+            config = methods.configure("lac", settings)
+            assert {key: getattr(config, key) for key in settings} == settings
+            assert settings
 
 
 def test_printed_command_trains_the_best_point(capsys, folder, tmp_path):

@@ -66,7 +66,7 @@ def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
         main = recipe.metrics[0]
         what = "validation mAP" if curve.epochs else f"{main_split(main)} {main}"
         axis.set(xlabel=curve.axis, ylabel=f"{what}, percent")
-        _widen(axis)
+        widen(axis)
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Drawing(figure, ("row", curve.axis, "mean", "standard deviation"), rows)
 
@@ -111,7 +111,8 @@ def _record_key(metric: str) -> str:
     return metric if split == "train" else f"{split}_{metric}"
 
 
-def _widen(axis: Any) -> None:
+def widen(axis: Any) -> None:
+    """Make a flat curve look flat: the axis spans a least number of points."""
     low, high = axis.get_ylim()
     missing = max(0.0, LEAST_SPAN - (high - low))
     axis.set_ylim(low - missing / 2, high + missing / 2)

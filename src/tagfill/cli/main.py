@@ -38,7 +38,7 @@ COMMANDS = {
     "import-weights": "Turn released checkpoints into model folders.",
     "evaluate": "Every metric of a model's scores against labels; unknown entries are left out.",
 }
-ALIASES = {"analyze": "analyse"}
+ALIASES = {"analyze": "analyse"}  # codespell:ignore analyse
 
 app = App(
     name="tagfill",

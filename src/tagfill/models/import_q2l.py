@@ -99,11 +99,11 @@ def import_q2l(
             )
     count = len(state["query_embed.weight"])
     names = _class_names(count, classes, checkpoint)
-    origin = _find_origin(state, checkpoint)
+    origin = find_origin(state, checkpoint)
     backbone = build_backbone(
         origin.preset, size=_input_size(state, origin.preset), pretrained=False
     )
-    stored = _below(state, origin.prefix)
+    stored = below(state, origin.prefix)
     fit_state(backbone.body, backbone.body.adapt(origin.rename(stored)), file=checkpoint)
     backbone.spec = replace(
         backbone.spec, weights=f"query2label:{Path(checkpoint).name}", license="mit"
@@ -117,7 +117,8 @@ def import_q2l(
     return Bundle(network, names, details={"imported_from": Path(checkpoint).name})
 
 
-def _find_origin(state: State, checkpoint: str | Path) -> _Origin:
+def find_origin(state: State, checkpoint: str | Path) -> _Origin:
+    """Which released network a checkpoint holds, by the names in it."""
     if "backbone.0.body.conv1.weight" in state:
         deep = "backbone.0.body.layer3.22.conv1.weight" in state
         bottleneck = "backbone.0.body.layer1.0.conv3.weight" in state
@@ -179,7 +180,8 @@ def _renamed(state: State, rules: Sequence[tuple[str, str]]) -> State:
     return {rename(name): tensor for name, tensor in state.items()}
 
 
-def _below(state: State, prefix: str) -> State:
+def below(state: State, prefix: str) -> State:
+    """The tensors below a prefix, by their names without it."""
     return {
         name.removeprefix(prefix): tensor
         for name, tensor in state.items()

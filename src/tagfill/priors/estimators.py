@@ -77,11 +77,11 @@ def presence(written: Array) -> Array:
     """
     probability = written
     for _ in range(ROUNDS):
-        probability = np.minimum(written / _chance_of_writing(probability), 1.0)
+        probability = np.minimum(written / chance_of_writing(probability), 1.0)
     return probability
 
 
-def _chance_of_writing(probability: Array) -> Array:
+def chance_of_writing(probability: Array) -> Array:
     """[N, K] E[1 / (1 + number of other tags)].
 
     That is the integral over t from 0 to 1 of the product over the other tags of 1 - p_j + p_j t.
