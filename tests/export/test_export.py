@@ -137,7 +137,7 @@ def test_int8_is_smaller_and_its_cost_is_measured(run, photos, tmp_path, capsys,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("head", ["q2l", "lem", "cam"])
+@pytest.mark.parametrize("head", ["q2l", "lem", "cam", "ssgrl", "ml_gcn"])
 def test_every_head_keeps_its_batch_free(head, tmp_path):
     bundle = image_bundle(head)
     report = export_model(bundle, tmp_path / "model.onnx")

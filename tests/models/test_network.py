@@ -18,7 +18,7 @@ def small(head: str = "linear", **settings: object) -> Network:
     return build_network("test_resnet", head, classes=3, size=64, pretrained=False, **settings)
 
 
-@pytest.mark.parametrize("head", ["linear", "cam", "q2l", "lem"])
+@pytest.mark.parametrize("head", ["linear", "cam", "q2l", "lem", "ssgrl", "ml_gcn"])
 def test_cached_features_give_what_images_give(head: str) -> None:
     network = small(head).eval()
     images = torch.randn(2, 3, 64, 64)

@@ -54,14 +54,14 @@ def test_cam_averages_one_score_per_cell() -> None:
     torch.testing.assert_close(output.logits, output.maps.mean((2, 3)))
 
 
-@pytest.mark.parametrize("name", ["cam", "q2l", "lem"])
+@pytest.mark.parametrize("name", ["cam", "q2l", "lem", "ssgrl", "ml_gcn"])
 def test_heads_that_need_maps_refuse_pooled_features(name: str) -> None:
     head = build_head(configure_head(name), 8, 2)
     with pytest.raises(TagfillError, match="needs feature maps"):
         head(torch.randn(2, 8))
 
 
-@pytest.mark.parametrize("name", list(HEADS))
+@pytest.mark.parametrize("name", [name for name in HEADS if name != "ml_gcn"])
 def test_classifier_weights_are_one_row_a_class(name: str) -> None:
     head = build_head(configure_head(name), 8, 3)
     (weight,) = head.classifier_weights()

@@ -120,7 +120,11 @@ def test_unknown_regimes_and_settings_are_named():
         make("double_positive")
     with pytest.raises(TagfillError, match="no setting 'proportion' — its settings: count"):
         make("fixed_per_class", {"proportion": 0.5})
-    assert defaults("known_proportion") == {"proportion": 0.5, "per_image": False}
+    assert defaults("known_proportion") == {
+        "proportion": 0.5,
+        "per_image": False,
+        "published": False,
+    }
 
 
 @pytest.mark.parametrize("name", ["biased_by_size", "biased_by_place"])

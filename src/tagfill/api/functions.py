@@ -67,10 +67,14 @@ class Settings(TypedDict, total=False):
     warmup: float
     clip: float
     accumulate: int
+    schedule_epochs: int
     ema: float
+    ema_warmup: bool
     patience: int
     augment: Augment
     strong_views: int
+    strong_jitter: bool
+    fresh_views: bool
     linear_epochs: int
     linear_learning_rate: float
     second_epochs: int

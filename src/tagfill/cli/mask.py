@@ -26,6 +26,7 @@ class Settings:
         proportion: known_proportion and positive_proportion: the share to keep; false_negatives:
             the share of positives to state as negative.
         per_image: known_proportion: keep the same share in every image.
+        published: known_proportion: draw as the code of SST, SARB and PU-MLC, whose seed is 0.
         count: fixed_per_class: how many positives and how many negatives to keep in each class.
         power: biased_by_frequency: weight of a class = its frequency to this power.
     """
@@ -34,6 +35,7 @@ class Settings:
     negatives: int | Literal["all"] | None = None
     proportion: Annotated[float | None, Parameter(alias="-p")] = None
     per_image: bool | None = None
+    published: bool | None = None
     count: int | None = None
     power: float | None = None
 

@@ -13,11 +13,9 @@ from tagfill.evaluate import apply_calibration
 from tagfill.evaluate.arrays import Floats
 from tagfill.explain.heat import Heat
 from tagfill.models.bundle import Bundle
-from tagfill.models.heads import head_name
+from tagfill.models.heads import HEADS, head_name
 
 BATCH = 16
-ATTENDING = ("q2l", "lem")
-"""Heads whose maps are the attention of class queries; those of all others are activations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +33,7 @@ class Explanation:
 
 def map_kind(bundle: Bundle) -> str:
     """What the maps of a model show."""
-    attends = head_name(bundle.network.config) in ATTENDING
-    return "cross-attention" if attends else "class activation"
+    return HEADS[head_name(bundle.network.config)].shows
 
 
 def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Explanation]:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def label_aware_consistency(
-    similarity: Tensor, anchor_classes: Tensor, key_classes: Tensor
+    similarity: Tensor, anchor_classes: Tensor, key_classes: Tensor, *, mean: bool = False
 ) -> Tensor:
     """For each anchor, how much nearer keys of other classes are than keys of its own.
 
@@ -21,6 +21,7 @@ def label_aware_consistency(
             of its two views.
         anchor_classes: [A].
         key_classes: [M].
+        mean: take the mean over the keys of an anchor's class instead of the sum.
 
     Returns:
         [A] terms.
@@ -28,7 +29,8 @@ def label_aware_consistency(
     same = anchor_classes[:, None] == key_classes
     contrasted = (~same).any(dim=1, keepdim=True)
     others = _log_sum_exp(similarity, ~same, contrasted)
-    return (same & contrasted).to(similarity.dtype).mul(others - similarity).sum(dim=1)
+    terms = (same & contrasted).to(similarity.dtype).mul(others - similarity).sum(dim=1)
+    return terms / same.sum(dim=1).clamp(min=1) if mean else terms
 
 
 def supervised_contrast(similarity: Tensor, classes: Tensor) -> Tensor:

@@ -34,6 +34,10 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.models.output import Output
 
+HEAD_NEEDS = ("embeddings", "activation_maps", "label_features")
+"""Needs that a head meets."""
+MLSPL_K = {"voc": 1.5, "coco": 2.9, "nus": 1.9, "cub": 31.4}
+"""Positives per image of the data sets of Cole et al. 2021, as their published code has them."""
 LossTerms = dict[str, Tensor]
 """Named scalar terms, already weighted; their sum is what is minimized."""
 
@@ -52,7 +56,9 @@ class Needs:
         class_prior: the share of positives of each class.
         embeddings: label-wise embeddings (``lem`` head).
         activation_maps: class-activation maps (``cam`` head).
+        label_features: label-wise features that can be classified again (``ssgrl`` head).
         epoch_scores: scores of all training images at the end of each epoch.
+        augmented_scores: these scores from views such as training sees.
     """
 
     truth: bool = False
@@ -64,11 +70,13 @@ class Needs:
     class_prior: bool = False
     embeddings: bool = False
     activation_maps: bool = False
+    label_features: bool = False
     epoch_scores: bool = False
+    augmented_scores: bool = False
 
     def of_the_head(self) -> list[str]:
         """What the head must give besides scores."""
-        return [name for name in ("embeddings", "activation_maps") if getattr(self, name)]
+        return [name for name in HEAD_NEEDS if getattr(self, name)]
 
 
 @dataclass(frozen=True)
@@ -171,6 +179,8 @@ class Step:
         weights: the weight matrices of the classification head, for penalties on them.
         generator: fresh for this step and the same in every process; all random draws use it.
         truth: [B, K] the batch's rows of ``Setup.truth``.
+        classify: from [M, K, D] label-wise features, such as mixed ones, to [M, K] logits, for
+            methods that need label features.
     """
 
     output: Output
@@ -183,6 +193,7 @@ class Step:
     weights: tuple[Tensor, ...] = ()
     generator: torch.Generator | None = None
     truth: Tensor | None = None
+    classify: Callable[[Tensor], Tensor] | None = None
 
 
 @dataclass(frozen=True)

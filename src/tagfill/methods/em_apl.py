@@ -15,15 +15,16 @@ down-weighting), ``positive_theta`` 0.1; of its Table 2: ``base`` "an", which ta
 unknown entries for negative.
 
 The published code labels once more after the last epoch, to no effect, and adds 1e-5 inside the
-logarithms (``eps``; preset ``published``). The presets ``voc``, ``coco``, ``nus`` and ``cub`` are
-its settings for these data sets; it trains for 10 epochs, 5, 5, 4 and 3 of them warm-up, which are
-kept as shares.
+logarithms (``eps``); its probabilities come from the flipped views of the training loader
+(``training_view``). The preset ``published`` has both. The presets ``voc``, ``coco``, ``nus`` and
+``cub`` are its settings for these data sets; it trains for 10 epochs, 5, 5, 4 and 3 of them
+warm-up, which are kept as shares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -57,6 +58,8 @@ class Config:
         positive_theta: share of a class's unknown entries that become positive pseudo-labels.
         base: what remaining unknown entries cost: "em" their entropy, "an" -log(1 - p).
         eps: added to probabilities inside the logarithms.
+        training_view: the probabilities come from views such as training sees, not from the plain
+            image.
     """
 
     alpha: float = 0.2
@@ -67,6 +70,7 @@ class Config:
     positive_theta: float = 0.0
     base: Literal["em", "an"] = "em"
     eps: float = 0.0
+    training_view: bool = False
 
     def __post_init__(self) -> None:
         require_range("alpha", self.alpha, 0)
@@ -84,11 +88,11 @@ class Config:
 
 
 PRESETS = {
-    "published": Config(eps=1e-5),
-    "voc": Config(alpha=0.2, beta=0.02, warmup=0.5, eps=1e-5),
-    "coco": Config(alpha=0.1, beta=0.9, warmup=0.5, eps=1e-5),
-    "nus": Config(alpha=0.1, beta=0.2, warmup=0.4, eps=1e-5),
-    "cub": Config(alpha=0.01, beta=0.4, warmup=0.3, eps=1e-5),
+    "published": Config(eps=1e-5, training_view=True),
+    "voc": Config(alpha=0.2, beta=0.02, warmup=0.5, eps=1e-5, training_view=True),
+    "coco": Config(alpha=0.1, beta=0.9, warmup=0.5, eps=1e-5, training_view=True),
+    "nus": Config(alpha=0.1, beta=0.2, warmup=0.4, eps=1e-5, training_view=True),
+    "cub": Config(alpha=0.01, beta=0.4, warmup=0.3, eps=1e-5, training_view=True),
 }
 SEARCH = {
     "alpha": Range(0.01, 1.0),
@@ -103,6 +107,7 @@ class AsymmetricPseudoLabels(Method):
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.needs = replace(INFO.needs, augmented_scores=config.training_view)
 
     def start(self, setup: Setup) -> None:
         """Fix the rounds and how many entries each labels; refuse a warm-up that is too long."""

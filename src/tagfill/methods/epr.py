@@ -18,6 +18,7 @@ from typing import Literal
 
 from tagfill.losses.regularize import expected_positives
 from tagfill.methods.base import (
+    MLSPL_K,
     Info,
     LossTerms,
     Method,
@@ -50,7 +51,11 @@ class Config:
     per_class: bool = False
 
 
-PRESETS = {"published": Config(weight=1.0, per_class=True)}
+PRESETS = {
+    "published": Config(weight=1.0, per_class=True),
+    **{name: Config(k, weight=1.0, per_class=True) for name, k in MLSPL_K.items()},
+}
+"""``published``: the published code; ``voc`` to ``cub``: with the paper's k of these data sets."""
 
 
 class ExpectedPositiveRegularization(Method):

@@ -14,17 +14,20 @@ second.
 
 Where the paper leaves a choice to validation, the value is the published code's: delta 0.6 and then
 0.9, tau 0.5, 512 places in the queue. The paper's Eq. 7 is undefined for an anchor that meets no
-embedding of another class; it costs nothing here.
+embedding of another class; it costs nothing here. Its sum over k' grows with the queue, so that a
+longer queue also means a larger lambda_LAC; ``pairs`` "mean" takes the mean over k' instead. L_PLC
+includes observed labels, as in ``plc``, which says why. The pseudo-labels of each image's last
+visit are kept for the log.
 
 Switches of the paper's Table 3: ``plc_weight`` 0, ``lac_weight`` 0, ``stage_one`` 0 (end to end),
 ``queue`` 0; its rows are the presets ``ablation_an``, ``ablation_plc``, ``ablation_end_to_end`` and
 ``ablation_two_stage``.
 
-The published code differs: means over entries (``normalize`` "entries") and observed entries in
-L_PLC (``include_observed``) as in ``plc``, and for L_LAC a supervised contrastive loss (``form``
-"supcon") over the whole queue, both views, old entries as anchors too, with all other entries in
-the denominator and a mean over positives and anchors. The preset ``published`` is that. Its queue
-leaves stale entries where a batch does not fit at the end; this one is a ring.
+The published code differs: means over entries (``normalize`` "entries") as in ``plc``, and for
+L_LAC a supervised contrastive loss (``form`` "supcon") over the whole queue, both views, old
+entries as anchors too, with all other entries in the denominator and a mean over positives and
+anchors. The preset ``published`` is that. Its queue leaves stale entries where a batch does not fit
+at the end; this one is a ring.
 """
 
 from __future__ import annotations
@@ -51,12 +54,12 @@ from tagfill.methods.base import (
     Step,
     require_positives,
 )
-from tagfill.methods.plc import Normalize, assumed, consistency, strong_view
+from tagfill.methods.plc import LastLabels, Normalize, assumed, consistency, strong_view
 
 INFO = Info(
     title="Label-aware global consistency (LAC)",
     source="Xie et al. 2022 (LAC), Eq. 2-7",
-    needs=Needs(two_views=True, embeddings=True),
+    needs=Needs(two_views=True, state=True, embeddings=True),
 )
 
 
@@ -73,9 +76,10 @@ class Config:
         temperature: tau.
         queue: K, past embeddings to compare with; 0 for none.
         form: "equation" for Eq. 7, "supcon" for the published code's loss.
+        pairs: "sum" over the keys of an anchor's class as in Eq. 7, or their "mean".
         normalize: "images" for sums over classes and means over images, "entries" for means over
             entries.
-        include_observed: the strong view learns observed labels too.
+        include_observed: the strong view learns observed labels too; Eq. 4 is without.
     """
 
     stage_one: float = 0.5
@@ -86,8 +90,9 @@ class Config:
     temperature: float = 0.5
     queue: int = 512
     form: Literal["equation", "supcon"] = "equation"
+    pairs: Literal["sum", "mean"] = "sum"
     normalize: Normalize = "images"
-    include_observed: bool = False
+    include_observed: bool = True
 
     def __post_init__(self) -> None:
         require_range("stage_one", self.stage_one, 0, 1)
@@ -98,11 +103,12 @@ class Config:
         require_range("temperature", self.temperature, 1e-3)
         require_range("queue", self.queue, 0)
         require_choice("form", self.form, ("equation", "supcon"))
+        require_choice("pairs", self.pairs, ("sum", "mean"))
         require_choice("normalize", self.normalize, ("images", "entries"))
 
 
 PRESETS = {
-    "published": Config(form="supcon", normalize="entries", include_observed=True),
+    "published": Config(form="supcon", normalize="entries"),
     "ablation_an": Config(plc_weight=0.0, lac_weight=0.0),
     "ablation_plc": Config(lac_weight=0.0),
     "ablation_end_to_end": Config(stage_one=0.0, queue=0),
@@ -116,13 +122,13 @@ class LabelAwareConsistency(Method):
     def __init__(self, config: Config) -> None:
         self.config = config
         self.contrasts = config.lac_weight > 0 and config.stage_one < 1
-        self.needs = Needs(
-            two_views=config.plc_weight > 0 or self.contrasts, embeddings=self.contrasts
-        )
+        two_views = config.plc_weight > 0 or self.contrasts
+        self.needs = Needs(two_views=two_views, state=two_views, embeddings=self.contrasts)
 
     def start(self, setup: Setup) -> None:
-        """Empty the queue."""
+        """Empty the queue; begin without a pseudo-label."""
         require_positives(setup.observed, "lac")
+        self.labels = LastLabels(setup)
         self.first_epochs = round(self.config.stage_one * setup.epochs)
         self.memory = Queue(self.config.queue if self.contrasts else 0, setup.device)
 
@@ -143,17 +149,24 @@ class LabelAwareConsistency(Method):
         return terms
 
     def after_step(self, step: Step) -> None:
-        """Remember the batch's positive embeddings."""
+        """Remember the batch's positive embeddings and pseudo-labels."""
+        if self.needs.two_views:
+            self.labels.see(step, self._threshold(step))
         if self._in_stage_two(step):
             self.memory.push(*self._positive_embeddings(step))
 
     def state(self) -> dict[str, Tensor]:
-        """The queue."""
-        return self.memory.state()
+        """The queue and the last pseudo-labels."""
+        return self.memory.state() | self.labels.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore the queue."""
+        """Restore them."""
         self.memory.load_state(state)
+        self.labels.load_state(state)
+
+    def pseudo_labels(self) -> Tensor | None:
+        """What the network was sure of at the last visit of each image."""
+        return self.labels.table if self.needs.two_views else None
 
     def _in_stage_two(self, step: Step) -> bool:
         return self.contrasts and step.epoch > self.first_epochs
@@ -197,7 +210,10 @@ class LabelAwareConsistency(Method):
         if len(past):
             products = torch.cat([products, weak @ past[:, 0].to(weak).T], dim=1)
         return label_aware_consistency(
-            products / self.config.temperature, classes, torch.cat([classes, past_classes])
+            products / self.config.temperature,
+            classes,
+            torch.cat([classes, past_classes]),
+            mean=self.config.pairs == "mean",
         )
 
     def _by_published_code(self, entries: Tensor, classes: Tensor) -> Tensor:

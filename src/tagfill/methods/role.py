@@ -47,6 +47,7 @@ from tagfill.methods._estimators import (
 )
 from tagfill.methods._settings import require_range
 from tagfill.methods.base import (
+    MLSPL_K,
     Info,
     LossTerms,
     Method,
@@ -105,7 +106,11 @@ class Config:
             )
 
 
-PRESETS = {"published": Config(per_class=True)}
+PRESETS = {
+    "published": Config(per_class=True),
+    **{name: Config(k, per_class=True) for name, k in MLSPL_K.items()},
+}
+"""``published``: the published code; ``voc`` to ``cub``: with the paper's k of these data sets."""
 
 
 class OnlineEstimation(Method):

@@ -63,6 +63,8 @@ class PuMlcConfig:
         use_negatives: known negatives have a term of their own.
         tempered_factor: p_c is made of sigma(s / tau_c).
         eps: added inside the logarithms.
+        shares: into how many equal shares the batch is divided, each with expectations and
+            temperatures of its own; the published code has one share a GPU, on two.
     """
 
     gamma: float = 0.55
@@ -74,12 +76,14 @@ class PuMlcConfig:
     use_negatives: bool = False
     tempered_factor: bool = False
     eps: float = 0.0
+    shares: int = 1
 
     def __post_init__(self) -> None:
         require_range("gamma", self.gamma, 0)
         require_range("alpha", self.alpha, 1e-3)
         require_range("mixup", self.mixup, 0)
         require_range("eps", self.eps, 0, 1)
+        require_range("shares", self.shares, 1)
         if self.temperature != "adaptive":
             require_range("temperature", self.temperature, 1e-3)
 
@@ -98,6 +102,7 @@ class Variational(Method):
         positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives have a term of their own.
         eps: added inside the logarithms.
+        shares: of the batch, each with expectations and temperatures of its own.
     """
 
     def __init__(
@@ -113,11 +118,12 @@ class Variational(Method):
         positives_in_unlabeled: bool = True,
         use_negatives: bool = False,
         eps: float = 0.0,
+        shares: int = 1,
     ) -> None:
         self.name, self.mixup, self.use_negatives = name, mixup, use_negatives
         self.temperature, self.alpha, self.gamma = temperature, alpha, gamma
         self.tempered_factor, self.detach_targets, self.eps = tempered_factor, detach_targets, eps
-        self.positives_in_unlabeled = positives_in_unlabeled
+        self.positives_in_unlabeled, self.shares = positives_in_unlabeled, shares
         self.needs = Needs(mixup=mixup > 0)
 
     def start(self, setup: Setup) -> None:
@@ -127,6 +133,19 @@ class Variational(Method):
     def loss(self, step: Step) -> LossTerms:
         """The risk, and what is switched on beside it."""
         logits, observed = step.output.logits, step.observed
+        parts = list(zip(logits.chunk(self.shares), observed.chunk(self.shares), strict=True))
+        terms: LossTerms = {}
+        for share in (self._risks(*part) for part in parts):
+            for name, risk in share.items():
+                terms[name] = terms[name] + risk if name in terms else risk
+        if len(parts) > 1:
+            terms = {name: risk / len(parts) for name, risk in terms.items()}
+        if self.mixup and step.mixed is not None:
+            terms["mixup"] = self.mixup * self._consistency(step.mixed, logits, observed)
+        return terms
+
+    def _risks(self, logits: Tensor, observed: Tensor) -> LossTerms:
+        """The risk, and that of known negatives, of images that share their expectations."""
         temperature = self._temperature(logits)
         risk = variational_risk(
             logits,
@@ -140,8 +159,6 @@ class Variational(Method):
         terms = {self.name: risk.sum()}
         if self.use_negatives:
             terms["negatives"] = known_negative_risk(logits / temperature, observed).sum()
-        if self.mixup and step.mixed is not None:
-            terms["mixup"] = self.mixup * self._consistency(step.mixed, logits, observed)
         return terms
 
     def _temperature(self, logits: Tensor) -> Tensor | float:

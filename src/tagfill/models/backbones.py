@@ -68,7 +68,10 @@ class Backbone(nn.Module):
         self._mark()
 
     def freeze_batch_norm(self, frozen: bool = True) -> None:
-        """Make every BatchNorm a fixed affine map, or let them learn again."""
+        """Make every BatchNorm a fixed affine map, or let them learn again.
+
+        Those of global branches are new: they keep their statistics, and their scale learns.
+        """
         self._frozen_batch_norm = frozen
         self._mark()
 
@@ -79,7 +82,8 @@ class Backbone(nn.Module):
             self.body.eval()
         elif mode:
             for module in self.modules():
-                if isinstance(module, _BatchNorm) and not _learns(module):
+                fixed = self._frozen_batch_norm or not _learns(module)
+                if isinstance(module, _BatchNorm) and fixed:
                     module.eval()
         return self
 
@@ -93,8 +97,8 @@ class Backbone(nn.Module):
         for name, parameter in self.named_parameters():
             parameter.requires_grad_(self._frozen_stages is not None and name not in fixed)
         if self._frozen_batch_norm:
-            for module in self.modules():
-                if isinstance(module, _BatchNorm):
+            for name, module in self.named_modules():
+                if isinstance(module, _BatchNorm) and f".{GLOBAL_BRANCH}." not in name:
                     module.requires_grad_(False)
         self.train(self.training)
 

@@ -32,6 +32,13 @@ class Head(nn.Module):
         """
         raise NotImplementedError
 
+    def learn_labels(self, observed: Tensor) -> None:
+        """Take from the training labels [N, K] what a new head wants to know about classes."""
+
+    def classify(self, features: Tensor) -> Tensor:
+        """[N, K] logits of [N, K, D] label-wise features, where a head has such features."""
+        raise NotImplementedError
+
     def train_embeddings(self, wanted: bool) -> None:
         """Free what only makes embeddings for a stage that trains on them, or fix it."""
 

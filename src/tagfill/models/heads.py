@@ -8,28 +8,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagfill.errors import TagfillError
-from tagfill.models import lem, q2l
+from tagfill.models import graph_heads, lem, q2l
 from tagfill.models.head import CamConfig, CamHead, Head, LinearConfig, LinearHead
 from tagfill.settings import configured
 
-HeadConfig = LinearConfig | CamConfig | q2l.Q2LConfig | lem.LemConfig
+HeadConfig = (
+    LinearConfig
+    | CamConfig
+    | q2l.Q2LConfig
+    | lem.LemConfig
+    | graph_heads.SsgrlConfig
+    | graph_heads.MlGcnConfig
+)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of head: its settings, its class, its named settings, what it gives beside scores."""
+    """A kind of head.
+
+    Args:
+        config: its settings.
+        head: its class.
+        presets: named settings.
+        gives: what it gives beside scores.
+        shows: what its maps are.
+    """
 
     config: type[Any]
     head: type[Any]
     presets: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     gives: frozenset[str] = frozenset()
+    shows: str = "class activation"
 
 
 HEADS: dict[str, Kind] = {
     "linear": Kind(LinearConfig, LinearHead),
-    "q2l": Kind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS),
-    "lem": Kind(lem.LemConfig, lem.LemHead, lem.PRESETS, frozenset({"embeddings"})),
+    "q2l": Kind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS, shows="cross-attention"),
+    "lem": Kind(
+        lem.LemConfig, lem.LemHead, lem.PRESETS, frozenset({"embeddings"}), "cross-attention"
+    ),
     "cam": Kind(CamConfig, CamHead, gives=frozenset({"activation_maps"})),
+    "ssgrl": Kind(
+        graph_heads.SsgrlConfig,
+        graph_heads.SsgrlHead,
+        graph_heads.SSGRL_PRESETS,
+        frozenset({"label_features"}),
+        "attention",
+    ),
+    "ml_gcn": Kind(graph_heads.MlGcnConfig, graph_heads.MlGcnHead),
 }
 
 

@@ -17,8 +17,11 @@ class Output:
         maps: [B, K, H, W] class-activation maps whose spatial mean, boosted if the head boosts, is
             the logits (``cam`` head), or attention maps of the query heads when asked for; else
             None.
+        features: [B, K, D] label-wise features that ``Head.classify`` takes (``ssgrl`` head), else
+            None.
     """
 
     logits: Tensor
     embeddings: Tensor | None = None
     maps: Tensor | None = None
+    features: Tensor | None = None

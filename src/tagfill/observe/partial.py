@@ -12,7 +12,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 def known_proportion(
-    truth: Labels, seed: int, *, proportion: float, per_image: bool = False
+    truth: Labels,
+    seed: int,
+    *,
+    proportion: float,
+    per_image: bool = False,
+    published: bool = False,
 ) -> Labels:
     """Keep a share of all labels, positive and negative alike.
 
@@ -26,18 +31,25 @@ def known_proportion(
         seed: of the draw.
         proportion: p, from 0 to 1.
         per_image: draw the same share from every image.
+        published: draw as the code of SST, SARB and PU-MLC does, whose seed is 0: with images and
+            classes in their order, entry for entry the same labels are known.
 
     Returns:
         [N, K] observed labels.
     """
     _check_proportion(proportion)
+    if published and per_image:
+        raise TagfillError(
+            "the published draw does not go image by image", remedy="leave out per_image"
+        )
     generator = np.random.default_rng(seed)
     known = truth != UNKNOWN
     if per_image:
         counts = np.floor(proportion * known.sum(axis=1, keepdims=True) + 0.5)
         kept = _draw(generator, known, counts, axis=1)
     else:
-        kept = known & (generator.random(truth.shape) < proportion)
+        lots = np.random.RandomState(seed).random_sample if published else generator.random
+        kept = known & (lots(truth.shape) < proportion)
     return _keep(truth, kept)
 
 

@@ -58,10 +58,17 @@ class KnownProportion:
 
     proportion: float = 0.5
     per_image: bool = False
+    published: bool = False
 
     def observe(self, truth: Labels, seed: int, boxes: Boxes | None = None) -> Labels:
         """See ``known_proportion``."""
-        return known_proportion(truth, seed, proportion=self.proportion, per_image=self.per_image)
+        return known_proportion(
+            truth,
+            seed,
+            proportion=self.proportion,
+            per_image=self.per_image,
+            published=self.published,
+        )
 
 
 @dataclass(frozen=True)

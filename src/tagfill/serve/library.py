@@ -11,7 +11,8 @@ import numpy as np
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, Labels, LabelTable, Rows
-from tagfill.train.data import TrainingData
+from tagfill.train.config import DataConfig
+from tagfill.train.data import prepare
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +56,22 @@ class Library:
         return Dataset(table=table, source=self.source, format="csv_wide", splits=self.splits)
 
 
-def library_of(data: TrainingData, source: Path) -> Library:
-    """The photos and labels of a run.
+def open_library(config: DataConfig) -> Library:
+    """Find the photos and labels of a run.
 
     Raises:
         TagfillError: the run was trained on given features, so there is nothing to look at.
     """
-    if any(split.paths is None for split in data.splits.values()):
+    data = prepare(config)
+    if any(part.paths is None for part in data.splits.values()):
         raise TagfillError(
             "the run was trained on given features: there are no photos to show",
-            file=source,
+            file=config.labels,
             remedy="train on images, with --images",
         )
-    tables = [split.table for split in data.splits.values()]
+    tables = [part.table for part in data.splits.values()]
     ends = np.cumsum([0] + [len(table) for table in tables])
-    truths = [split.truth for split in data.splits.values()]
+    truths = [part.truth for part in data.splits.values()]
     known = [truth for truth in truths if truth is not None]
     return Library(
         table=LabelTable(
@@ -77,11 +79,11 @@ def library_of(data: TrainingData, source: Path) -> Library:
             data.classes,
             np.concatenate([table.values for table in tables]),
         ),
-        paths=tuple(path for split in data.splits.values() for path in split.paths or ()),
+        paths=tuple(path for part in data.splits.values() for path in part.paths or ()),
         splits={
             name: np.arange(start, end)
             for name, start, end in zip(data.splits, ends[:-1], ends[1:], strict=True)
         },
-        source=source,
+        source=Path(config.labels),
         truth=np.concatenate(known) if len(known) == len(truths) else None,
     )

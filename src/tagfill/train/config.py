@@ -23,7 +23,7 @@ Select = Literal[
 ]
 OptimizerName = Literal["adam", "adamw", "sgd", "adafactor"]
 ScheduleName = Literal["constant", "one_cycle", "cosine"]
-Augment = Literal["flip", "strong", "crops"]
+Augment = Literal["flip", "strong", "strong_unflipped", "crops"]
 ValSplit = Literal["stratified", "published"]
 Precision = Literal["no", "fp16", "bf16"]
 
@@ -96,7 +96,7 @@ class ModelConfig:
     backbone: str = "efficientnet_lite0"
     "See `tagfill backbones`."
     head: str = "linear"
-    "What turns features into scores: linear, q2l, lem or cam."
+    "What turns features into scores: linear, q2l, lem, cam, ssgrl or ml_gcn."
     head_preset: str | None = None
     head_settings: dict[str, Any] = field(default_factory=dict)
     weights: str | None = None
@@ -154,20 +154,29 @@ class StageConfig:
     "Clip gradients to this norm."
     accumulate: int = 1
     "Batches per optimizer step."
+    schedule_epochs: int | None = None
+    "Epochs the schedule is planned for, if training stops before its end."
     ema: float | None = None
     "Also keep an exponential moving average of the weights with this decay."
+    ema_warmup: bool = True
+    "Average over few steps at first, so that the first weights are soon forgotten."
     patience: int | None = None
     "Stop after this many epochs in a row without improvement."
     augment: Augment = "flip"
     "What training images go through."
     strong_views: int = 4
     "Distorted views of each image to compute features of, for methods that train on two views."
+    strong_jitter: bool = False
+    "Strong views also change colors, as LAC's published code does."
+    fresh_views: bool = True
+    "Distort strong views of cached features anew at every visit."
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulate", "strong_views"):
             _require(name, getattr(self, name), 1)
         for name in ("learning_rate", "weight_decay", "head_multiplier", "clip", "patience"):
             _require(name, getattr(self, name), 0)
+        _require("schedule_epochs", self.schedule_epochs, self.epochs)
         for name in ("warmup", "ema"):
             _require(name, getattr(self, name), 0, 1)
 

@@ -72,7 +72,10 @@ class Forward:
         self.network, self.method, self.data = network, method, data
         self.accelerator, self.world, self.seed, self.whole = accelerator, world, seed, whole
         self.device = accelerator.device
-        self.weights = _head_weights(accelerator.unwrap_model(network))
+        plain = accelerator.unwrap_model(network)
+        head = _head(plain)
+        self.weights = tuple(plain.parameters()) if head is None else head.classifier_weights()
+        self.classify = head.classify if head and method.needs.label_features else None
 
     def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
         """Answer for the training images ``rows``; ``batch`` holds this process's share of them."""
@@ -98,6 +101,7 @@ class Forward:
             weights=self.weights if self.whole is None else tuple(map(self.whole, self.weights)),
             generator=torch.Generator().manual_seed(derived_seed(*where, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
+            classify=self.classify,
         )
 
     def _seed(self, seed: int) -> None:
@@ -153,6 +157,6 @@ def _split(answer: Output, sizes: list[int]) -> Iterator[Output]:
         yield Output(**{name: parts[number] for name, parts in pieces.items()})
 
 
-def _head_weights(network: nn.Module) -> tuple[Tensor, ...]:
+def _head(network: nn.Module) -> Head | None:
     head = network.head if isinstance(network, Network) else network
-    return head.classifier_weights() if isinstance(head, Head) else tuple(head.parameters())
+    return head if isinstance(head, Head) else None

@@ -19,6 +19,7 @@ from torch.utils.data import Dataset as TorchDataset
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
 from tagfill.train.cache import FeatureRows
+from tagfill.train.distort import distorted
 from tagfill.train.gather import World
 
 View = Callable[[Image.Image], Tensor]
@@ -67,6 +68,7 @@ class FeatureInputs:
         features: [N, ...] pooled features or maps of the plain view.
         strong: the same of V strongly augmented views, of which each visit draws one.
         seed: for that draw.
+        fresh: distort the drawn view anew at every visit.
     """
 
     def __init__(
@@ -74,8 +76,11 @@ class FeatureInputs:
         features: Tensor | FeatureRows,
         strong: Sequence[Tensor | FeatureRows] | None = None,
         seed: int = 0,
+        *,
+        fresh: bool = False,
     ) -> None:
-        self.features, self.strong, self.seed = features, strong, seed
+        self.features, self.strong = features, strong
+        self.seed, self.fresh = seed, fresh
 
     def __len__(self) -> int:
         return len(self.features)
@@ -89,7 +94,10 @@ class FeatureInputs:
         generator = torch.Generator().manual_seed(derived_seed(self.seed, epoch, 11))
         drawn = torch.randint(len(self.strong), (len(self),), generator=generator)
         for rows in order:
-            yield InputBatch(_rows(self.features, rows), _drawn(self.strong, drawn[rows], rows))
+            strong = _drawn(self.strong, drawn[rows], rows)
+            if self.fresh:
+                strong = distorted(strong, rows, derived_seed(self.seed, epoch, 12))
+            yield InputBatch(_rows(self.features, rows), strong)
 
     def plain(self, rows: range) -> Iterator[Tensor]:
         """The rows in order."""
@@ -100,6 +108,31 @@ class FeatureInputs:
                 yield self.features[start:stop]
             else:
                 yield _rows(self.features, torch.arange(start, stop))
+
+
+class TrainingViews:
+    """Other inputs as an epoch of training sees them, flipped and distorted, for evaluation.
+
+    Args:
+        inputs: whose weak views are meant.
+        epoch: they are drawn anew for each.
+    """
+
+    def __init__(self, inputs: Inputs, epoch: int) -> None:
+        self.inputs, self.epoch = inputs, epoch
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
+        """As the inputs themselves."""
+        return self.inputs.batches(order, epoch)
+
+    def plain(self, rows: range) -> Iterator[Tensor]:
+        """The weak view of every row in order."""
+        order = list(torch.arange(rows.start, rows.stop).split(_IMAGES))
+        for batch in self.inputs.batches(order, -self.epoch):
+            yield batch.weak
 
 
 class ImageInputs:

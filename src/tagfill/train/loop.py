@@ -19,7 +19,7 @@ from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.gather import World
-from tagfill.train.inputs import InputBatch, epoch_order
+from tagfill.train.inputs import InputBatch, TrainingViews, epoch_order
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.optim import (
     make_optimizer,
@@ -91,7 +91,9 @@ class Stage:
         self.limits, self.number, self.stages = limits or Limits(), number, stages
         self.accelerator, self.device = accelerator, accelerator.device
         self.world = World.current()
-        self.placement = place(network, accelerator, ema=config.ema, shard=shard)
+        self.placement = place(
+            network, accelerator, ema=config.ema, ema_warmup=config.ema_warmup, shard=shard
+        )
         self.plain, self.ema = self.placement.network, self.placement.ema
         self.network, self.trained = self.placement.called, self.placement.trained
         self.optimizer = make_optimizer(
@@ -102,7 +104,8 @@ class Stage:
             head_multiplier=config.head_multiplier,
             weight_decay=config.weight_decay,
         )
-        total = config.epochs * -(-self.batches_per_epoch // config.accumulate)
+        planned = config.schedule_epochs or config.epochs
+        total = planned * -(-self.batches_per_epoch // config.accumulate)
         self.schedule = make_schedule(
             config.schedule, self.optimizer, steps=total, warmup=config.warmup
         )
@@ -219,12 +222,7 @@ class Stage:
         """Evaluate the epoch, let the method update its state, and move on."""
         started, epoch = time.monotonic(), self.position.epoch
         terms = {name: value / self.position.batch for name, value in self.position.sums.items()}
-        wanted = (
-            self.placement.scores(self.trained, self.data.inputs).sigmoid()
-            if self.method.needs.epoch_scores
-            else None
-        )
-        self.method.after_epoch(epoch, wanted)
+        self.method.after_epoch(epoch, self._epoch_scores(epoch))
         score, weights = self._evaluate(sum(terms.values()), epoch)
         improved = self.selector.update(epoch, score)
         if improved:
@@ -268,6 +266,14 @@ class Stage:
         assert self.data.val_inputs is not None
         assert self.data.validate is not None
         return self.data.validate(self.placement.scores(network, self.data.val_inputs))
+
+    def _epoch_scores(self, epoch: int) -> Tensor | None:
+        """Probabilities of all training images, where the method asks for them."""
+        needs, inputs = self.method.needs, self.data.inputs
+        if not needs.epoch_scores:
+            return None
+        seen = TrainingViews(inputs, epoch) if needs.augmented_scores else inputs
+        return self.placement.scores(self.trained, seen).sigmoid()
 
     def _remember(self, weights: str) -> None:
         source = self.ema.module if weights == "ema" and self.ema is not None else self.trained

@@ -29,7 +29,13 @@ from tagfill.train.extract import Extractor, plain_extractor
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
 from tagfill.train.limits import Interrupted, Limits
-from tagfill.train.views import Normalization, strong_view, training_view, weak_view
+from tagfill.train.views import (
+    VIEWS_VERSION,
+    Normalization,
+    strong_view,
+    training_view,
+    weak_view,
+)
 
 IN_MEMORY_BYTES = 2_000_000_000
 """Cached maps up to this size are held in memory."""
@@ -61,6 +67,8 @@ class Assembly:
         self.limits, self._pace = limits or Limits(), Pace()
         torch.manual_seed(derived_seed(config.seed, 0))
         self.network = network or self._network()
+        if network is None:
+            self.network.head.learn_labels(torch.from_numpy(np.array(data.train.table.values)))
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if config.gradient_checkpointing:
             _recompute_activations(self.network)
@@ -185,15 +193,17 @@ class Assembly:
                 f"{stage.method.name} needs augmented views, and the source gives features only",
                 remedy="train on images, or use a method that needs one view",
             )
+        distortion = "their maps distorted at every visit" if stage.fresh_views else "as they are"
         self.events.note(
             f"deviation: {stage.strong_views} strong views per image are computed once and drawn"
-            " from, instead of a new one at every visit; the weak view is the unflipped image"
+            f" from, {distortion}; the weak view is the unflipped image"
         )
+        kind = "jittered" if stage.strong_jitter else "strong"
         strong = [
-            self._extracted(self.data.train, f"strong-{number}")
+            self._extracted(self.data.train, f"{kind}-{VIEWS_VERSION}-{number}")
             for number in range(stage.strong_views)
         ]
-        return FeatureInputs(plain, strong, seed=self.config.seed)
+        return FeatureInputs(plain, strong, seed=self.config.seed, fresh=stage.fresh_views)
 
     def _features(self, split: Split) -> Tensor | FeatureRows:
         if split.features is not None:
@@ -212,7 +222,8 @@ class Assembly:
         plain = replace(plain, tell=self.events.note)
         if view == "plain":
             return plain
-        return replace(plain, view=strong_view(self._normalization()), view_name=view)
+        jitter = view.startswith("jittered")
+        return replace(plain, view=strong_view(self._normalization(), jitter), view_name=view)
 
     def _features_done(self, view: str, done: int, total: int) -> None:
         rate = self._pace.at(done, total).per_second
@@ -229,7 +240,7 @@ class Assembly:
             size=normal.size,
             plain_view=eval_transform(self.network.backbone.spec),
             weak_view=weak,
-            strong_view=strong_view(normal) if needs.two_views else None,
+            strong_view=strong_view(normal, stage.strong_jitter) if needs.two_views else None,
             seed=self.config.seed,
             workers=self.config.workers,
         )

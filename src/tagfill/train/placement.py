@@ -78,13 +78,15 @@ class Placement(ABC):
 class Replicated(Placement):
     """Whole in every process; where there are several, DDP averages the gradients."""
 
-    def __init__(self, network: nn.Module, accelerator: Accelerator, ema: float | None) -> None:
+    def __init__(
+        self, network: nn.Module, accelerator: Accelerator, ema: float | None, warmup: bool = True
+    ) -> None:
         network.to(accelerator.device)
         super().__init__(
             accelerator,
             network=network,
             trained=network,
-            ema=Ema(network, ema) if ema else None,  # before accelerate patches ``forward``
+            ema=Ema(network, ema, warmup=warmup) if ema else None,  # before ``forward`` is patched
             called=accelerator.prepare(network),
         )
 
@@ -122,11 +124,16 @@ class Replicated(Placement):
 
 
 def place(
-    network: nn.Module, accelerator: Accelerator, *, ema: float | None, shard: bool
+    network: nn.Module,
+    accelerator: Accelerator,
+    *,
+    ema: float | None,
+    shard: bool,
+    ema_warmup: bool = True,
 ) -> Placement:
     """Put a network where it is to be trained; one process alone has nothing to shard."""
     if not shard or World.current().size == 1:
-        return Replicated(network, accelerator, ema)
+        return Replicated(network, accelerator, ema, ema_warmup)
     from tagfill.train.shard import Sharded  # torch takes a second to load its part
 
-    return Sharded(network, accelerator, ema)
+    return Sharded(network, accelerator, ema, ema_warmup)

@@ -102,7 +102,7 @@ def resolve(
     _check_choice("preset", request.preset or "good", PRESETS)
     protocol = PROTOCOLS[request.protocol or "none"]
     preset = PRESETS[request.preset] if request.preset else {}
-    overrides = {**preset, **protocol.settings, **request.overrides}
+    overrides = {**preset, **protocol.settings_for(request.method), **request.overrides}
     mode, why = _mode(request, overrides.pop("mode", None), images, given_features, has_gpu)
     notes += why
     if request.protocol is None and mode in ("finetune", "linear_init"):
@@ -195,17 +195,18 @@ def _check_choice(what: str, chosen: str, known: Iterable[str]) -> None:
 def _method(
     request: Request, default: MethodConfig | None, regime: str, notes: list[str]
 ) -> MethodConfig:
-    name, preset = request.method, request.method_preset
+    name, preset, settings = request.method, request.method_preset, dict(request.method_settings)
     if name == "auto" and default is not None:
         name, preset = default.name, preset or default.preset
+        settings = {**default.settings, **settings}
         notes.append(f"method: {name}, as the protocol has it")
     elif name == "auto":
         name = AUTO_METHOD.get(regime, "em")
         notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
     if is_file(name):
         name = str(Path(name).absolute())  # a run can be resumed from any folder
-    methods.configure(name, request.method_settings, preset)
-    return MethodConfig(name, preset, dict(request.method_settings))
+    methods.configure(name, settings, preset)
+    return MethodConfig(name, preset, settings)
 
 
 def _stages(

@@ -30,10 +30,12 @@ BLOCK_SHARE = 8
 class Sharded(Placement):
     """Every process has a piece of each parameter, and whole blocks only while they are used."""
 
-    def __init__(self, network: nn.Module, accelerator: Accelerator, ema: float | None) -> None:
+    def __init__(
+        self, network: nn.Module, accelerator: Accelerator, ema: float | None, warmup: bool = True
+    ) -> None:
         mesh = init_device_mesh(accelerator.device.type, (World.current().size,))
         network.cpu()
-        average = PiecewiseEma(network, ema) if ema else None
+        average = PiecewiseEma(network, ema, warmup=warmup) if ema else None
         if average is not None:
             shard(average.module, mesh)
         trained = shard(deepcopy(network), mesh)
