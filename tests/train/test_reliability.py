@@ -128,6 +128,42 @@ def test_a_damaged_feature_shard_is_computed_again(tmp_path: Path) -> None:
     assert again.rows(["c", "a"])[np.arange(2)].tolist() == [[0] * 4, [1] * 4]
 
 
+def test_no_bit_flip_in_a_shard_is_silent(tmp_path: Path) -> None:
+    hashes = [f"{number:032x}" for number in range(6)]
+    features = np.arange(24, dtype=np.float16).reshape(6, 4)
+    store = FeatureStore({"view": "toy"}, tmp_path)
+    store.add(hashes, features)
+    whole = {file: file.read_bytes() for file in store.folder.iterdir() if file.suffix != ".json"}
+    for damaged in whole:
+        for bit in range(0, 8 * len(whole[damaged]), 3):
+            for file, content in whole.items():
+                file.write_bytes(flipped(content, bit) if file == damaged else content)
+            if not store.missing(hashes):
+                assert np.array_equal(store.rows(hashes)[np.arange(6)], features)
+
+
+def test_a_pruned_cache_is_filled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tagfill.scenes import write_scenes
+    from tagfill.train import cache
+
+    write_scenes(tmp_path / "scenes", 12, 48, seed=3)
+    monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / "cache"))
+    plain, left = cache.FeatureStore.rows, [1]
+
+    def pruned_once(store: cache.FeatureStore, hashes: Any) -> Any:
+        if left:
+            left.pop()
+            assert cache.prune(0)
+        return plain(store, hashes)
+
+    monkeypatch.setattr(cache.FeatureStore, "rows", pruned_once)
+    labels = tmp_path / "scenes" / "labels.csv"
+    settings = {"epochs": 1, "input_size": 48, "workers": 0, "threads": 1}
+    run = tagfill.fit(labels, out=tmp_path / "run", **settings)
+    assert run.folder.is_finished
+    assert not left
+
+
 def test_leftovers_of_killed_processes_are_removed(data: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         fit(request(data), tmp_path / "run", [StopAt(6)])

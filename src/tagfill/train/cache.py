@@ -1,8 +1,8 @@
 """Features on disk: computed once, found again by what they were computed from.
 
 A store holds the features of one extractor (backbone, weights, input size, kind, view). Its shards
-are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with a checksum of that
-file and the content hashes of those images; a shard counts once its ``.txt`` is there. Shards are
+are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with the content hashes
+of those images and a checksum of both files; a shard counts once its ``.txt`` is there. Shards are
 only ever added, so that runs may share a store at the same time, and an interrupted extraction
 keeps what it has done. A shard whose checksum differs is deleted, and computed again.
 """
@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -113,7 +114,7 @@ class FeatureStore:
         try:
             with atomic_path(self.folder / f"{name}.npy") as draft:
                 np.save(draft, features.astype(np.float16))
-                checksum = _checksum(draft)
+                checksum = _checksum(_digest(draft), hashes)
             write_text(self.folder / f"{name}.txt", "\n".join([f"{_MARK}{checksum}", *hashes]))
         except TagfillError as error:
             raise TagfillError(
@@ -128,16 +129,28 @@ class FeatureStore:
         return [name for name in dict.fromkeys(hashes) if name not in known]
 
     def rows(self, hashes: Sequence[str]) -> FeatureRows:
-        """The features of the images, in order; all must be there."""
+        """The features of the images, in order.
+
+        Raises:
+            KeyError: an image has none, or has lost them to a prune or to damage.
+        """
         shards: list[Features] = []
         place: dict[str, tuple[int, int]] = {}
         for shard, names in self._sound(set(hashes)).items():
             for row, name in enumerate(names):
                 place.setdefault(name, (len(shards), row))
-            shards.append(np.load(self.folder / f"{shard}.npy", mmap_mode="r"))
+            shards.append(self._opened(shard))
         found = np.array([place[name] for name in hashes], dtype=np.intp)
-        os.utime(self.folder / "about.json")
+        with suppress(OSError):
+            os.utime(self.folder / "about.json")  # in use
         return FeatureRows(shards, found[:, 0], found[:, 1])
+
+    def _opened(self, shard: str) -> Features:
+        try:
+            features: Features = np.load(self.folder / f"{shard}.npy", mmap_mode="r")
+        except FileNotFoundError:
+            raise KeyError(shard) from None
+        return features
 
     def _sound(self, wanted: set[str]) -> dict[str, list[str]]:
         """The shards with wanted images, and their images; damaged shards are deleted."""
@@ -147,7 +160,7 @@ class FeatureStore:
             if wanted.isdisjoint(names):
                 continue
             features = file.with_suffix(".npy")
-            if _is_whole(features, checksum):
+            if _is_whole(features, names, checksum):
                 sound[file.stem] = names
             else:
                 self.damaged.append(features)
@@ -163,28 +176,37 @@ def known_hashes(root: Path | None = None) -> set[str]:
 
 
 def _listed(file: Path) -> tuple[str, list[str]]:
-    """The checksum and the images of a shard."""
-    lines = file.read_text(encoding="ascii", errors="replace").splitlines()
+    """The checksum and the images of a shard; nothing where it is gone."""
+    try:
+        lines = file.read_text(encoding="ascii", errors="replace").splitlines()
+    except FileNotFoundError:
+        return "", []
     if not lines or not lines[0].startswith(_MARK):
         return "", lines
     return lines[0].removeprefix(_MARK), lines[1:]
 
 
-def _is_whole(features: Path, checksum: str) -> bool:
+def _is_whole(features: Path, names: Sequence[str], checksum: str) -> bool:
     try:
         status = features.stat()
-        return _checksum_of(features, status.st_size, status.st_mtime_ns) == checksum
+        digest = _digest_of(features, status.st_size, status.st_mtime_ns)
     except OSError:
         return False
+    return _checksum(digest, names) == checksum
+
+
+def _checksum(digest: str, names: Sequence[str]) -> str:
+    """Of both files of a shard."""
+    return hashlib.blake2b("\n".join([digest, *names]).encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=100_000)
-def _checksum_of(file: Path, size: int, modified: int) -> str:
+def _digest_of(file: Path, size: int, modified: int) -> str:
     """Size and time of change are part of the key: a file is read once, and again if it changed."""
-    return _checksum(file)
+    return _digest(file)
 
 
-def _checksum(file: Path) -> str:
+def _digest(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 

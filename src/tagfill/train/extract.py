@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,7 @@ SHARD = 512
 """Images a shard holds."""
 _BATCH_PIXELS = 16 * 224 * 224
 """Pixels computed at once: a fraction of a second, so that an interruption is soon answered."""
+_ATTEMPTS = 3
 _random_view = threading.Lock()
 
 
@@ -65,10 +67,13 @@ class Extractor:
         Raises:
             TagfillError: an image cannot be decoded.
         """
-        store = self._store()
-        for error in self._fill(store, paths, progress):
-            raise error
-        return store.rows(content_hashes(paths))
+        for _ in range(_ATTEMPTS):
+            store = self._store()
+            for error in self._fill(store, paths, progress):
+                raise error
+            with suppress(KeyError):  # another process has pruned the cache meanwhile
+                return store.rows(content_hashes(paths))
+        raise TagfillError("features vanish from the cache as they are computed", file=store.folder)
 
     def fill(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
         """Compute the features that are not known yet; what cannot be decoded is passed over."""
