@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from tagfill.cli.labels import AS_USUAL, Reading, metadata
 from tagfill.errors import LabelError, Problem, Problems, TagfillError
 from tagfill.images import ImageCheck, check_images
 from tagfill.labels import Dataset
+from tagfill.labels.cleanup import find_variants, write_aliases
 from tagfill.labels.stats import Statistics
 
 MOST_PAIRS = 1000
@@ -22,6 +24,7 @@ def inspect(
     format: str | None = None,
     reading: Reading = AS_USUAL,
     workers: int | None = None,
+    propose_aliases: Path | None = None,
     json: bool = False,
 ) -> int:
     """What is in a label file: counts, unknowns, co-occurrence, regime, every problem.
@@ -33,6 +36,7 @@ def inspect(
         data: The label file or folder to read.
         format: Format of DATA; detected when not given.
         workers: Threads that open images; by default one for each processor.
+        propose_aliases: Write tags that look like one to this TOML file, for --aliases.
         json: One JSON object on stdout.
     """
     from tagfill.cli.inspect_view import show, show_errors
@@ -51,12 +55,26 @@ def inspect(
         else:
             show_errors(data, problems.errors)
         return 2
+    if propose_aliases is not None:
+        _propose(dataset, propose_aliases)
     result = inspected(dataset, reading.images, workers)
     if json:
         print_json(result)
     else:
         show(result)
     return 0
+
+
+def _propose(dataset: Dataset, path: Path) -> None:
+    """Write the tags that look like one."""
+    from tagfill.cli.output import log
+
+    if path.exists():
+        raise TagfillError("exists already", file=path, remedy="choose another name")
+    variants = find_variants(dataset.table)
+    write_aliases(variants, path)
+    count = sum(len(group.others) for group in variants)
+    log.print(f"{path}: {count} proposed aliases; look through them", markup=False)
 
 
 def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dict[str, Any]:
@@ -80,6 +98,7 @@ def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dic
         ],
         "classes_without_positive": total.without_positive,
         "classes_without_negative": total.without_negative,
+        "variants": [asdict(group) for group in find_variants(dataset.table)],
         "boxes": None if dataset.boxes is None else len(dataset.boxes),
         "image_root": images or dataset.image_root,
         "image_files": None if check is None else _files(check),
@@ -118,7 +137,7 @@ def _per_class(statistics: Statistics) -> list[dict[str, Any]]:
 def _check(dataset: Dataset, images: Path | None, workers: int | None) -> ImageCheck | None:
     """Open all images of the folder the user named; only look for those of an implied folder."""
     root = images or dataset.image_root
-    if root is None:
+    if root is None or (images is None and not root.is_dir()):
         return None
     return check_images(dataset.table.images, root, decode=images is not None, workers=workers)
 

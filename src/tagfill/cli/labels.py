@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,12 +39,31 @@ class TableOptions:
     hierarchy: Annotated[
         str | None, Parameter(help="Mark inside tags that are paths: | for animal|bird|robin.")
     ] = None
+    merge_case: Annotated[
+        bool | None,
+        Parameter(
+            help="Read tags that differ only in case as one; the default where typed freely."
+        ),
+    ] = None
+    aliases: Annotated[
+        Path | None,
+        Parameter(help='A TOML file with the class to take for other names: "CAT" = "cat".'),
+    ] = None
 
     def table_options(self) -> dict[str, Any]:
         """Those that were given, as ``ReadOptions`` and ``DataConfig`` name them."""
         names = [known.name for known in fields(TableOptions)]
         given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        return settled({name: value for name, value in given.items() if value is not None})
+
+
+def settled(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with the aliases of the file that was named in place of its name."""
+    from tagfill.labels.cleanup import read_aliases
+
+    if "aliases" not in options:
+        return dict(options)
+    return {**options, "aliases": read_aliases(options["aliases"])}
 
 
 @Parameter(name="*", group="Reading")

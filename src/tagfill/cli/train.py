@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from tagfill.cli.labels import TableOptions
+from tagfill.cli.labels import TableOptions, settled
 from tagfill.cli.options import options_of
 from tagfill.train.config import DataConfig, ModelConfig, RunConfig, StageConfig
 
@@ -217,7 +217,7 @@ def make_request(
     if "method" in choices:
         trust(choices["method"])
     return Request(
-        data=DataConfig(labels=labels, **data),
+        data=DataConfig(labels=labels, **settled(data)),
         method_preset=method_preset,
         method_settings=parts["method"],
         overrides=overrides,

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import atomic_path
+from tagfill.labels.cleanup import find_variants, merge_case, merged
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
 from tagfill.labels.formats._encoding import encoding_note
 from tagfill.labels.formats._tables import csv_shape
 from tagfill.labels.hierarchy import complete
+
+_LISTED = 5
 
 
 def load_labels(
@@ -39,16 +42,55 @@ def load_labels(
     if source.is_file() and not source.stat().st_size:
         raise TagfillError("the file is empty", file=source)
     collected = Problems() if problems is None else problems
+    options = options or ReadOptions()
     try:
         label_format = find(format) if format else detect(source, options)
-        dataset = label_format.read(source, options or ReadOptions(), collected)
+        dataset = label_format.read(source, _with_aliases(options), collected)
         dataset = _with_encoding(dataset, source)
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
-    dataset = _with_parents(dataset, collected)
+    dataset = _with_parents(_cleaned(dataset, options), collected)
     if problems is None:
         collected.raise_errors()
     return replace(dataset, problems=tuple(collected))
+
+
+def _with_aliases(options: ReadOptions) -> ReadOptions:
+    """A class list holds all names that are taken for one of its classes."""
+    if options.classes is None or not options.aliases:
+        return options
+    listed = dict.fromkeys((*options.classes, *(name for name, _ in options.aliases)))
+    return replace(options, classes=tuple(listed))
+
+
+def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
+    """Merge spellings of one tag as the user says, and list others that look like one."""
+    notes = []
+    before = dataset.table.classes
+    dataset = merged(dataset, options.aliases)
+    if len(dataset.table.classes) < len(before):
+        notes.append(f"aliases made {len(dataset.table.classes)} classes of {len(before)} tags")
+    by_case = options.merge_case if options.merge_case is not None else dataset.free_tags
+    same = merge_case(dataset.table) if by_case else ()
+    if same:
+        pairs = ", ".join(f"{name!r} as {target!r}" for name, target in same[:_LISTED])
+        more = f" and {len(same) - _LISTED} more" if len(same) > _LISTED else ""
+        dataset = merged(dataset, same)
+        notes.append(
+            f"{len(same)} tags differ from others only in case and were read as one: {pairs}{more}"
+            " (--no-merge-case keeps them apart)"
+        )
+    variants = find_variants(dataset.table) if dataset.free_tags else []
+    if variants:
+        fewer = sum(len(group.others) for group in variants)
+        shown = "; ".join(map(str, variants[:_LISTED]))
+        notes.append(
+            f"{fewer} tags look like others: {shown}{' ...' if len(variants) > _LISTED else ''}."
+            f" Merging them would leave {len(dataset.table.classes) - fewer} of"
+            f" {len(dataset.table.classes)} classes: `tagfill inspect --propose-aliases` writes"
+            " them down for --aliases"
+        )
+    return replace(dataset, notes=(*dataset.notes, *notes))
 
 
 def _with_encoding(dataset: Dataset, source: Path) -> Dataset:

@@ -63,6 +63,8 @@ class DataConfig:
     separator: str | None = None
     ignore_columns: tuple[str, ...] = ()
     hierarchy: str | None = None
+    merge_case: bool | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _require("val_fraction", self.val_fraction, 0, 0.95)

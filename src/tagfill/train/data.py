@@ -185,6 +185,8 @@ def read_options(config: DataConfig) -> ReadOptions:
         separator=config.separator,
         ignore_columns=config.ignore_columns,
         hierarchy=config.hierarchy,
+        merge_case=config.merge_case,
+        aliases=config.aliases,
     )
 
 

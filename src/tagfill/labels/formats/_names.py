@@ -34,6 +34,17 @@ _IMAGE_NAMES = frozenset(
         " fotoname fotodatei quelldatei"
     )
 )
+_ABOUT_FILES = frozenset(
+    _words(
+        "rating stars bewertung sterne date datum time zeit datetime createdate datetimeoriginal"
+        " width height breite hoehe size filesize groesse dateigroesse id index nr nummer number"
+        " title titel caption description beschreibung comment comments kommentar notes notiz"
+        " author creator artist autor fotograf photographer copyright license url link camera"
+        " kamera make model lens iso orientation latitude longitude lat lon gps location ort"
+        " md5 sha1 sha256 hash created modified"
+    )
+)
+"""What tables say of a file besides tags."""
 _GROUP = re.compile(r"^\s*(?:\[[^\]]*\]|[A-Za-z0-9-]+:(?=\S))\s*")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
@@ -64,6 +75,11 @@ def is_tags_name(name: str) -> bool:
 def is_label_name(name: str) -> bool:
     """Whether a column of that name usually holds one tag."""
     return plain_name(name) in LABEL_NAMES
+
+
+def is_about_file(name: str) -> bool:
+    """Whether a column of that name usually says something of the file, not of what it shows."""
+    return plain_name(name) in _ABOUT_FILES
 
 
 def free_image_name(taken: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from tagfill.labels.formats._escape import without_guard
 from tagfill.labels.formats._gather import absence_note
 from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes
 from tagfill.labels.formats._merge import Records
-from tagfill.labels.formats._names import SPLIT
+from tagfill.labels.formats._names import SPLIT, is_about_file
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._ticks import REMEDY, code_of, some
@@ -70,7 +70,11 @@ def classes_among(
     A column in which most entries are no labels, such as ratings, dates or sizes, is left out;
     single bad entries are errors, one for a column, and stay unknown.
     """
-    foreign = [number for number, tally in enumerate(tallies) if tally.bad and tally.no_labels]
+    foreign = [
+        number
+        for number, tally in enumerate(tallies)
+        if tally.bad and (tally.no_labels or (is_about_file(names[number]) and tally.all_bad))
+    ]
     kept = [number for number in range(len(names)) if number not in foreign]
     clean = any(tallies[number].filled for number in kept)
     unread = [number for number in foreign if tallies[number].few_words and not clean]

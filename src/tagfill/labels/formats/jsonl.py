@@ -62,7 +62,8 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     for row, line in _objects(file, problems):
         reader.read(row, line)
     if reader.ignored:
-        gather.notes.append(f"keys that are no labels were left out: {', '.join(reader.ignored)}")
+        keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
+        gather.notes.append(f"keys that are no labels were left out: {keys}")
     return gather.dataset(FORMAT.name)
 
 

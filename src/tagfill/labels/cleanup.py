@@ -1,0 +1,262 @@
+"""Tags that are one but spelled several ways: found, listed and, on request, merged."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import tomli_w
+from rapidfuzz.distance import OSA
+from rapidfuzz.process import cdist
+
+from tagfill.errors import TagfillError
+from tagfill.files import write_text
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.table import POSITIVE, Labels, LabelTable, Rows
+
+Kind = Literal["case", "spelling", "plural", "typo"]
+Aliases = tuple[tuple[str, str], ...]
+"""Names, and the class each is taken for."""
+
+MOST_CLASSES = 5_000
+"""Of more classes only case and spelling are compared: pairs grow too many."""
+_RARER = 4
+"""A typo is at least so many times rarer than the right word."""
+_ONE_TYPO, _TWO_TYPOS = 5, 7
+"""Letters a word needs for so many typos."""
+_IRREGULAR = {
+    "person": "people",
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "mouse": "mice",
+    "foot": "feet",
+    "goose": "geese",
+    "tooth": "teeth",
+    "leaf": "leaves",
+    "wolf": "wolves",
+    "knife": "knives",
+    "shelf": "shelves",
+}
+
+
+@dataclass(frozen=True)
+class Variants:
+    """Spellings that look like one tag.
+
+    Args:
+        kind: how they differ.
+        name: the spelling to keep.
+        others: the other spellings.
+        positives: how many images have each, the one to keep first.
+    """
+
+    kind: Kind
+    name: str
+    others: tuple[str, ...]
+    positives: tuple[int, ...]
+
+    def __str__(self) -> str:
+        shown = [
+            f"{n!r} ({k:,})" for n, k in zip((self.name, *self.others), self.positives, strict=True)
+        ]
+        return f"{', '.join(shown[1:])} like {shown[0]} ({self.kind})"
+
+
+def find_variants(table: LabelTable) -> list[Variants]:
+    """Spellings of one tag, each class in at most one group, the most frequent groups first."""
+    counts = dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
+    taken: set[str] = set()
+    groups = [
+        *_alike(counts, _case_key, "case", taken),
+        *_alike(counts, _spelling_key, "spelling", taken),
+        *_plurals(counts, taken),
+    ]
+    if len(counts) <= MOST_CLASSES:
+        groups += _typos(table, {name: n for name, n in counts.items() if name not in taken})
+    return sorted(groups, key=lambda group: -sum(group.positives))
+
+
+def merge_case(table: LabelTable) -> Aliases:
+    """The aliases that make one class of names that differ only in case."""
+    counts = dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
+    groups = _alike(counts, _case_key, "case", set())
+    return tuple((other, group.name) for group in groups for other in group.others)
+
+
+def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
+    """The data set with some classes taken for others; an image has a class if it has any of them.
+
+    Raises:
+        TagfillError: aliases lead in a circle.
+    """
+    final = _resolved(aliases)
+    old = dataset.table.classes
+    if not any(name in final for name in old):
+        return dataset
+    names = [final.get(name, name) for name in old]
+    classes = tuple(dict.fromkeys(names))
+    column_of = {name: column for column, name in enumerate(classes)}
+    place = np.array([column_of[name] for name in names], dtype=np.intp)
+
+    def table(of: LabelTable) -> LabelTable:
+        return LabelTable(of.images, classes, _joined(of.values, place, len(classes)))
+
+    boxes, suggestions = dataset.boxes, dataset.suggestions
+    return replace(
+        dataset,
+        table=table(dataset.table),
+        truth=None if dataset.truth is None else table(dataset.truth),
+        boxes=None if boxes is None else replace(boxes, label=place[boxes.label]),
+        suggestions=None
+        if suggestions is None
+        else replace(suggestions, label=place[suggestions.label]),
+        hierarchy={
+            final.get(child, child): tuple(final.get(parent, parent) for parent in parents)
+            for child, parents in dataset.hierarchy.items()
+        },
+    )
+
+
+def read_aliases(path: Path) -> Aliases:
+    """The names of an aliases file, each with the class it is taken for."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise TagfillError(f"not readable as TOML ({error})", file=path) from None
+    listed = document.get("aliases", document)
+    if not isinstance(listed, dict) or not all(isinstance(name, str) for name in listed.values()):
+        raise TagfillError('expected lines such as "CAT" = "cat"', file=path)
+    aliases = tuple((name.strip(), target.strip()) for name, target in listed.items())
+    if not all(name and target for name, target in aliases):
+        raise TagfillError("a name is empty", file=path)
+    _resolved(aliases)
+    return aliases
+
+
+def write_aliases(variants: Sequence[Variants], path: Path) -> None:
+    """Write proposed aliases for people to look through; ``--aliases`` reads them."""
+    lines = ["# The tag on the left is taken for the class on the right; delete what is wrong.", ""]
+    lines.append("[aliases]")
+    for group in variants:
+        lines += ["", f"# {group.kind}: {' '.join(str(group).split())}"]
+        lines += [tomli_w.dumps({other: group.name}).strip() for other in group.others]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _case_key(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _spelling_key(name: str) -> str:
+    """Without accents, hyphens and the order of words."""
+    plain = unicodedata.normalize("NFKD", _case_key(name))
+    letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return " ".join(sorted(re.split(r"[\s_\-]+", letters)))
+
+
+def _plurals(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
+    """Pairs of a word and its plural."""
+    name_of = {_spelling_key(name): name for name in counts if name not in taken}
+    pairs = []
+    for key, name in name_of.items():
+        ending = {key + "s", key + "es", key.removesuffix("y") + "ies", _IRREGULAR.get(key, key)}
+        pairs += [(name, name_of[plural]) for plural in ending - {key} if plural in name_of]
+    groups = [_group("plural", pair, counts) for pair in pairs if not taken.intersection(pair)]
+    taken.update(other for group in groups for other in group.others)
+    return groups
+
+
+def _alike(
+    counts: Mapping[str, int],
+    key: Callable[[str], str],
+    kind: Kind,
+    taken: set[str],
+) -> list[Variants]:
+    """Groups of names with the same key; all but the kept name are then taken."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for name in counts:
+        if name not in taken:
+            groups[key(name)].append(name)
+    alike = [_group(kind, names, counts) for names in groups.values() if len(names) > 1]
+    taken.update(other for group in alike for other in group.others)
+    return alike
+
+
+def _group(kind: Kind, names: Iterable[str], counts: Mapping[str, int]) -> Variants:
+    ranked = sorted(names, key=lambda name: (-counts[name], name))
+    lower = [
+        name for name in ranked if name == name.lower() and 4 * counts[name] >= counts[ranked[0]]
+    ]
+    kept = (lower or ranked)[0] if kind == "case" else ranked[0]
+    others = tuple(name for name in ranked if name != kept)
+    return Variants(kind, kept, others, tuple(counts[name] for name in (kept, *others)))
+
+
+def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
+    """Rare names a letter or two from a frequent one that no image has beside it."""
+    names = sorted(counts, key=lambda name: -counts[name])
+    if len(names) < 2:
+        return []
+    keys = [_spelling_key(name) for name in names]
+    distance = cdist(keys, keys, scorer=OSA.distance, score_cutoff=2, dtype=np.uint8)
+    column_of = {name: column for column, name in enumerate(table.classes)}
+    positive = table.values == POSITIVE
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for right, wrong in np.argwhere(np.triu(distance <= 2, k=1)).tolist():
+        letters = min(len(keys[right]), len(keys[wrong]))
+        allowed = (letters >= _ONE_TYPO) + (letters >= _TWO_TYPOS)
+        if distance[right, wrong] > allowed or _differ_in_digits(keys[right], keys[wrong]):
+            continue
+        rarer = _RARER * counts[names[wrong]] <= counts[names[right]]
+        columns = positive[:, [column_of[names[right]], column_of[names[wrong]]]]
+        if rarer and not columns.all(axis=1).any():
+            groups[names[right]].append(names[wrong])
+    return _each_once(groups, counts)
+
+
+def _each_once(groups: Mapping[str, list[str]], counts: Mapping[str, int]) -> list[Variants]:
+    taken: set[str] = set()
+    typos = []
+    for right, wrong in groups.items():
+        free = [name for name in wrong if name not in taken]
+        if free and right not in taken:
+            taken.update((right, *free))
+            typos.append(_group("typo", (right, *free), counts))
+    return typos
+
+
+def _differ_in_digits(one: str, other: str) -> bool:
+    return re.sub(r"\D", "", one) != re.sub(r"\D", "", other)
+
+
+def _joined(values: Labels, place: Rows, count: int) -> Labels:
+    """Positive wins over negative, and either over unknown."""
+    joined = np.full((len(values), count), -1, dtype=np.int8)
+    for column, target in enumerate(place.tolist()):
+        joined[:, target] = np.maximum(joined[:, target], values[:, column])
+    return joined
+
+
+def _resolved(aliases: Aliases) -> dict[str, str]:
+    """Every name with the class at the end of its chain."""
+    direct = {name: target for name, target in aliases if name != target}
+    final = {}
+    for name in direct:
+        target, seen = direct[name], {name}
+        while target in direct:
+            if target in seen:
+                raise TagfillError(f"aliases lead in a circle at {target!r}")
+            seen.add(target)
+            target = direct[target]
+        final[name] = target
+    return final
