@@ -24,6 +24,8 @@ from tagfill.errors import TagfillError
 ABANDONED_SECONDS = 3_600.0
 """A temporary file that nobody has written to for this long belongs to a process that died."""
 _NAME = 40  # characters of the target's name that a temporary name repeats
+_FORMULA_STARTS = frozenset("=@\t\r+-'")
+_FORMULA = re.compile(r"'*(?:[=@\t\r]|[+-](?![\w./ -]*\Z))", re.DOTALL)
 _DRAFT = re.compile(r"\..*\.[0-9a-f]{12}\.part(\..*)?")
 
 
@@ -96,11 +98,27 @@ def write_json(
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table with a header line."""
+    """Write a table with a header line; texts that a spreadsheet would run are guarded."""
     with atomic_open(path, newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        writer.writerow(guarded(header))
+        for row in rows:
+            writer.writerow(guarded(row))
+
+
+def guarded(fields: Iterable[object]) -> list[object]:
+    """Fields of a CSV with an apostrophe before what a spreadsheet would run as a formula."""
+    return [
+        f"'{field}"
+        if isinstance(field, str) and field[:1] in _FORMULA_STARTS and _FORMULA.match(field)
+        else field
+        for field in fields
+    ]
+
+
+def without_guard(text: str) -> str:
+    """A field as it was before ``guarded``."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 @contextmanager

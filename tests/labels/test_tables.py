@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tagfill.errors import LabelError, Problems, TagfillError
+from tagfill.files import guarded, without_guard
 from tagfill.labels import Dataset
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._entries import read_careful, read_fast
-from tagfill.labels.formats._escape import with_guard, without_guard
 from tagfill.labels.formats._plan import plan_columns
 from tagfill.labels.formats._sheet import csv_sheet
 from tagfill.labels.io import load_labels, save_labels
@@ -316,20 +316,20 @@ FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd|x", "-2+3|a", "'=x", "\tx"]
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formulas_are_guarded_and_come_back(text: str) -> None:
-    guarded = with_guard(text)
-    assert guarded.startswith("'")
-    assert without_guard(guarded) == text
+    (field,) = guarded([text])
+    assert field == f"'{text}"
+    assert without_guard(str(field)) == text
 
 
 @pytest.mark.parametrize("text", ["a.jpg", "-1", "+1", "--x", "it's", "'quoted'", "-foo/bar.jpg"])
 def test_plain_texts_are_not_touched(text: str) -> None:
-    assert with_guard(text) == text
+    assert guarded([text]) == [text]
     assert without_guard(text) == text
 
 
 @given(st.text())
 def test_guarding_loses_nothing(text: str) -> None:
-    assert without_guard(with_guard(text)) == text
+    assert [without_guard(str(field)) for field in guarded([text])] == [text]
 
 
 @pytest.mark.parametrize("name", ["csv_wide", "csv_long", "tag_list"])

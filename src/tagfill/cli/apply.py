@@ -1,57 +1,172 @@
-"""`tagfill apply`: decisions of people back into the labels."""
+"""`tagfill apply`: decisions of people back into the labels, or into the photos themselves."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tagfill.cli.labels import AS_USUAL, Reading, counts, report, save, target_format
+from cyclopts import Parameter
+
+from tagfill.cli.labels import AS_USUAL, Reading, check_free, counts, report, save, target_format
+from tagfill.errors import TagfillError
+from tagfill.labels.photos import Scheme
+
+if TYPE_CHECKING:
+    from tagfill.labels import Dataset, LabelTable
+    from tagfill.recover.decisions import Decision
+
+XMP = "xmp"
+_SHOWN = 10
+
+
+@Parameter(name="*", group="Writing into photos")
+@dataclass(frozen=True)
+class PhotoOptions:
+    """How tags are written to photos.
+
+    Args:
+        in_place: Write into the files, with exiftool, which keeps each as it was; by default
+            sidecars are written and files stay untouched.
+        sidecars: Name new sidecars photo.xmp (stem) or photo.jpg.xmp (name).
+        suggested: Write tags that nobody has decided on, too, marked as suggested.
+    """
+
+    in_place: Annotated[bool, Parameter(negative=())] = False
+    sidecars: Scheme | None = None
+    suggested: Annotated[bool, Parameter(negative=())] = False
 
 
 def apply(
     suggestions: Path,
     data: Path,
-    out: Path,
+    out: Path | None = None,
     /,
     *,
     to: str | None = None,
     format: str | None = None,
     reading: Reading = AS_USUAL,
+    photos: PhotoOptions = PhotoOptions(),  # noqa: B008 - frozen
     force: bool = False,
     json: bool = False,
 ) -> None:
     """Put the answers to suggestions into the labels: yes becomes positive, no negative.
 
-    `tagfill train OUT --init RUN` goes on from there.
+    A table keeps its columns, their order and all else; where a format cannot hold a no, it is kept
+    in a file beside it and read back with it. `tagfill train OUT --init RUN` goes on from there.
 
     Args:
         suggestions: What `tagfill recover` wrote, its column `decision` filled in (yes or no, y or
             n, 1 or 0, true or false; blank says nothing); or the JSON export of Label Studio.
         data: The labels the suggestions are about.
-        out: The file or folder to write.
-        to: Format to write; by default what the suffix of OUT says, else that of DATA.
+        out: The file or folder to write; for photos the folder for sidecars, by default theirs.
+        to: Format to write; by default what the suffix of OUT says, else that of DATA. `xmp` writes
+            keywords to the photos.
         format: Format of DATA; detected when not given.
         force: Overwrite OUT.
         json: One JSON object on stdout.
     """
-    from tagfill.cli.output import console, print_json
+    from tagfill.labels.hierarchy import complete
     from tagfill.recover.decisions import apply_decisions, read_decisions
 
     dataset = reading.load(data, format)
     decisions = read_decisions(suggestions, dataset.table)
     applied = apply_decisions(dataset, decisions, suggestions)
-    lost = save(applied.dataset, out, to or target_format(dataset, out), force=force)
+    after, _ = complete(applied.dataset.table, dataset.hierarchy)
+    target = to or (XMP if out is None and dataset.format == XMP else None)
+    if target == XMP:
+        written = _write_photos(dataset, after, decisions, out, photos)
+    elif out is None:
+        raise TagfillError("name the file to write")
+    else:
+        written = _write_file(dataset, after, out, to, reading, force=force)
     result = {
-        "out": str(out),
+        "out": str(out or dataset.image_root or data),
         "yes": applied.yes,
         "no": applied.no,
         "blank": applied.blank,
         "changed": applied.changed,
-        **counts(applied.dataset.table),
-        "not_held": lost,
+        "changes": _changes(dataset.table, after),
+        **counts(after),
+        **written,
     }
+    _tell(dataset, result, json=json)
+
+
+def _write_file(
+    dataset: Dataset, after: LabelTable, out: Path, to: str | None, reading: Reading, *, force: bool
+) -> dict[str, Any]:
+    from dataclasses import replace
+
+    from tagfill.labels.edit import editable, save_changes
+    from tagfill.labels.rejections import rejections_path
+
+    target = to or target_format(dataset, out)
+    lost: list[str] = []
+    if editable(dataset, out, to):
+        check_free(dataset, out, force=force)
+        save_changes(dataset, after, out, reading.options())
+    else:
+        lost = save(replace(dataset, table=after), out, target, force=force)
+    beside = rejections_path(out)
+    return {"not_held": lost, "rejections": str(beside) if beside.is_file() else None}
+
+
+def _write_photos(
+    dataset: Dataset,
+    after: LabelTable,
+    decisions: list[Decision],
+    out: Path | None,
+    options: PhotoOptions,
+) -> dict[str, Any]:
+    from tagfill.labels.photos.change import change_files, change_sidecars, edits
+    from tagfill.labels.photos.labels import photo_changes, photo_paths
+    from tagfill.labels.table import UNKNOWN
+
+    sure = {(decision.image, decision.tag): decision.probability for decision in decisions}
+    undecided = [(d.image, d.tag) for d in decisions if d.value == UNKNOWN and options.suggested]
+    changes = photo_changes(dataset, after, sure, undecided)
+    paths = photo_paths(changes, dataset.image_root)
+    work = edits({paths[image]: change for image, change in changes.items()}, dataset.hierarchy)
+    if options.in_place:
+        return {"files_changed": change_files(work), "not_held": []}
+    beside = None if out is None else {paths[image]: out / image for image in changes}
+    return {"sidecars_written": change_sidecars(work, options.sidecars, beside), "not_held": []}
+
+
+def _changes(before: LabelTable, after: LabelTable) -> list[dict[str, Any]]:
+    """Every label that changed."""
+    import numpy as np
+
+    return [
+        {
+            "image": after.images[row],
+            "tag": after.classes[column],
+            "from": int(before.values[row, column]),
+            "to": int(after.values[row, column]),
+        }
+        for row, column in np.argwhere(before.values != after.values).tolist()
+    ]
+
+
+def _tell(dataset: Dataset, result: dict[str, Any], *, json: bool) -> None:
+    from tagfill.cli.output import console, print_json
+
     if json:
         print_json(result)
         return
-    report(dataset, lost)
-    said = f"{applied.yes:,} yes, {applied.no:,} no, {applied.blank:,} left open"
-    console.print(f"{out}: {said}; {applied.changed:,} labels changed", markup=False)
+    report(dataset, result["not_held"])
+    words = {1: "yes", 0: "no", -1: "unknown"}
+    lines = [
+        f"  {c['image']}: {c['tag']} {words[c['from']]} -> {words[c['to']]}"
+        for c in result["changes"][:_SHOWN]
+    ]
+    if len(result["changes"]) > _SHOWN:
+        lines.append(f"  ... and {len(result['changes']) - _SHOWN:,} more; --json lists them all")
+    said = f"{result['yes']:,} yes, {result['no']:,} no, {result['blank']:,} left open"
+    lines.insert(0, f"{result['out']}: {said}; {len(result['changes']):,} labels changed")
+    counted = [key for key in ("files_changed", "sidecars_written") if key in result]
+    lines += [f"{key.replace('_', ' ')}: {result[key]:,}" for key in counted]
+    if result.get("rejections"):
+        lines.append(f"what was answered with no is kept in {result['rejections']}")
+    console.print("\n".join(lines), markup=False, soft_wrap=True)

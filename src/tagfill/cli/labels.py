@@ -140,11 +140,16 @@ def save(dataset: Dataset, out: Path, format: str, *, force: bool) -> list[str]:
     """Write labels where nothing else lies; returns what the format could not hold."""
     from tagfill.labels.io import save_labels
 
+    check_free(dataset, out, force=force)
+    return save_labels(dataset, out, format=format)
+
+
+def check_free(dataset: Dataset, out: Path, *, force: bool) -> None:
+    """Refuse to overwrite a file unasked, and the one that was read in any case."""
     if out.exists() and not force:
         raise TagfillError("exists already", file=out, remedy="choose another, or add --force")
     if out.exists() and out.resolve() == dataset.source.resolve():
         raise TagfillError("would overwrite the file it was read from", file=out)
-    return save_labels(dataset, out, format=format)
 
 
 def counts(table: LabelTable) -> dict[str, int]:

@@ -19,6 +19,7 @@ from rapidfuzz.process import cdist
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import POSITIVE, Labels, LabelTable, Rows
 
 Kind = Literal["case", "spelling", "plural", "typo"]
@@ -123,6 +124,18 @@ def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
             for child, parents in dataset.hierarchy.items()
         },
     )
+
+
+def canonical_names(classes: Sequence[str], options: ReadOptions) -> Callable[[str], str]:
+    """How a name in a file is read: by its alias, or as the class that differs only in case."""
+    final = _resolved(options.aliases)
+    by_case = {_case_key(name): name for name in reversed(classes)}
+
+    def name_of(name: str) -> str:
+        meant = final.get(name, name)
+        return meant if meant in classes else by_case.get(_case_key(meant), meant)
+
+    return name_of
 
 
 def read_aliases(path: Path) -> Aliases:

@@ -12,7 +12,10 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
 from tagfill.labels.formats._encoding import encoding_note
 from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
+from tagfill.labels.rejections import rejections_path, with_rejections, write_rejections
+from tagfill.labels.table import LabelTable
 
 _LISTED = 5
 
@@ -49,7 +52,8 @@ def load_labels(
         dataset = _with_encoding(dataset, source)
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
-    dataset = _with_parents(_cleaned(dataset, options), collected)
+    dataset = with_rejections(_cleaned(dataset, options), source, collected)
+    dataset = _with_parents(dataset, collected)
     if problems is None:
         collected.raise_errors()
     return replace(dataset, problems=tuple(collected))
@@ -123,7 +127,20 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
     if not len(dataset.table):
         raise TagfillError("there is no image to write", file=target)
     with atomic_path(target) as draft:
-        return label_format.write(dataset, draft)
+        lost = label_format.write(dataset, draft)
+    return lost if label_format.holds_negatives else lost + keep_rejections(dataset.table, target)
+
+
+def keep_rejections(table: LabelTable, target: Path) -> list[str]:
+    """Write negatives beside a file that cannot hold them; returns what is lost all the same.
+
+    Labels without unknowns need no rejections: read with ``--absent negative`` they are whole.
+    """
+    if table.unknowns:
+        write_rejections(table, target)
+        return []
+    rejections_path(target).unlink(missing_ok=True)
+    return positives_only(table)
 
 
 def detect(path: Path, options: ReadOptions | None = None) -> Format:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
 from tagfill.console import json_text, printable
 from tagfill.errors import TagfillError
-from tagfill.files import atomic_open
+from tagfill.files import atomic_open, guarded
 from tagfill.models.tagging import Prediction
 from tagfill.predict.sources import Unreadable
 
@@ -93,12 +93,12 @@ class CsvWriter:
     def __init__(self, stream: TextIO, classes: Sequence[str]) -> None:
         _refuse_clash(classes)
         self.rows = csv.writer(stream, lineterminator="\n")
-        self.rows.writerow([IMAGE, TAGS, *classes])
+        self.rows.writerow(guarded([IMAGE, TAGS, *classes]))
 
     def write(self, prediction: Prediction) -> None:
         """One row."""
         numbers = (f"{value:.6g}" for value in prediction.probabilities)
-        self.rows.writerow([prediction.image, ";".join(prediction.tags), *numbers])
+        self.rows.writerow(guarded([prediction.image, ";".join(prediction.tags), *numbers]))
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
         """Nothing comes last."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.files import without_guard
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._sheet import delimiter
@@ -32,6 +33,7 @@ class Decision:
         image, tag: the entry.
         value: 1 or 0; -1 where nothing was decided.
         doubts: the label that stood there when the person was asked, where the file says so.
+        probability: how likely a model found the tag, where the file says so.
     """
 
     row: int
@@ -39,6 +41,7 @@ class Decision:
     tag: str
     value: int
     doubts: int | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,16 @@ def _decision(row: int, record: Mapping[str, Any]) -> Decision:
         tag=str(record["tag"]).strip(),
         value=_word(record["decision"], "decision"),
         doubts=None if label in (None, "") else _word(label, "label"),
+        probability=_probability(record.get("probability")),
     )
+
+
+def _probability(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if 0 <= number <= 1 else None
 
 
 def _word(value: Any, column: str) -> int:
@@ -157,7 +169,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     names = [name.strip().lower() for name in header]
     for row, fields in records:
         if any(field.strip() for field in fields):
-            yield row, dict(zip(names, fields, strict=False))
+            yield row, dict(zip(names, map(without_guard, fields), strict=False))
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from tagfill.errors import Problems
+from tagfill.files import without_guard
 from tagfill.labels.formats._encoding import UTF8, encoding_of
-from tagfill.labels.formats._escape import without_guard
 from tagfill.labels.formats._ids import odd_ids
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter

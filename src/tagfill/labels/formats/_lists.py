@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from tagfill.errors import Problems
+from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Tally, even_records
-from tagfill.labels.formats._escape import without_guard
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan

@@ -38,7 +38,8 @@ _ABOUT_FILES = frozenset(
     _words(
         "rating stars bewertung sterne date datum time zeit datetime createdate datetimeoriginal"
         " width height breite hoehe size filesize groesse dateigroesse id index nr nummer number"
-        " title titel caption description beschreibung comment comments kommentar notes notiz"
+        " title titel caption description beschreibung comment comments kommentar note"
+        " notes notiz bemerkung remark remarks"
         " author creator artist autor fotograf photographer copyright license url link camera"
         " kamera make model lens iso orientation latitude longitude lat lon gps location ort"
         " md5 sha1 sha256 hash created modified"

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries, Tally, read_careful, read_fast
-from tagfill.labels.formats._escape import without_guard
 from tagfill.labels.formats._gather import absence_note
 from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes
 from tagfill.labels.formats._merge import Records

@@ -83,6 +83,7 @@ class Format:
         default_absent: what absence means unless the user says otherwise; ``None`` where the format
             states unknowns itself.
         last_resort: taken only when no other format fits, such as a plain folder of images.
+        holds_negatives: whether it can say that a tag is absent; else rejections go beside it.
     """
 
     name: str
@@ -92,3 +93,4 @@ class Format:
     write: Writer | None = None
     default_absent: Absent | None = None
     last_resort: bool = False
+    holds_negatives: bool = True

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tagfill.files import write_csv
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._escape import CsvWriter
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._plan import LONG
 from tagfill.labels.formats._tables import csv_shape, read_csv
@@ -28,12 +28,9 @@ def _detect(path: Path) -> bool:
 
 def _write(dataset: Dataset, path: Path) -> list[str]:
     names, lost = split_of_rows(dataset)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvWriter(file)
-        writer.row(["image", "label", "value"] + ([SPLIT] if dataset.splits else []))
-        for image, label, value, row in _statements(dataset.table):
-            split = [] if not dataset.splits else [names[row] if row >= 0 else ""]
-            writer.row([image, label, value, *split])
+    header = ["image", "label", "value"] + ([SPLIT] if dataset.splits else [])
+    splits = [[name] if dataset.splits else [] for name in (*names, "")]
+    write_csv(path, header, ([*said, *splits[row]] for *said, row in _statements(dataset.table)))
     return lost + not_held(dataset)
 
 

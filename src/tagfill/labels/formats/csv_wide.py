@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from tagfill.files import write_csv
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._escape import CsvWriter
 from tagfill.labels.formats._names import SPLIT, free_image_name
 from tagfill.labels.formats._plan import WIDE, WIDE_ID
 from tagfill.labels.formats._tables import csv_shape, header_shape, read_csv
@@ -15,6 +16,7 @@ from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import split_column
 from tagfill.labels.formats._write import not_held
 from tagfill.labels.formats.base import Format
+from tagfill.labels.table import LabelTable
 
 _BLOCK = 4096
 _TEXTS = np.array(["0", "1", ""], dtype=object)
@@ -33,17 +35,15 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
     header = [free_image_name(table.classes), *table.classes] + ([SPLIT] if names else [])
     if header_shape(header) != WIDE:
         header[0] = WIDE_ID
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvWriter(file)
-        writer.row(header)
-        for start in range(0, len(table), _BLOCK):
-            rows = range(start, min(start + _BLOCK, len(table)))
-            texts = _TEXTS[table.values[start : start + _BLOCK]].tolist()
-            writer.rows(
-                [table.images[row], *entries, *names[row : row + 1]]
-                for row, entries in zip(rows, texts, strict=True)
-            )
+    write_csv(path, header, _rows(table, names))
     return lost + not_held(dataset)
+
+
+def _rows(table: LabelTable, splits: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(table), _BLOCK):
+        texts = _TEXTS[table.values[start : start + _BLOCK]].tolist()
+        for row, entries in enumerate(texts, start):
+            yield [table.images[row], *entries, *splits[row : row + 1]]
 
 
 FORMAT = Format(

@@ -18,7 +18,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._merge import usual_split
 from tagfill.labels.formats._walk import files_below, is_image_file, subfolders
-from tagfill.labels.formats._write import known_labels, not_held, positives_only, split_of_rows
+from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
 
@@ -85,7 +85,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
     several = int(np.count_nonzero((table.values == POSITIVE).sum(axis=1) > 1))
     if several:
         lost.append(f"{several} images have several positives; each is in the folder of its first")
-    return lost + positives_only(table) + not_held(dataset)
+    return lost + not_held(dataset)
 
 
 def _new_id(image: str, folders: list[str]) -> str:
@@ -105,4 +105,5 @@ FORMAT = Format(
     write=_write,
     default_absent="unknown",
     last_resort=True,
+    holds_negatives=False,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,44 @@ def _names_tags(key: str) -> bool:
 
 def _holds_tags(key: str, value: Any) -> bool:
     return _names_tags(key) and key != "classes" and isinstance(value, list | str)
+
+
+def edited_lines(
+    file: Path, changes: Mapping[str, Mapping[str, int]], name_of: Callable[[str], str]
+) -> tuple[str, bool]:
+    """The text of a file with other labels for some images, and whether it holds all of them."""
+    whole = head(file).lstrip().startswith("[")
+    values = [value for _, value in _values(file)]
+    holds = True
+    for line in values:
+        key = _id_key(line) if isinstance(line, dict) else None
+        if key is not None and line[key] in changes:
+            holds &= _edit_line(line, changes[line[key]], name_of)
+    texts = [json.dumps(value, ensure_ascii=False) for value in values]
+    return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
+
+
+def _edit_line(
+    line: dict[str, Any], labels: Mapping[str, int], name_of: Callable[[str], str]
+) -> bool:
+    """Change the labels of one line in the shape it has; whether it can hold negatives."""
+    own = any(isinstance(line.get(key), list) for key in ("positives", "negatives"))
+    lists = {"positives": POSITIVE, "negatives": NEGATIVE} if own else {}
+    if not own:
+        lists = {key: POSITIVE for key in line if _holds_tags(key, line[key])}
+    for key, value in lists.items():
+        names = line.get(key) or []
+        names = split_tags(names) if isinstance(names, str) else names
+        kept = [name for name in names if labels.get(name_of(str(name)), value) == value]
+        added = [name for name, new in labels.items() if new == value and name not in kept]
+        line[key] = [*kept, *added]
+    if lists:
+        return own
+    nested = next((key for key in line if _names_tags(key) and isinstance(line[key], dict)), None)
+    place = line if nested is None else line[nested]
+    for name, value in labels.items():
+        place[name] = None if value == UNKNOWN else value
+    return True
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:

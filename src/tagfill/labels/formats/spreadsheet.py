@@ -11,7 +11,7 @@ from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._sheet import Record, make_sheet
+from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._tables import read_sheet
 from tagfill.labels.formats.base import Format, ReadOptions
 
@@ -43,6 +43,11 @@ def _is_workbook(path: Path) -> bool:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    return read_sheet(open_spreadsheet(path), FORMAT.name, options, problems)
+
+
+def open_spreadsheet(path: Path) -> Sheet:
+    """The first sheet of a file that is not empty."""
     sheets = _sheets(path)
     filled = {name: rows for name, rows in sheets.items() if any(map(any, rows))}
     if not filled:
@@ -56,7 +61,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     def records() -> Iterator[Record]:
         return zip(count(1), rows, strict=False)
 
-    return read_sheet(make_sheet(path, records, notes), FORMAT.name, options, problems)
+    return make_sheet(path, records, notes)
 
 
 def _sheets(path: Path) -> dict[str, list[list[str]]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tagfill.files import write_csv
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._escape import CsvWriter
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._plan import TAG_LIST
 from tagfill.labels.formats._tables import csv_shape, read_csv
 from tagfill.labels.formats._tags import join_tags
-from tagfill.labels.formats._write import known_labels, not_held, positives_only, split_of_rows
+from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format
 from tagfill.labels.table import POSITIVE
 
@@ -26,14 +26,14 @@ def _detect(path: Path) -> bool:
 def _write(dataset: Dataset, path: Path) -> list[str]:
     table = dataset.table
     names, lost = split_of_rows(dataset)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvWriter(file)
-        writer.row(["image", "tags"] + ([SPLIT] if dataset.splits else []))
-        writer.row(["", join_tags(table.classes)] + [""] * bool(dataset.splits))
-        for row, image in enumerate(table.images):
-            split = [names[row]] if dataset.splits else []
-            writer.row([image, join_tags(known_labels(table, row, POSITIVE)), *split])
-    return lost + positives_only(table) + not_held(dataset)
+    splits = [[name] if dataset.splits else [] for name in (*names, "")]
+    rows = [["", join_tags(table.classes), *splits[-1]]]
+    rows += [
+        [image, join_tags(known_labels(table, row, POSITIVE)), *splits[row]]
+        for row, image in enumerate(table.images)
+    ]
+    write_csv(path, ["image", "tags"] + ([SPLIT] if dataset.splits else []), rows)
+    return lost + not_held(dataset)
 
 
 FORMAT = Format(
@@ -43,4 +43,5 @@ FORMAT = Format(
     read=read_csv(TAG_LIST),
     write=_write,
     default_absent="unknown",
+    holds_negatives=False,
 )

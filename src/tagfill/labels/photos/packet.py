@@ -191,3 +191,11 @@ def _description(root: ET.Element) -> ET.Element:
         rdf = ET.SubElement(root, f"{{{_RDF}}}RDF")
     described: Sequence[ET.Element] = rdf.findall(f"{{{_RDF}}}Description")
     return described[0] if described else ET.SubElement(rdf, f"{{{_RDF}}}Description", {_ABOUT: ""})
+
+
+def is_bare(packet: bytes) -> bool:
+    """Whether a packet says nothing at all."""
+    return all(
+        not len(description) and set(description.attrib) <= {_ABOUT}
+        for description in _parsed(packet).iter(f"{{{_RDF}}}Description")
+    )

@@ -1,0 +1,241 @@
+"""Changed labels in the file a user has: its columns, their order and all else stay.
+
+Only entries whose label changed are written anew, in the words the file itself uses.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.files import atomic_path, guarded, without_guard, write_text
+from tagfill.labels.cleanup import canonical_names
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats import ReadOptions
+from tagfill.labels.formats._encoding import UTF8, encoding_of
+from tagfill.labels.formats._ids import clean_ids
+from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
+from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
+from tagfill.labels.formats._tags import join_tags, separators_in, split_tags
+from tagfill.labels.formats._text import head
+from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats.spreadsheet import open_spreadsheet
+from tagfill.labels.rejections import write_rejections
+from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
+
+TABLES = (WIDE, LONG, TAG_LIST, "spreadsheet")
+EDITABLE = (*TABLES, "jsonl")
+_OPPOSITES = {"1": "0", "1.0": "0.0", "yes": "no", "y": "n", "true": "false", "ja": "nein"}
+_OPPOSITES |= {"j": "n", "wahr": "falsch", "✓": "✗", "✔": "✘", "x": "no"}
+
+
+def editable(dataset: Dataset, out: Path, to: str | None) -> bool:
+    """Whether changed labels can be written in the shape of the file they come from."""
+    if dataset.format not in EDITABLE or not dataset.source.is_file():
+        return False
+    if dataset.format == "spreadsheet":
+        return to is None and out.suffix.lower() in ("", ".csv")
+    same = out.suffix.lower() in ("", dataset.source.suffix.lower())
+    return to == dataset.format or (to is None and same)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """The changes to make, by image and class, and how the file's own names are read."""
+
+    changes: dict[str, dict[str, int]]
+    table: LabelTable
+    name_of: Callable[[str], str]
+
+
+def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOptions) -> None:
+    """Write a copy of the file that ``before`` was read from, with the labels that changed.
+
+    Negatives that the file cannot hold go to the rejections beside the copy.
+
+    Raises:
+        TagfillError: the file is of a format that cannot be edited.
+    """
+    if before.format not in EDITABLE or not before.source.is_file():
+        raise TagfillError(f"{before.format} is not edited in its own shape", file=before.source)
+    edit = _Edit(
+        _changes(before.table, after), after, canonical_names(before.table.classes, options)
+    )
+    if before.format == "jsonl":
+        holds = _save_json(before.source, out, edit)
+    else:
+        holds = _save_table(before, out, options, edit)
+    if not holds:
+        write_rejections(after, out)
+
+
+def _changes(before: LabelTable, after: LabelTable) -> dict[str, dict[str, int]]:
+    changes: dict[str, dict[str, int]] = {}
+    for row, column in np.argwhere(before.values != after.values).tolist():
+        labels = changes.setdefault(after.images[row], {})
+        labels[after.classes[column]] = int(after.values[row, column])
+    return changes
+
+
+def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -> bool:
+    source = before.source
+    is_csv = before.format != "spreadsheet"
+    sheet = csv_sheet(source) if is_csv else open_spreadsheet(source)
+    shape = before.format if is_csv else None
+    plan = plan_columns(sheet, options, shape)
+    records = [fields for _, fields in sheet.records()]
+    ids, _ = clean_ids(
+        [without_guard("".join(fields[plan.image : plan.image + 1])) for fields in records],
+        [None] * len(records),
+        source,
+        options.image_root or before.image_root,
+        Problems(),
+    )
+    editors = {WIDE: _edit_wide, LONG: _edit_long, TAG_LIST: _edit_tags}
+    holds = editors[plan.shape](sheet, plan, records, ids, edit)
+    header = [] if sheet.header_row is None else [list(sheet.header)]
+    _write_rows(out, [*header, *records], source if is_csv else None)
+    return holds
+
+
+def _write_rows(out: Path, rows: Sequence[Sequence[str]], source: Path | None) -> None:
+    """Write a CSV with the delimiter, line ends and encoding of the file it comes from."""
+    text = "" if source is None else head(source)
+    mark, end = delimiter(text) if source else ",", "\r\n" if "\r\n" in text else "\n"
+    encoding = (source and encoding_of(source)) or UTF8
+    marked = source is not None and source.read_bytes().startswith(b"\xef\xbb\xbf")
+    with (
+        atomic_path(out) as draft,
+        draft.open(
+            "w", encoding=UTF8 if marked else encoding.removesuffix("-sig"), newline=""
+        ) as file,
+    ):
+        writer = csv.writer(file, delimiter=mark, lineterminator=end)
+        if text.lower().startswith("sep="):
+            file.write(text.splitlines()[0] + end)
+        for row in rows:
+            writer.writerow(guarded(map(without_guard, row)))
+
+
+def _pending(ids: Sequence[str], edit: _Edit) -> Iterator[tuple[int, dict[str, int]]]:
+    """The first record of every image that has changes."""
+    seen: set[str] = set()
+    for number, image in enumerate(ids):
+        if image in edit.changes and image not in seen:
+            seen.add(image)
+            yield number, edit.changes[image]
+
+
+def _edit_wide(
+    sheet: Sheet, plan: Plan, records: list[list[str]], ids: Sequence[str], edit: _Edit
+) -> bool:
+    column_of: dict[str, int] = {}
+    for column in plan.labels:
+        column_of.setdefault(edit.name_of(without_guard(sheet.header[column].strip())), column)
+    words = _words(record[column] for record in records for column in plan.labels)
+    for number, labels in _pending(ids, edit):
+        for name, value in labels.items():
+            records[number][column_of[name]] = words.get(value, "")
+    return True
+
+
+def _words(texts: Iterator[str]) -> dict[int, str]:
+    """The words a table uses most for positive and negative, or the opposite of the other."""
+    times = Counter(text.strip() for text in texts)
+    words: dict[int, str] = {}
+    for text, _ in times.most_common():
+        code = code_of(text)
+        if code in (POSITIVE, NEGATIVE):
+            words.setdefault(code, text)
+    yes = words.setdefault(POSITIVE, "1")
+    no = _OPPOSITES.get(yes.lower(), "0")
+    words.setdefault(NEGATIVE, no.upper() if yes.isupper() and len(yes) > 1 else no)
+    return words
+
+
+def _edit_long(
+    sheet: Sheet, plan: Plan, records: list[list[str]], ids: Sequence[str], edit: _Edit
+) -> bool:
+    pending = {
+        (image, name): v for image, labels in edit.changes.items() for name, v in labels.items()
+    }
+    words = {POSITIVE: "1", NEGATIVE: "0"}
+    raw_id = dict(zip(reversed(ids), (r[plan.image] for r in reversed(records)), strict=True))
+    if plan.value is not None:
+        words = _words(record[plan.value] for record in records)
+    dropped = []
+    for number, image in enumerate(ids):
+        value = pending.pop(
+            (image, edit.name_of(without_guard(records[number][plan.tags[0]].strip()))), None
+        )
+        if value is not None and plan.value is not None:
+            records[number][plan.value] = words.get(value, "")
+        elif value is not None and value != POSITIVE:
+            dropped.append(number)
+    for number in reversed(dropped):
+        records[number][plan.tags[0]] = ""
+    for (image, name), value in pending.items():
+        if plan.value is not None or value == POSITIVE:
+            record = [""] * len(sheet.header)
+            record[plan.image], record[plan.tags[0]] = raw_id.get(image, image), name
+            if plan.value is not None:
+                record[plan.value] = words.get(value, "")
+            records.append(record)
+    return plan.value is not None
+
+
+def _edit_tags(
+    sheet: Sheet, plan: Plan, records: list[list[str]], ids: Sequence[str], edit: _Edit
+) -> bool:
+    texts = [record[column] for record in records for column in plan.tags if column < len(record)]
+    usual = Counter(mark for text in texts for mark in separators_in([text])).most_common(1)
+    common = usual[0][0] if usual else _other_than_delimiter(sheet)
+    for number, labels in _pending(ids, edit):
+        record = records[number]
+        record += [""] * (len(sheet.header) - len(record))
+        gone = {name for name, value in labels.items() if value != POSITIVE}
+        added = [name for name, value in labels.items() if value == POSITIVE]
+        for column in plan.tags:
+            tags = split_tags(without_guard(record[column]))
+            if any(edit.name_of(tag) in gone for tag in tags):
+                kept = [tag for tag in tags if edit.name_of(tag) not in gone]
+                record[column] = _entry(kept, record[column], common)
+        if added:
+            record[plan.tags[0]] = _with_tags(added, record[plan.tags[0]], common)
+    return False
+
+
+def _other_than_delimiter(sheet: Sheet) -> str:
+    is_csv = encoding_of(sheet.path) is not None
+    return "," if is_csv and delimiter(head(sheet.path)) == ";" else ";"
+
+
+def _with_tags(names: list[str], text: str, common: str) -> str:
+    """An entry with more tags, what stands there left as it is."""
+    if text.strip().startswith("[") or not text.strip():
+        return _entry([*split_tags(without_guard(text)), *names], text, common)
+    mark = next(iter(separators_in([text])), common)
+    space = " " if f"{mark} " in text or (mark == "," and mark not in text) else ""
+    return f"{text.rstrip(' ' + mark)}{mark}{space}{join_tags(names, mark + space)}"
+
+
+def _entry(names: list[str], text: str, common: str) -> str:
+    if text.strip().startswith("["):
+        return json.dumps(names, ensure_ascii=False)
+    mark = next(iter(separators_in([text])), common)
+    return join_tags(names, mark + (" " if f"{mark} " in text else ""))
+
+
+def _save_json(source: Path, out: Path, edit: _Edit) -> bool:
+    from tagfill.labels.formats.jsonl import edited_lines
+
+    text, holds = edited_lines(source, edit.changes, edit.name_of)
+    write_text(out, text)
+    return holds

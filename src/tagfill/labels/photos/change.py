@@ -1,0 +1,211 @@
+"""Keywords into photos: in sidecars beside them, or into the files themselves with exiftool."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tagfill.errors import TagfillError
+from tagfill.files import write_bytes
+from tagfill.labels.hierarchy import Hierarchy
+from tagfill.labels.photos.packet import Keywords, Mark, changed_packet, is_bare, read_packet
+from tagfill.labels.photos.read import embedded_keywords, packet_in
+from tagfill.labels.photos.sidecar import Scheme, sidecar, sidecars_of
+
+EXIFTOOL = "exiftool"
+BACKUP = "_original"
+"""What exiftool appends to the name of the file as it was."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be said about one photo.
+
+    Args:
+        confirmed: tags that are there, with how sure a model was of them.
+        rejected: tags that are not there.
+        suggested: tags a model proposes.
+        origin: what proposed them.
+    """
+
+    confirmed: Mapping[str, float | None] = field(default_factory=dict)
+    rejected: frozenset[str] = frozenset()
+    suggested: Mapping[str, float | None] = field(default_factory=dict)
+    origin: str = "tagfill"
+
+    def of(self, keywords: Keywords, hierarchy: Hierarchy) -> Keywords:
+        """Keywords with the change made to them; what people wrote stays."""
+        marks = dict(keywords.marks)
+        known = [tag for tag in keywords.tags if tag not in self.rejected]
+        written = {tag for tag in known if marks.get(tag, Mark("confirmed")).state != "suggested"}
+        for tag, confidence in self.suggested.items():
+            if tag not in written and tag not in self.rejected:
+                marks[tag] = Mark("suggested", confidence, self.origin)
+        for tag, confidence in self.confirmed.items():
+            if tag not in written:
+                marks[tag] = Mark("confirmed", confidence, self.origin)
+        marks |= {tag: Mark("rejected", origin=self.origin) for tag in sorted(self.rejected)}
+        added = [*self.confirmed, *(tag for tag in self.suggested if tag not in self.rejected)]
+        paths = [path for path in keywords.paths if path[-1] not in self.rejected]
+        paths += [path for tag in self.confirmed if len(path := _path(tag, hierarchy)) > 1]
+        tags = tuple(dict.fromkeys([*known, *added]))
+        return Keywords(tags, tuple(dict.fromkeys(paths)), marks)
+
+
+def _path(tag: str, hierarchy: Hierarchy) -> tuple[str, ...]:
+    """The names above a tag and its own."""
+    path: tuple[str, ...] = (tag.rsplit("|", 1)[-1],)
+    while tag in hierarchy and len(path) < 50:
+        tag = hierarchy[tag][0]
+        path = (tag.rsplit("|", 1)[-1], *path)
+    return path
+
+
+def without_marks(keywords: Keywords, *, confirmed: bool) -> Keywords:
+    """Keywords without the tags that were suggested, and on request those that were confirmed."""
+    states = {"suggested", "confirmed"} if confirmed else {"suggested"}
+    gone = {name for name, mark in keywords.marks.items() if mark.state in states}
+    return Keywords(
+        tuple(tag for tag in keywords.tags if tag not in gone),
+        tuple(path for path in keywords.paths if path[-1] not in gone),
+        {name: mark for name, mark in keywords.marks.items() if name not in gone},
+    )
+
+
+Edit = Callable[[Keywords], Keywords]
+
+
+def change_sidecars(
+    photos: Mapping[Path, Edit],
+    scheme: Scheme | None = None,
+    beside: Mapping[Path, Path] | None = None,
+) -> int:
+    """Change the sidecars of photos; one that is there is merged with, never replaced.
+
+    Args:
+        photos: what to do to the keywords of each.
+        scheme: how new sidecars are named; by default ``photo.xmp``, or ``photo.jpg.xmp`` where
+            two photos would share that.
+        beside: other places for the sidecars, by photo.
+
+    Returns:
+        How many files were written.
+    """
+    shared = Counter((photo.parent, photo.stem.lower()) for photo in photos)
+    written = 0
+    for photo, edit in photos.items():
+        place = photo if beside is None else beside[photo]
+        usual: Scheme = "stem" if shared[photo.parent, photo.stem.lower()] == 1 else "name"
+        targets = sidecars_of(place) or [sidecar(place, scheme or usual)]
+        inside = embedded_keywords(photo, [])
+        for target in targets:
+            written += _change_sidecar(target, edit, inside)
+    return written
+
+
+def _change_sidecar(target: Path, edit: Edit, inside: Keywords) -> bool:
+    packet = target.read_bytes() if target.exists() else None
+    try:
+        before = Keywords() if packet is None else read_packet(packet)
+        start = before if packet is not None else replace(inside, marks={})
+        after = edit(start)
+        if after == start and (packet is not None or not after.marks):
+            return False
+        content = changed_packet(packet, after)
+    except ValueError as error:
+        raise TagfillError(str(error), file=target, remedy="mend or move it first") from None
+    if packet is not None and after == Keywords() and is_bare(content):
+        target.unlink()
+        return True
+    write_bytes(target, content)
+    return True
+
+
+def change_files(photos: Mapping[Path, Edit]) -> int:
+    """Change the keywords inside photos; exiftool keeps each file as it was beside it.
+
+    Returns:
+        How many files were changed; their pixels are what they were.
+
+    Raises:
+        TagfillError: exiftool is not installed, or it failed; then the file is as it was.
+    """
+    if shutil.which(EXIFTOOL) is None:
+        raise TagfillError(
+            "exiftool is needed to write into photos, and it is not installed",
+            remedy="install it (Debian: libimage-exiftool-perl), or leave out --in-place",
+        )
+    changed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for photo, edit in photos.items():
+            changed += _change_file(photo, edit, Path(folder) / "packet.xmp")
+    return changed
+
+
+def _change_file(photo: Path, edit: Edit, draft: Path) -> bool:
+    faults: list[str] = []
+    before = embedded_keywords(photo, faults)
+    if faults:
+        raise TagfillError(faults[0], file=photo, remedy="leave out --in-place for a sidecar")
+    after = edit(before)
+    if after == before:
+        return False
+    with Image.open(photo) as image:
+        packet = packet_in(image)
+        pixels = np.asarray(image).copy()
+    draft.write_bytes(changed_packet(packet or None, after))
+    backup = Path(f"{photo}{BACKUP}")
+    fresh = not backup.exists()
+    _run_exiftool([f"-XMP<={draft}", *_other_fields(photo, after)], photo)
+    with Image.open(photo) as image:
+        same = np.array_equal(pixels, np.asarray(image))
+    if not same and fresh:
+        shutil.move(backup, photo)
+    if not same:
+        raise TagfillError("exiftool changed the picture itself; it was put back", file=photo)
+    return True
+
+
+def _other_fields(photo: Path, keywords: Keywords) -> list[str]:
+    """IPTC and EXIF keywords, where the file has them already."""
+    listed = _run_exiftool(["-s", "-G", "-IPTC:Keywords", "-EXIF:XPKeywords"], photo)
+    fields = []
+    if "[IPTC]" in listed:
+        fields += ["-IPTC:CodedCharacterSet=UTF8", "-IPTC:Keywords="]
+        fields += [f"-IPTC:Keywords={tag}" for tag in keywords.tags]
+    if "[EXIF]" in listed:
+        fields.append(f"-EXIF:XPKeywords={';'.join(keywords.tags)}")
+    return fields
+
+
+def _run_exiftool(arguments: Sequence[str], photo: Path) -> str:
+    command = [EXIFTOOL, "-q", "-m", "-charset", "filename=utf8", *arguments, str(photo.absolute())]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - no shell
+    if done.returncode:
+        message = done.stderr.decode(errors="replace").strip() or "it failed"
+        raise TagfillError(f"exiftool: {message}", file=photo)
+    return done.stdout.decode(errors="replace")
+
+
+def edits(changes: Mapping[Path, Change], hierarchy: Hierarchy) -> dict[Path, Edit]:
+    """What to do to the keywords of each photo to make the changes."""
+
+    def edit(change: Change) -> Edit:
+        return lambda keywords: change.of(keywords, hierarchy)
+
+    return {photo: edit(change) for photo, change in changes.items()}
+
+
+def removals(photos: Iterable[Path], *, confirmed: bool) -> dict[Path, Edit]:
+    """What to do to take tags back."""
+    return {
+        photo: lambda keywords: without_marks(keywords, confirmed=confirmed) for photo in photos
+    }

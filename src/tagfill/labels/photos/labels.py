@@ -1,0 +1,67 @@
+"""From changed labels to what is to be said about each photo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from tagfill.errors import TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.photos.change import Change
+from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
+
+Confidence = Mapping[tuple[str, str], float | None]
+"""How sure a model was, by image and tag."""
+
+
+def photo_changes(
+    before: Dataset,
+    after: LabelTable,
+    confidence: Confidence,
+    suggested: Iterable[tuple[str, str]] = (),
+) -> dict[str, Change]:
+    """What to say about every photo that has something new.
+
+    Photos that hold their labels themselves get what changed; others all labels that are known,
+    negatives only where some labels are unknown.
+
+    Args:
+        before: the labels as they were read.
+        after: the labels as they are to be.
+        confidence: of suggested tags, decided or not.
+        suggested: images and tags that nobody has decided on, to be written as suggestions.
+    """
+    fresh = after.values != before.table.values
+    if before.format != "xmp":
+        fresh = after.values == POSITIVE
+        if after.unknowns:
+            fresh |= after.values == NEGATIVE
+    said: dict[str, tuple[dict[str, float | None], set[str], dict[str, float | None]]] = {}
+    for row, column in np.argwhere(fresh).tolist():
+        image, name = after.images[row], after.classes[column]
+        there, gone, _ = said.setdefault(image, ({}, set(), {}))
+        if after.values[row, column] == POSITIVE:
+            there[name] = confidence.get((image, name))
+        else:
+            gone.add(name)
+    for image, name in suggested:
+        said.setdefault(image, ({}, set(), {}))[2][name] = confidence.get((image, name))
+    return {
+        image: Change(there, frozenset(gone), proposed)
+        for image, (there, gone, proposed) in said.items()
+    }
+
+
+def photo_paths(images: Iterable[str], root: Path | None) -> dict[str, Path]:
+    """The files of images; all must be there."""
+    if root is None:
+        raise TagfillError("where the photos are is not known", remedy="name it with --images")
+    paths = {image: root / image for image in images}
+    missing = [image for image, path in paths.items() if not path.is_file()]
+    if missing:
+        raise TagfillError(
+            f"{len(missing):,} photos are not there, first {missing[0]!r}", file=root
+        )
+    return paths

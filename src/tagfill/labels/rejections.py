@@ -1,0 +1,72 @@
+"""What people said is not there, beside label files that cannot hold it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from tagfill.errors import Problems
+from tagfill.files import without_guard, write_csv
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._text import csv_records
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
+
+HEADER = ("image", "rejected tag")
+
+
+def rejections_path(source: Path) -> Path:
+    """Where the rejections of a label file or folder are kept."""
+    return source.with_name(source.name + ".rejected.csv")
+
+
+def write_rejections(table: LabelTable, source: Path) -> Path | None:
+    """Write the negatives of a table; old rejections beside it give way.
+
+    Returns:
+        The file, if there is anything in it.
+    """
+    path = rejections_path(source)
+    rows, columns = np.nonzero(table.values == NEGATIVE)
+    if len(rows) or path.exists():
+        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+        write_csv(path, HEADER, [(table.images[r], table.classes[c]) for r, c in pairs])
+    return path if len(rows) else None
+
+
+def with_rejections(dataset: Dataset, source: Path, problems: Problems) -> Dataset:
+    """The data set with the rejections beside its source stated as negatives."""
+    path = rejections_path(source)
+    if not path.is_file():
+        return dataset
+    table = dataset.table
+    column_of = {name: column for column, name in enumerate(table.classes)}
+    place_of = _unique_names(table)
+    values = table.values.copy()
+    stated = overruled = lost = 0
+    for _, fields in list(csv_records(path, ","))[1:]:
+        image, name = (without_guard(text) for text in (*fields, "", "")[:2])
+        row = table.row_of.get(image, place_of.get(PurePosixPath(image).name))
+        column = column_of.get(name)
+        if row is None or column is None:
+            lost += 1
+        elif values[row, column] == POSITIVE:
+            overruled += 1
+        else:
+            stated += values[row, column] == UNKNOWN
+            values[row, column] = NEGATIVE
+    if overruled:
+        problems.warn(f"{overruled} tags were rejected once and are there now", file=path)
+    if lost:
+        problems.warn(f"{lost} rejections are of images or tags no longer there", file=path)
+    note = f"{stated:,} rejected tags are read from {path.name}"
+    return replace(dataset, table=table.with_values(values), notes=(*dataset.notes, note))
+
+
+def _unique_names(table: LabelTable) -> dict[str, int]:
+    """Rows by the bare names of files that only one folder has: images may have been moved."""
+    names = [PurePosixPath(image).name for image in table.images]
+    times = Counter(names)
+    return {name: row for row, name in enumerate(names) if times[name] == 1}
