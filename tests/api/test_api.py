@@ -217,6 +217,28 @@ def test_python_m_tagfill() -> None:
     assert done.stdout.strip() == tagfill.__version__
 
 
+def test_arrays_with_a_list_of_image_files(tmp_path: Path) -> None:
+    from tagfill.scenes import write_scenes
+
+    dataset = write_scenes(tmp_path / "scenes", 14, 48, seed=1)
+    files = [tmp_path / "scenes" / image for image in dataset.table.images]
+    labels = dataset.table.values[:, :4]
+    run = tagfill.fit(
+        labels,
+        images=files,
+        classes=dataset.table.classes[:4],
+        out=tmp_path / "run",
+        epochs=1,
+        input_size=48,
+        workers=0,
+        threads=1,
+    )
+    assert set(run.data.train.paths or ()) <= {file.resolve() for file in files}
+    (prediction,) = run.predict(files[0], top=2)
+    assert len(prediction.tags) == 2
+    assert run.explain(files[0], top=2).size[0] > 300
+
+
 def test_evaluate_uses_the_features_of_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

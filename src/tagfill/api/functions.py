@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from tagfill.api.given import Labels, as_dataset, is_path, keep, keep_features
+from tagfill.api.given import Labels, as_dataset, common_folder, is_path, keep, keep_features
 from tagfill.api.run import Run
 from tagfill.api.table import Table
 from tagfill.api.words import speaks_python
@@ -251,9 +251,10 @@ def _sources(
     if is_path(labels):
         return str(labels), place
     dataset = as_dataset(labels, listed, classes)
-    if place is None and dataset.image_root is not None:
-        place = str(dataset.image_root)
-    return str(keep(dataset, folder, "labels")), place or ("." if listed is not None else None)
+    root = common_folder(listed) if listed else dataset.image_root
+    if place is None and root is not None:
+        place = str(root)
+    return str(keep(dataset, folder, "labels")), place
 
 
 def _features(labels: Labels, features: str | npt.ArrayLike | None, folder: Path) -> str | None:

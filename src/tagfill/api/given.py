@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -72,8 +73,18 @@ def _table(
     if values.ndim != 2:
         raise TagfillError(f"labels must be a matrix [images, classes], got shape {values.shape}")
     names = [f"class_{column}" for column in range(values.shape[1])] if classes is None else classes
-    ids = _row_names(len(values)) if images is None else [Path(each).as_posix() for each in images]
+    ids = _row_names(len(values)) if images is None else _ids(images)
     return LabelTable(tuple(ids), tuple(map(str, names)), _codes(values))
+
+
+def common_folder(images: Sequence[str | Path]) -> Path:
+    """The deepest folder that all image files are in."""
+    return Path(os.path.commonpath([Path(image).absolute().parent for image in images]))
+
+
+def _ids(images: Sequence[str | Path]) -> list[str]:
+    root = common_folder(images)
+    return [Path(image).absolute().relative_to(root).as_posix() for image in images]
 
 
 def _from_frame(frame: Any) -> LabelTable:
