@@ -7,9 +7,11 @@ import json
 import time
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from tagfill.train.events import EventFile, Events, TensorBoard, Terminal
+from tagfill.train import events as sinks
+from tagfill.train.events import EventFile, Events, TensorBoard, Terminal, progress_sinks
 
 EPOCH = {
     "stage": 1,
@@ -73,3 +75,19 @@ def test_tensorboard_gets_the_numbers_of_an_epoch(tmp_path: Path) -> None:
     written.Reload()
     assert [each.value for each in written.Scalars("score")] == [81.5]
     assert written.Scalars("loss/em")[0].step == 2
+
+
+def test_a_notebook_has_a_bar_where_it_has_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Console(file=io.StringIO(), force_jupyter=True)
+    for installed in (True, False):
+        monkeypatch.setattr(sinks, "find_spec", lambda name, found=installed: found or None)
+        assert sinks.is_live(notebook) is installed
+
+
+def test_progress_is_shown_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress_sinks() == ()
+    assert len(progress_sinks(True)) == 1
+    screen = Console(file=io.StringIO(), force_terminal=True)
+    monkeypatch.setattr(sinks, "PlainConsole", lambda **_: screen)
+    assert len(progress_sinks()) == 1
+    assert progress_sinks(False) == ()

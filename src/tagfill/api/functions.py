@@ -23,7 +23,7 @@ from tagfill.train.config import (
     Select,
     ValSplit,
 )
-from tagfill.train.events import Sink, progress_sinks
+from tagfill.train.events import progress_sinks
 from tagfill.train.folder import GIVEN, RunFolder, free_path
 from tagfill.train.method import trust_methods
 from tagfill.train.protocols import PresetName, ProtocolName
@@ -110,7 +110,7 @@ def fit(
     protocol: ProtocolName | None = None,
     preset: PresetName | None = None,
     out: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
     """Train a tagger from labels, however incomplete; the same as ``tagfill train``.
@@ -132,7 +132,7 @@ def fit(
         protocol: train as a paper states it.
         preset: fast, good or best.
         out: the run folder; by default a new one under ``tagfill-runs``.
-        progress: show progress, in a terminal or a notebook.
+        progress: show progress; by default on a terminal and in a notebook.
         settings: see ``Settings``.
     """
     target = Path(out) if out is not None else free_path(_name_of(labels))
@@ -158,7 +158,7 @@ def fit(
             preset=preset,
             overrides=dict(settings),
         )
-        return Run.adopt(runs.fit(request, target, _sinks(progress)))
+        return Run.adopt(runs.fit(request, target, progress_sinks(progress)))
     except TagfillError:
         if not start.config.exists():
             start.discard_start()
@@ -166,29 +166,29 @@ def fit(
 
 
 @speaks_python
-def resume(path: str | Path, *, progress: bool = False, trust_code: bool = False) -> Run:
+def resume(path: str | Path, *, progress: bool | None = None, trust_code: bool = False) -> Run:
     """Go on with an interrupted run, to the same end as if it had never stopped.
 
     Args:
         path: the run folder.
-        progress: show progress, in a terminal or a notebook.
+        progress: show progress; by default on a terminal and in a notebook.
         trust_code: run the Python file of the method, where the run names one.
     """
     if trust_code:
         trust_methods(RunFolder.open(Path(path))[1])
-    return Run.adopt(runs.resume(Path(path), _sinks(progress)))
+    return Run.adopt(runs.resume(Path(path), progress_sinks(progress)))
 
 
 @speaks_python
-def open_run(path: str | Path, *, progress: bool = False, trust_code: bool = False) -> Run:
+def open_run(path: str | Path, *, progress: bool | None = None, trust_code: bool = False) -> Run:
     """Open a run folder; nothing in it is executed.
 
     Args:
         path: what ``tagfill train`` or ``fit`` wrote.
-        progress: show progress of what takes long, in a terminal or a notebook.
+        progress: show progress of what takes long; by default on a terminal and in a notebook.
         trust_code: where the run's method is a Python file, ``recover`` may run it.
     """
-    run = Run.open(path, _sinks(progress))
+    run = Run.open(path, progress_sinks(progress))
     if trust_code:
         trust_methods(run.config)
     return run
@@ -223,10 +223,6 @@ def export(
 
 def _opened(run: str | Path | Run) -> Run:
     return run if isinstance(run, Run) else open_run(run)
-
-
-def _sinks(progress: bool) -> tuple[Sink, ...]:
-    return progress_sinks() if progress else ()
 
 
 def _name_of(labels: Labels) -> str:

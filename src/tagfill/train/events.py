@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -73,7 +74,7 @@ class Terminal:
 
     def progress(self, done: int, total: int, label: str) -> None:
         """Move the bar, a few times a second at most; off a terminal, a line now and then."""
-        live, now = self._console.is_terminal, time.monotonic()
+        live, now = is_live(self._console), time.monotonic()
         self._pace.at(done, total)
         if now - self._shown < (self.refresh_seconds if live else self.plain_seconds):
             return
@@ -105,9 +106,20 @@ class Terminal:
             self._bar = None
 
 
-def progress_sinks() -> tuple[Sink, ...]:
-    """Progress on stderr; in a notebook below the cell."""
-    return (Terminal(PlainConsole(stderr=True)),)
+def is_live(console: Console) -> bool:
+    """Whether a bar can move: on a terminal, and in a notebook that has widgets."""
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+
+
+def progress_sinks(wanted: bool | None = None) -> tuple[Sink, ...]:
+    """Progress on stderr, in a notebook below the cell.
+
+    Args:
+        wanted: None shows it where somebody is looking: on a terminal and in a notebook.
+    """
+    console = PlainConsole(stderr=True)
+    looked_at = console.is_terminal or console.is_jupyter
+    return (Terminal(console),) if wanted or (wanted is None and looked_at) else ()
 
 
 class Pace:
