@@ -1,7 +1,8 @@
 """Picture-book scenes: small landscapes with labeled things, drawn from a seed.
 
-A thing is one drawing function and one ``Thing`` entry in its family's module (``sky``, ``plants``,
-``buildings``, ``vehicles``, ``animals``, ``people``); ``clutter`` holds those without a label.
+A thing is one drawing function in its family's module (``sky``, ``plants``, ``buildings``,
+``vehicles``, ``animals``, ``people``; ``clutter`` for those without a label) and one line in
+``things.toml``.
 ``plan`` decides what stands where, ``compose`` paints it and measures what can be seen.
 """
 

@@ -6,8 +6,7 @@ import math
 from random import Random
 
 from tagfill.scenes.color import Color, darker, lighter, pick
-from tagfill.scenes.pen import Pen
-from tagfill.scenes.thing import Thing
+from tagfill.scenes.pen import Pen, points
 
 _EYE = "#2b2735"
 
@@ -17,18 +16,7 @@ def cat(pen: Pen, rng: Random) -> None:
     fur = pick(rng, "#d98a45", "#8d8a93", "#4a4653", "#ece2d3", "#a8795a")
     dark = darker(fur, 0.28)
     pen.curve([(0.2, 0.08), (0.42, 0.1), (0.45, 0.32), (0.34, 0.44)], 0.085, fur)
-    pen.blob(
-        [
-            (-0.26, 0.02),
-            (-0.24, 0.3),
-            (-0.12, 0.56),
-            (0.12, 0.56),
-            (0.26, 0.28),
-            (0.28, 0.03),
-            (0, -0.01),
-        ],
-        fur,
-    )
+    pen.blob("-.26 .02  -.24 .3  -.12 .56  .12 .56  .26 .28  .28 .03  0 -.01", fur)
     pen.blob([(-0.1, 0.06), (-0.1, 0.36), (0, 0.45), (0.1, 0.36), (0.1, 0.06)], lighter(fur, 0.4))
     for side in (-1, 1):
         pen.disc(side * 0.1, 0.05, 0.075, lighter(fur, 0.3), tall=0.05)
@@ -57,23 +45,9 @@ def dog(pen: Pen, rng: Random) -> None:
     for x, color in ((-0.36, dark), (0.18, dark), (-0.44, fur), (0.26, fur)):
         pen.stroke([(x, 0.34), (x + 0.01, 0.06)], 0.11, color)
         pen.disc(x + 0.045, 0.04, 0.075, color, tall=0.045)
-    pen.blob(
-        [
-            (-0.54, 0.44),
-            (-0.44, 0.6),
-            (-0.1, 0.58),
-            (0.24, 0.64),
-            (0.36, 0.5),
-            (0.3, 0.3),
-            (-0.1, 0.29),
-            (-0.48, 0.29),
-        ],
-        fur,
-    )
+    pen.blob("-.54 .44  -.44 .6  -.1 .58  .24 .64  .36 .5  .3 .3  -.1 .29  -.48 .29", fur)
     pen.blob([(0.12, 0.52), (0.2, 0.84), (0.38, 0.96), (0.56, 0.84), (0.5, 0.6), (0.3, 0.48)], fur)
-    pen.blob(
-        [(0.46, 0.84), (0.68, 0.75), (0.73, 0.66), (0.62, 0.6), (0.42, 0.62)], lighter(fur, 0.25)
-    )
+    pen.blob(".46 .84  .68 .75  .73 .66  .62 .6  .42 .62", lighter(fur, 0.25))
     pen.disc(0.7, 0.735, 0.045, _EYE)
     pen.disc(0.47, 0.81, 0.032, _EYE)
     pen.blob([(0.16, 0.9), (0.3, 0.94), (0.3, 0.74), (0.22, 0.54), (0.1, 0.62)], dark)
@@ -113,15 +87,8 @@ def bird(pen: Pen, rng: Random) -> None:
         lift = rng.uniform(0.75, 0.95)
         for side in (-1, 1):
             pen.blob(
-                [
-                    (0, 0.34),
-                    (side * 0.25, lift),
-                    (side * 0.5, lift * 0.9),
-                    (side * 0.82, 0.42),
-                    (side * 0.45, lift * 0.68),
-                    (side * 0.2, 0.5),
-                    (0, 0.2),
-                ],
+                f"0 .34  {side * 0.25} {lift}  {side * 0.5} {lift * 0.9}  {side * 0.82} .42  "
+                f"{side * 0.45} {lift * 0.68}  {side * 0.2} .5  0 .2",
                 color,
             )
         pen.disc(0, 0.3, 0.12, color, tall=0.09)
@@ -129,9 +96,7 @@ def bird(pen: Pen, rng: Random) -> None:
     body = pick(rng, "#5b8fc7", "#d9604c", "#f0b848", "#6f6a78", "#58a06b", "#b36fae", "#8a6a52")
     belly, wing = lighter(body, 0.5), darker(body, 0.22)
     pen.shape([(-0.42, 0.46), (-0.84, 0.6), (-0.82, 0.34)], wing)
-    pen.blob(
-        [(-0.52, 0.46), (-0.2, 0.66), (0.22, 0.66), (0.42, 0.5), (0.2, 0.24), (-0.2, 0.22)], body
-    )
+    pen.blob("-.52 .46  -.2 .66  .22 .66  .42 .5  .2 .24  -.2 .22", body)
     pen.blob([(-0.3, 0.36), (0.0, 0.44), (0.3, 0.4), (0.18, 0.25), (-0.14, 0.23)], belly)
     pen.disc(0.42, 0.62, 0.2, body)
     pen.shape([(0.58, 0.7), (0.83, 0.6), (0.58, 0.54)], "#f0a23c")
@@ -148,26 +113,8 @@ def butterfly(pen: Pen, rng: Random) -> None:
     spot, beat = lighter(wing, 0.55), rng.uniform(0.72, 1.0)
     for side in (-1, 1):
         reach = side * beat
-        pen.blob(
-            [
-                (0, 0.52),
-                (reach * 0.2, 0.92),
-                (reach * 0.5, 0.97),
-                (reach * 0.56, 0.7),
-                (reach * 0.3, 0.5),
-            ],
-            wing,
-        )
-        pen.blob(
-            [
-                (0, 0.48),
-                (reach * 0.34, 0.46),
-                (reach * 0.44, 0.22),
-                (reach * 0.28, 0.05),
-                (reach * 0.1, 0.2),
-            ],
-            darker(wing, 0.14),
-        )
+        pen.blob(points("0 .52  .2 .92  .5 .97  .56 .7  .3 .5", wide=reach), wing)
+        pen.blob(points("0 .48  .34 .46  .44 .22  .28 .05  .1 .2", wide=reach), darker(wing, 0.14))
         pen.disc(reach * 0.37, 0.78, 0.085 * beat, spot, tall=0.09)
         pen.disc(reach * 0.27, 0.27, 0.06 * beat, spot)
         pen.curve([(0, 0.72), (side * 0.06, 0.88), (side * 0.14, 0.96)], 0.02, "#4a3f4a")
@@ -183,15 +130,8 @@ def fish(pen: Pen, rng: Random) -> None:
     pen.blob([(-0.2, 0.5 + slim * 0.8), (0.05, 0.5 + slim + 0.06), (0.26, 0.5 + slim * 0.8)], fin)
     pen.blob([(-0.1, 0.5 - slim * 0.8), (-0.16, 0.45 - slim), (0.14, 0.5 - slim * 0.8)], fin)
     pen.blob(
-        [
-            (-0.56, 0.5),
-            (-0.2, 0.5 + slim * 0.86),
-            (0.28, 0.5 + slim * 0.9),
-            (0.66, 0.56),
-            (0.66, 0.46),
-            (0.28, 0.5 - slim * 0.9),
-            (-0.2, 0.5 - slim * 0.86),
-        ],
+        f"-.56 .5  -.2 {0.5 + slim * 0.86}  .28 {0.5 + slim * 0.9}  .66 .56  .66 .46  "
+        f".28 {0.5 - slim * 0.9}  -.2 {0.5 - slim * 0.86}",
         scales,
     )
     if rng.random() < 0.55:
@@ -200,13 +140,8 @@ def fish(pen: Pen, rng: Random) -> None:
             _fish_band(pen, x, slim * part, band)
     else:
         pen.blob(
-            [
-                (-0.4, 0.46),
-                (0.1, 0.5 - slim * 0.3),
-                (0.5, 0.44),
-                (0.24, 0.5 - slim * 0.82),
-                (-0.14, 0.5 - slim * 0.78),
-            ],
+            f"-.4 .46  .1 {0.5 - slim * 0.3}  .5 .44  .24 {0.5 - slim * 0.82}  "
+            f"-.14 {0.5 - slim * 0.78}",
             lighter(scales, 0.4),
         )
     pen.blob([(0.1, 0.5), (-0.1, 0.58), (-0.16, 0.46), (-0.06, 0.38)], fin)
@@ -216,85 +151,3 @@ def fish(pen: Pen, rng: Random) -> None:
 
 def _fish_band(pen: Pen, x: float, half: float, color: Color) -> None:
     pen.blob([(x, 0.5 + half), (x + 0.07, 0.5), (x, 0.5 - half), (x - 0.05, 0.5)], color)
-
-
-THINGS = (
-    Thing(
-        "cat",
-        cat,
-        (0.2, 0.32),
-        0.94,
-        "walk",
-        {"street": 0.2, "meadow": 0.1, "snow": 0.03, "forest": 0.03},
-        depth=(0.4, 1.05),
-    ),
-    Thing(
-        "dog",
-        dog,
-        (0.2, 0.31),
-        1.5,
-        "walk",
-        {
-            "forest": 0.06,
-            "street": 0.16,
-            "meadow": 0.14,
-            "beach": 0.2,
-            "snow": 0.14,
-            "highlands": 0.05,
-        },
-        depth=(0.35, 1.05),
-    ),
-    Thing(
-        "sheep",
-        sheep,
-        (0.14, 0.24),
-        1.26,
-        "walk",
-        {"meadow": 0.24, "highlands": 0.26},
-        many=(1, 5),
-        depth=(0.15, 1.03),
-    ),
-    Thing(
-        "bird",
-        bird,
-        (0.08, 0.15),
-        1.72,
-        "sky",
-        {
-            "meadow": 0.24,
-            "forest": 0.32,
-            "sea": 0.45,
-            "beach": 0.36,
-            "highlands": 0.22,
-            "snow": 0.22,
-            "street": 0.16,
-            "reef": 0.25,
-        },
-        many=(1, 5),
-        tilt=18,
-        band=(0.12, 0.85),
-    ),
-    Thing(
-        "butterfly",
-        butterfly,
-        (0.09, 0.16),
-        1.16,
-        "sky",
-        {"meadow": 0.24, "forest": 0.18, "highlands": 0.06},
-        many=(1, 3),
-        hour="day",
-        tilt=35,
-        band=(-0.7, 0.35),
-    ),
-    Thing(
-        "fish",
-        fish,
-        (0.09, 0.19),
-        1.72,
-        "deep",
-        {"reef": 0.95, "sea": 0.42},
-        many=(1, 6),
-        tilt=14,
-        depth=(0.1, 1.0),
-    ),
-)

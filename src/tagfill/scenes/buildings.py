@@ -7,7 +7,6 @@ from random import Random
 
 from tagfill.scenes.color import Color, Paint, darker, ink, lighter, pick
 from tagfill.scenes.pen import Pen
-from tagfill.scenes.thing import Thing
 
 _ROOFS = ("#c8573f", "#b5493d", "#7d5a4b", "#5f6f8c", "#8b5566", "#d0763f", "#4f7f7a")
 
@@ -25,16 +24,13 @@ def house(pen: Pen, rng: Random) -> None:
     ridge = 0.0 if rng.random() < 0.6 else half * 0.55
     peak = rng.uniform(0.88, 0.96)
     pen.shape(
-        [(-half - 0.08, eave - 0.03), (-ridge, peak), (ridge, peak), (half + 0.08, eave - 0.03)],
+        f"{-half - 0.08} {eave - 0.03}  {-ridge} {peak}  {ridge} {peak}  "
+        f"{half + 0.08} {eave - 0.03}",
         roof,
     )
     pen.shape(
-        [
-            (-half - 0.08, eave - 0.03),
-            (half + 0.08, eave - 0.03),
-            (half + 0.04, eave + 0.02),
-            (-half - 0.04, eave + 0.02),
-        ],
+        f"{-half - 0.08} {eave - 0.03}  {half + 0.08} {eave - 0.03}  "
+        f"{half + 0.04} {eave + 0.02}  {-half - 0.04} {eave + 0.02}",
         darker(roof, 0.2),
     )
     door = rng.uniform(-0.08, 0.08)
@@ -87,7 +83,7 @@ def lighthouse(pen: Pen, rng: Random) -> None:
         wide, narrow = 0.16 - 0.09 * low, 0.16 - 0.09 * high
         pen.shape([(-wide, low), (wide, low), (narrow, high), (-narrow, high)], color)
         pen.shape(
-            [(wide * 0.45, low), (wide, low), (narrow, high), (narrow * 0.45, high)],
+            f"{wide * 0.45} {low}  {wide} {low}  {narrow} {high}  {narrow * 0.45} {high}",
             darker(color, 0.15),
         )
     pen.box(-0.13, 0.71, 0.13, 0.745, "#4a4a58")
@@ -135,51 +131,3 @@ def _battlements(pen: Pen, left: float, right: float, base: float, stone: Color)
     step = (right - left) / count
     for number in range(0, count, 2):
         pen.box(left + number * step, base - 0.01, left + (number + 1) * step, base + 0.06, stone)
-
-
-THINGS = (
-    Thing(
-        "house",
-        house,
-        (0.34, 0.56),
-        1.2,
-        "ground",
-        {
-            "meadow": 0.3,
-            "street": 0.62,
-            "beach": 0.1,
-            "highlands": 0.16,
-            "snow": 0.42,
-            "forest": 0.1,
-        },
-        many=(1, 3),
-        depth=(0.02, 0.5),
-    ),
-    Thing(
-        "castle",
-        castle,
-        (0.46, 0.7),
-        1.25,
-        "ground",
-        {"highlands": 0.09, "forest": 0.03, "meadow": 0.02},
-        depth=(0.0, 0.3),
-    ),
-    Thing(
-        "lighthouse",
-        lighthouse,
-        (0.5, 0.8),
-        0.62,
-        "water",
-        {"sea": 0.22, "beach": 0.1},
-        depth=(0.0, 0.35),
-    ),
-    Thing(
-        "windmill",
-        windmill,
-        (0.5, 0.75),
-        0.84,
-        "ground",
-        {"meadow": 0.09, "beach": 0.02, "highlands": 0.04},
-        depth=(0.0, 0.4),
-    ),
-)

@@ -7,7 +7,6 @@ from random import Random
 
 from tagfill.scenes.color import darker, ink, lighter, pick
 from tagfill.scenes.pen import Pen
-from tagfill.scenes.thing import Draw, Place, Thing
 
 
 def bush(pen: Pen, rng: Random) -> None:
@@ -26,14 +25,8 @@ def stone(pen: Pen, rng: Random) -> None:
     """A gray boulder."""
     gray = pick(rng, "#9a979b", "#86878f", "#aaa196", "#77757f")
     pen.blob(
-        [
-            (-0.8, 0.05),
-            (-0.62, 0.6),
-            (-0.1, rng.uniform(0.8, 0.98)),
-            (0.5, rng.uniform(0.6, 0.85)),
-            (0.82, 0.08),
-            (0, 0.0),
-        ],
+        f"-.8 .05  -.62 .6  -.1 {rng.uniform(0.8, 0.98)}  .5 {rng.uniform(0.6, 0.85)}  .82 .08  "
+        "0 0",
         gray,
     )
     pen.blob([(-0.5, 0.5), (-0.1, 0.82), (0.25, 0.72), (-0.1, 0.6)], lighter(gray, 0.3))
@@ -51,26 +44,14 @@ def fence(pen: Pen, rng: Random) -> None:
 
 def puddle(pen: Pen, rng: Random) -> None:
     """Water on the ground, with a glint."""
-    pen.blob(
-        [
-            (-1.4, 0.4),
-            (-0.8, 0.8),
-            (0.2, rng.uniform(0.8, 0.98)),
-            (1.4, 0.6),
-            (0.9, 0.2),
-            (-0.4, 0.05),
-        ],
-        "#8fb6cc",
-    )
+    pen.blob(f"-1.4 .4  -.8 .8  .2 {rng.uniform(0.8, 0.98)}  1.4 .6  .9 .2  -.4 .05", "#8fb6cc")
     pen.stroke([(-0.5, 0.6), (0.3, 0.66)], 0.09, "#d5e8f0")
 
 
 def stump(pen: Pen, rng: Random) -> None:
     """What is left of a tree."""
     bark = pick(rng, "#8a5f3f", "#74523c", "#96704c")
-    pen.blob(
-        [(-0.52, 0.0), (-0.36, 0.3), (-0.36, 0.85), (0.36, 0.85), (0.36, 0.3), (0.52, 0.0)], bark
-    )
+    pen.blob("-.52 0  -.36 .3  -.36 .85  .36 .85  .36 .3  .52 0", bark)
     pen.disc(0, 0.84, 0.37, lighter(bark, 0.4), tall=0.13)
     pen.disc(0, 0.84, 0.2, bark, tall=0.06)
 
@@ -80,10 +61,7 @@ def lamp(pen: Pen, rng: Random) -> None:
     iron = pick(rng, "#3f4652", "#50585f", "#5b4a48")
     pen.stroke([(0, 0.0), (0, 0.84)], 0.028, iron)
     pen.box(-0.05, 0, 0.05, 0.06, iron)
-    pen.shape(
-        [(-0.05, 0.82), (0.05, 0.82), (0.085, 0.94), (-0.085, 0.94)],
-        ink("#ffe08a") if pen.night else "#f4efd8",
-    )
+    pen.shape("-.05 .82  .05 .82  .085 .94  -.085 .94", ink("#ffe08a") if pen.night else "#f4efd8")
     pen.shape([(-0.1, 0.935), (0.1, 0.935), (0, 1.0)], iron)
 
 
@@ -113,7 +91,7 @@ def seaweed(pen: Pen, rng: Random) -> None:
     for _ in range(rng.randrange(3, 6)):
         x, lean, top = rng.uniform(-0.16, 0.16), rng.uniform(-0.12, 0.12), rng.uniform(0.6, 0.95)
         pen.curve(
-            [(x * 0.4, 0), (x + lean, top * 0.3), (x - lean, top * 0.65), (x + lean, top)],
+            f"{x * 0.4} 0  {x + lean} {top * 0.3}  {x - lean} {top * 0.65}  {x + lean} {top}",
             0.055,
             green,
         )
@@ -171,34 +149,3 @@ def grass(pen: Pen, rng: Random) -> None:
     for number in range(7):
         x = (number - 3) * 0.11
         pen.curve([(x * 0.5, 0), (x, 0.5), (x * 1.9, rng.uniform(0.6, 0.95))], 0.05, green)
-
-
-def _distractor(
-    draw: Draw,
-    height: tuple[float, float],
-    width: float,
-    *homes: str,
-    place: Place = "ground",
-    depth: tuple[float, float] = (0.1, 1.0),
-) -> Thing:
-    """Any of a home's distractors is as likely as any other."""
-    lives = dict.fromkeys(homes, 1.0)
-    return Thing(draw.__name__, draw, height, width, place, lives, depth=depth, labeled=False)
-
-
-THINGS = (
-    _distractor(bush, (0.1, 0.2), 1.9, "meadow", "forest", "street", "highlands"),
-    _distractor(stone, (0.04, 0.11), 1.7, "meadow", "forest", "beach", "highlands", "snow", "reef"),
-    _distractor(fence, (0.09, 0.16), 2.5, "meadow", "street", "snow", "beach"),
-    _distractor(puddle, (0.03, 0.06), 2.9, "meadow", "street", "forest", depth=(0.3, 1.0)),
-    _distractor(stump, (0.08, 0.15), 1.06, "forest", "meadow", "highlands", "snow"),
-    _distractor(lamp, (0.4, 0.6), 0.3, "street", place="walk", depth=(0.1, 0.4)),
-    _distractor(sign, (0.22, 0.34), 0.48, "street", place="walk", depth=(0.2, 0.45)),
-    _distractor(hay, (0.1, 0.18), 1.0, "meadow"),
-    _distractor(grass, (0.1, 0.2), 1.4, "meadow", "forest", "highlands", "beach"),
-    _distractor(seaweed, (0.2, 0.42), 0.7, "reef"),
-    _distractor(coral, (0.1, 0.22), 1.1, "reef"),
-    _distractor(ball, (0.06, 0.11), 1.0, "beach"),
-    _distractor(bubbles, (0.1, 0.2), 0.5, "reef", place="deep"),
-    _distractor(buoy, (0.06, 0.12), 0.7, "sea", "beach", place="water"),
-)

@@ -170,13 +170,8 @@ def _water(pen: Pen, rng: Random, top: float, bottom: float, far: Color, near: C
         x = rng.random()
         color = lighter(mix(far, near, share), rng.uniform(0.15, 0.4))
         pen.curve(
-            [
-                (x - half, y),
-                (x - half / 2, y - 0.006 * (1 + share)),
-                (x, y),
-                (x + half / 2, y - 0.006 * (1 + share)),
-                (x + half, y),
-            ],
+            f"{x - half} {y}  {x - half / 2} {y - 0.006 * (1 + share)}  {x} {y}  "
+            f"{x + half / 2} {y - 0.006 * (1 + share)}  {x + half} {y}",
             0.003 + 0.003 * share,
             color,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -12,7 +12,8 @@ from PIL import Image, ImageDraw
 from tagfill.scenes.color import Color, Ink, Light, Paint
 
 Point = tuple[float, float]
-Points = Sequence[Point]
+Points = Sequence[Point] | str
+"""Points, or their coordinates as text: ``".1 0  .2 .5"`` is (0.1, 0) and (0.2, 0.5)."""
 
 _STEPS = 6
 """Straight pieces between two control points of a smooth curve."""
@@ -29,11 +30,7 @@ class Pen:
     """
 
     def __init__(
-        self,
-        image: Image.Image,
-        matrix: tuple[Point, Point],
-        origin: Point,
-        light: Light,
+        self, image: Image.Image, matrix: tuple[Point, Point], origin: Point, light: Light
     ) -> None:
         self.image, self.light = image, light
         self._draw = ImageDraw.Draw(image)
@@ -95,12 +92,7 @@ class Pen:
         self.stroke(_smooth(points, closed=False), width, paint)
 
     def arc(
-        self,
-        center: Point,
-        radius: float,
-        angles: tuple[float, float],
-        width: float,
-        paint: Paint,
+        self, center: Point, radius: float, angles: tuple[float, float], width: float, paint: Paint
     ) -> None:
         """A band along a circle, between two angles in degrees, counted from the x axis to y."""
         (x, y), (first, last) = center, angles
@@ -124,10 +116,28 @@ class Pen:
         ends = (self.light.on(top), self.light.on(bottom))
         self.image.paste(gradient(ends, mask.size, "RGBa"), (left, high), mask)
 
-    def _pixels(self, points: Points) -> list[Point]:
+    def _pixels(self, outline: Points) -> list[Point]:
         xx, xy, yx, yy = self._xx, self._xy, self._yx, self._yy
         left, top = self._x, self._y
-        return [(xx * x + xy * y + left, yx * x + yy * y + top) for x, y in points]
+        return [(xx * x + xy * y + left, yx * x + yy * y + top) for x, y in listed(outline)]
+
+
+def listed(outline: Points) -> Sequence[Point]:
+    """Points as such."""
+    return _parsed(outline) if isinstance(outline, str) else outline
+
+
+def points(
+    text: str, *, x: float = 0.0, y: float = 0.0, wide: float = 1.0, tall: float = 1.0
+) -> list[Point]:
+    """Points from text, stretched by ``wide`` and ``tall`` and then moved by ``x`` and ``y``."""
+    return [(x + wide * across, y + tall * up) for across, up in _parsed(text)]
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str) -> list[Point]:
+    numbers = [float(word) for word in text.split()]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def gradient(
@@ -165,8 +175,8 @@ def _basis() -> list[tuple[float, float, float, float]]:
     ]
 
 
-def _smooth(points: Points, *, closed: bool) -> list[Point]:
-    inner = list(points)
+def _smooth(outline: Points, *, closed: bool) -> list[Point]:
+    inner = list(listed(outline))
     padded = [inner[-1], *inner, *inner[:2]] if closed else [inner[0], *inner, inner[-1]]
     curve = [
         (a * p[0] + b * q[0] + c * r[0] + d * s[0], a * p[1] + b * q[1] + c * r[1] + d * s[1])

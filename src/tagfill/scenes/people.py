@@ -7,7 +7,6 @@ from random import Random
 
 from tagfill.scenes.color import darker, lighter, pick
 from tagfill.scenes.pen import Pen
-from tagfill.scenes.thing import Thing
 
 _CLOTH = ("#d9503f", "#3f7fb8", "#f0b440", "#5a9a68", "#a06cc4", "#e98bab", "#3f4a68", "#f3ede0")
 
@@ -23,42 +22,15 @@ def person(pen: Pen, rng: Random) -> None:
         pen.disc(side * stride + 0.02, 0.022, 0.055, darker(legs, 0.4), tall=0.025)
     _arms(pen, rng, darker(top, 0.12), skin)
     if rng.random() < 0.45:
-        pen.blob(
-            [
-                (-0.06, 0.72),
-                (0.06, 0.72),
-                (0.1, 0.5),
-                (0.18, 0.24),
-                (0, 0.21),
-                (-0.18, 0.24),
-                (-0.1, 0.5),
-            ],
-            top,
-        )
-        pen.blob(
-            [(0.0, 0.23), (0.18, 0.25), (0.16, 0.29), (-0.16, 0.29), (-0.18, 0.25)],
-            lighter(top, 0.4),
-        )
+        pen.blob("-.06 .72  .06 .72  .1 .5  .18 .24  0 .21  -.18 .24  -.1 .5", top)
+        pen.blob("0 .23  .18 .25  .16 .29  -.16 .29  -.18 .25", lighter(top, 0.4))
     else:
-        pen.blob(
-            [
-                (-0.08, 0.72),
-                (0.08, 0.72),
-                (0.12, 0.56),
-                (0.115, 0.34),
-                (0, 0.32),
-                (-0.115, 0.34),
-                (-0.12, 0.56),
-            ],
-            top,
-        )
+        pen.blob("-.08 .72  .08 .72  .12 .56  .115 .34  0 .32  -.115 .34  -.12 .56", top)
     pen.box(-0.03, 0.7, 0.03, 0.76, darker(skin, 0.1))
     if rng.random() < 0.4:
         pen.blob([(-0.12, 0.9), (-0.15, 0.68), (0.0, 0.72), (0.15, 0.68), (0.12, 0.9)], hair)
     pen.disc(0, 0.835, 0.105, skin, tall=0.115)
-    pen.blob(
-        [(-0.115, 0.84), (-0.1, 0.95), (0.0, 0.985), (0.1, 0.95), (0.115, 0.84), (0.04, 0.9)], hair
-    )
+    pen.blob("-.115 .84  -.1 .95  0 .985  .1 .95  .115 .84  .04 .9", hair)
     if rng.random() < 0.35:
         hat = pick(rng, *_CLOTH)
         pen.disc(0, 0.91, 0.16, hat, tall=0.028)
@@ -116,9 +88,7 @@ def snowman(pen: Pen, rng: Random) -> None:
     for y, radius in ((0.21, 0.22), (0.5, 0.17), (0.735, 0.125)):
         pen.disc(0, y, radius, shade)
         pen.disc(-0.018, y + 0.018, radius * 0.91, snow)
-    pen.blob(
-        [(-0.12, 0.645), (0, 0.61), (0.12, 0.645), (0.12, 0.685), (0, 0.655), (-0.12, 0.685)], scarf
-    )
+    pen.blob("-.12 .645  0 .61  .12 .645  .12 .685  0 .655  -.12 .685", scarf)
     pen.shape([(0.05, 0.64), (0.11, 0.65), (0.14, 0.46), (0.08, 0.46)], darker(scarf, 0.12))
     for y in (0.42, 0.5, 0.57):
         pen.disc(0, y, 0.018, "#3a3a46")
@@ -132,45 +102,3 @@ def snowman(pen: Pen, rng: Random) -> None:
     else:
         pen.blob([(-0.14, 0.81), (-0.09, 0.93), (0, 0.96), (0.09, 0.93), (0.14, 0.81)], scarf)
         pen.disc(0, 0.96, 0.035, lighter(scarf, 0.6))
-
-
-THINGS = (
-    Thing(
-        "person",
-        person,
-        (0.26, 0.44),
-        0.6,
-        "walk",
-        {
-            "street": 0.42,
-            "beach": 0.42,
-            "meadow": 0.22,
-            "snow": 0.3,
-            "forest": 0.2,
-            "highlands": 0.14,
-        },
-        many=(1, 3),
-        depth=(0.2, 1.06),
-    ),
-    Thing(
-        "umbrella",
-        umbrella,
-        (0.26, 0.42),
-        1.1,
-        "walk",
-        {"beach": 0.48, "street": 0.14},
-        many=(1, 3),
-        depth=(0.2, 0.95),
-        tilt=10,
-    ),
-    Thing(
-        "snowman",
-        snowman,
-        (0.24, 0.42),
-        0.84,
-        "walk",
-        {"snow": 0.42},
-        many=(1, 2),
-        depth=(0.25, 1.0),
-    ),
-)

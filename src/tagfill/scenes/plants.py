@@ -6,8 +6,7 @@ import math
 from random import Random
 
 from tagfill.scenes.color import darker, lighter, pick, vary
-from tagfill.scenes.pen import Pen
-from tagfill.scenes.thing import Thing
+from tagfill.scenes.pen import Pen, points
 
 _BARK = ("#8a5f3f", "#74523c", "#96704c")
 
@@ -60,24 +59,15 @@ def pine(pen: Pen, rng: Random) -> None:
         wide = half * (1 - number / (tiers + 0.6))
         shade = lighter(leaf, 0.05 * number)
         pen.shape(
-            [
-                (-wide, low),
-                (-wide * 0.4, low - 0.03),
-                (wide * 0.4, low - 0.03),
-                (wide, low),
-                (0, high),
-            ],
+            f"{-wide} {low}  {-wide * 0.4} {low - 0.03}  {wide * 0.4} {low - 0.03}  "
+            f"{wide} {low}  0 {high}",
             shade,
         )
         pen.shape([(wide * 0.1, low - 0.02), (wide, low), (0, high)], darker(shade, 0.17))
         if snowy:
             pen.shape(
-                [
-                    (-wide * 0.5, (low + high) / 2),
-                    (-wide * 0.1, (low + high) / 2 - 0.03),
-                    (wide * 0.45, (low + high) / 2),
-                    (0, high),
-                ],
+                f"{-wide * 0.5} {(low + high) / 2}  {-wide * 0.1} {(low + high) / 2 - 0.03}  "
+                f"{wide * 0.45} {(low + high) / 2}  0 {high}",
                 "#f2f6fb",
             )
 
@@ -90,29 +80,13 @@ def flower(pen: Pen, rng: Random) -> None:
     pen.curve([(0, 0), (lean * 0.3, 0.35), (lean, 0.74)], 0.045, stem)
     for side in (-1, 1):
         at = rng.uniform(0.12, 0.3)
-        pen.blob(
-            [(0, at), (side * 0.13, at + 0.1), (side * 0.24, at + 0.19), (side * 0.1, at + 0.16)],
-            stem,
-        )
+        pen.blob(points("0 0  .13 .1  .24 .19  .1 .16", y=at, wide=side), stem)
     if rng.random() < 0.3:
-        pen.blob(
-            [
-                (lean - 0.13, 0.72),
-                (lean, 0.62),
-                (lean + 0.13, 0.72),
-                (lean + 0.15, 0.95),
-                (lean - 0.15, 0.95),
-            ],
-            darker(color, 0.1),
-        )
+        pen.blob(points("-.13 .72  0 .62  .13 .72  .15 .95  -.15 .95", x=lean), darker(color, 0.1))
         for x in (-0.1, 0.0, 0.1):
             pen.blob(
-                [
-                    (lean + x * 0.6, 0.64),
-                    (lean + x + 0.07, 0.82),
-                    (lean + x, 0.98),
-                    (lean + x - 0.07, 0.82),
-                ],
+                f"{lean + x * 0.6} .64  {lean + x + 0.07} .82  {lean + x} .98  "
+                f"{lean + x - 0.07} .82",
                 color if x else lighter(color, 0.15),
             )
         return
@@ -135,24 +109,10 @@ def flower(pen: Pen, rng: Random) -> None:
 def mushroom(pen: Pen, rng: Random) -> None:
     """A spotted cap on a pale stem."""
     cap = pick(rng, "#d8453e", "#c0573b", "#b98552", "#d98b3a")
-    pen.blob(
-        [(-0.14, 0.0), (0.14, 0.0), (0.11, 0.3), (0.12, 0.58), (-0.12, 0.58), (-0.11, 0.3)],
-        "#f3e8d2",
-    )
+    pen.blob("-.14 0  .14 0  .11 .3  .12 .58  -.12 .58  -.11 .3", "#f3e8d2")
     pen.disc(0, 0.5, 0.2, "#dcc9a8", tall=0.05)
     droop = rng.uniform(0.42, 0.5)
-    pen.blob(
-        [
-            (-0.48, droop),
-            (-0.4, 0.74),
-            (-0.18, 0.95),
-            (0.18, 0.95),
-            (0.4, 0.74),
-            (0.48, droop),
-            (0.0, 0.52),
-        ],
-        cap,
-    )
+    pen.blob(f"-.48 {droop}  -.4 .74  -.18 .95  .18 .95  .4 .74  .48 {droop}  0 .52", cap)
     pen.blob([(-0.36, 0.72), (-0.16, 0.92), (0.02, 0.93), (-0.14, 0.82)], lighter(cap, 0.25))
     if rng.random() < 0.8:
         for x, y, size in (
@@ -163,49 +123,3 @@ def mushroom(pen: Pen, rng: Random) -> None:
             (0.2, 0.84, 0.045),
         ):
             pen.disc(x + rng.uniform(-0.03, 0.03), y, size, "#fdf6e6")
-
-
-THINGS = (
-    Thing(
-        "tree",
-        tree,
-        (0.34, 0.62),
-        0.86,
-        "ground",
-        {"meadow": 0.52, "forest": 0.6, "street": 0.33, "highlands": 0.16, "beach": 0.05},
-        many=(1, 4),
-        depth=(0.05, 0.8),
-    ),
-    Thing(
-        "pine",
-        pine,
-        (0.34, 0.66),
-        0.62,
-        "ground",
-        {"forest": 0.62, "highlands": 0.5, "snow": 0.6, "meadow": 0.06},
-        many=(1, 5),
-        depth=(0.02, 0.8),
-    ),
-    Thing(
-        "flower",
-        flower,
-        (0.15, 0.28),
-        0.6,
-        "ground",
-        {"meadow": 0.4, "forest": 0.2, "highlands": 0.2, "street": 0.06},
-        many=(1, 6),
-        depth=(0.4, 1.06),
-        tilt=8,
-    ),
-    Thing(
-        "mushroom",
-        mushroom,
-        (0.1, 0.21),
-        1.0,
-        "ground",
-        {"forest": 0.34, "meadow": 0.03},
-        many=(1, 4),
-        depth=(0.4, 1.03),
-        tilt=6,
-    ),
-)

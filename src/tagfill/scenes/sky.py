@@ -6,8 +6,7 @@ import math
 from random import Random
 
 from tagfill.scenes.color import Color, darker, ink, lighter, pick, vary
-from tagfill.scenes.pen import Pen, Point
-from tagfill.scenes.thing import Thing
+from tagfill.scenes.pen import Pen, Point, points
 
 
 def sun(pen: Pen, rng: Random) -> None:
@@ -74,9 +73,7 @@ def cloud(pen: Pen, rng: Random) -> None:
         radius = rng.uniform(0.24, 0.32) + 0.17 * (1 - along * along)
         puffs.append((along * 0.78, rng.uniform(0.3, 0.42), radius))
     shade = darker(color, 0.12)
-    pen.blob(
-        [(-1.1, 0.16), (-0.9, 0.04), (0.9, 0.04), (1.1, 0.16), (0.8, 0.35), (-0.8, 0.35)], shade
-    )
+    pen.blob("-1.1 .16  -.9 .04  .9 .04  1.1 .16  .8 .35  -.8 .35", shade)
     for x, y, radius in puffs:
         pen.disc(x, y, radius, shade, tall=min(radius, y - 0.02))
     for x, y, radius in puffs:
@@ -175,115 +172,8 @@ def kite(pen: Pen, rng: Random) -> None:
     tail = [(0, 0.42), (sway, 0.32), (-sway, 0.2), (sway, 0.1), (-sway * 0.4, 0.02)]
     pen.curve(tail, 0.016, darker(second, 0.35))
     for x, y in tail[1:4]:
-        pen.shape(
-            [
-                (x - 0.06, y + 0.03),
-                (x - 0.06, y - 0.03),
-                (x + 0.06, y + 0.03),
-                (x + 0.06, y - 0.03),
-            ],
-            first,
-        )
+        pen.shape(points("-.06 .03  -.06 -.03  .06 .03  .06 -.03", x=x, y=y), first)
 
 
 def _around(angle: float, radius: float) -> Point:
     return radius * math.cos(angle), 0.5 + radius * math.sin(angle)
-
-
-_OPEN = ("meadow", "forest", "sea", "reef", "beach", "street", "highlands", "snow")
-
-
-def _everywhere(probability: float, **others: float) -> dict[str, float]:
-    return {**dict.fromkeys(_OPEN, probability), **others}
-
-
-THINGS = (
-    Thing(
-        "star",
-        star,
-        (0.045, 0.085),
-        1.0,
-        "heaven",
-        _everywhere(0.62, reef=0.3),
-        many=(2, 6),
-        hour="night",
-        tilt=25,
-    ),
-    Thing(
-        "sun",
-        sun,
-        (0.17, 0.28),
-        1.0,
-        "heaven",
-        _everywhere(0.4, snow=0.2, street=0.22),
-        hour="day",
-        tilt=40,
-        band=(0.2, 0.95),
-        glow=("#fff0b8", 1.5),
-    ),
-    Thing(
-        "moon",
-        moon,
-        (0.11, 0.19),
-        1.0,
-        "heaven",
-        _everywhere(0.68),
-        hour="night",
-        tilt=30,
-        band=(0.45, 0.95),
-        glow=("#8f9fd0", 1.6),
-    ),
-    Thing(
-        "rainbow",
-        rainbow,
-        (0.36, 0.55),
-        2.0,
-        "heaven",
-        _everywhere(0.02, meadow=0.06, highlands=0.06, street=0.0, reef=0.0),
-        hour="day",
-        band=(0.0, 0.2),
-        opacity=0.62,
-    ),
-    Thing(
-        "cloud",
-        cloud,
-        (0.07, 0.16),
-        2.4,
-        "heaven",
-        _everywhere(0.33, sea=0.5, meadow=0.42),
-        many=(1, 4),
-        hour="any",
-        band=(0.35, 1.0),
-    ),
-    Thing(
-        "mountain",
-        mountain,
-        (0.26, 0.46),
-        2.05,
-        "far",
-        {"highlands": 0.85, "meadow": 0.1, "snow": 0.25, "sea": 0.08, "forest": 0.06},
-        many=(1, 3),
-    ),
-    Thing(
-        "balloon",
-        balloon,
-        (0.2, 0.36),
-        0.72,
-        "sky",
-        {"meadow": 0.11, "highlands": 0.14, "beach": 0.04, "street": 0.04},
-        many=(1, 3),
-        tilt=6,
-        band=(0.35, 0.9),
-    ),
-    Thing(
-        "kite",
-        kite,
-        (0.2, 0.34),
-        0.5,
-        "sky",
-        {"meadow": 0.1, "beach": 0.16, "street": 0.02},
-        many=(1, 2),
-        tilt=35,
-        band=(0.25, 0.9),
-    ),
-)

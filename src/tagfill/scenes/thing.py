@@ -86,10 +86,7 @@ def sprite(
     wide, tall = 2 * math.ceil(reach_x) + 2, 2 * math.ceil(reach_y) + 2
     zoom = height * fold
     mirror = -1.0 if flip else 1.0
-    matrix = (
-        (zoom * mirror * cos, -zoom * mirror * sin),
-        (-zoom * sin, -zoom * cos),
-    )
+    matrix = ((zoom * mirror * cos, -zoom * mirror * sin), (-zoom * sin, -zoom * cos))
     foot = (wide * fold / 2 - matrix[0][1] / 2, tall * fold / 2 - matrix[1][1] / 2)
     canvas = Image.new("RGBa", (wide * fold, tall * fold))
     thing.draw(Pen(canvas, matrix, foot, light), rng)

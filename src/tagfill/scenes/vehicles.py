@@ -5,8 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tagfill.scenes.color import Color, Paint, darker, ink, lighter, pick
-from tagfill.scenes.pen import Pen
-from tagfill.scenes.thing import Thing
+from tagfill.scenes.pen import Pen, points
 
 _BRIGHT = ("#d9503f", "#3f8fc0", "#f0b440", "#58a06b", "#e98bab", "#8bc0c8", "#f4efe4", "#7a6bb0")
 
@@ -17,55 +16,20 @@ def car(pen: Pen, rng: Random) -> None:
     glass = _glass(pen)
     kind = rng.choice(("saloon", "round", "pickup"))
     if kind == "round":
-        pen.blob(
-            [
-                (-0.92, 0.2),
-                (-0.86, 0.5),
-                (-0.5, 0.82),
-                (0.0, 0.98),
-                (0.45, 0.82),
-                (0.72, 0.56),
-                (0.95, 0.46),
-                (0.96, 0.2),
-            ],
-            color,
-        )
+        pen.blob("-.92 .2  -.86 .5  -.5 .82  0 .98  .45 .82  .72 .56  .95 .46  .96 .2", color)
         pen.blob([(-0.46, 0.56), (-0.36, 0.76), (-0.02, 0.86), (-0.02, 0.56)], glass)
         pen.blob([(0.06, 0.56), (0.06, 0.86), (0.36, 0.74), (0.5, 0.56)], glass)
     else:
         roof = (-0.5, 0.42) if kind == "saloon" else (0.0, 0.45)
-        pen.shape(
-            [(roof[0] - 0.24, 0.5), (roof[0], 0.96), (roof[1], 0.96), (roof[1] + 0.26, 0.5)], color
-        )
-        pen.blob(
-            [
-                (-0.98, 0.24),
-                (-0.97, 0.5),
-                (-0.7, 0.58),
-                (0.6, 0.57),
-                (0.95, 0.47),
-                (0.99, 0.24),
-                (0.0, 0.18),
-            ],
-            color,
-        )
+        pen.shape(f"{roof[0] - 0.24} .5  {roof[0]} .96  {roof[1]} .96  {roof[1] + 0.26} .5", color)
+        pen.blob("-.98 .24  -.97 .5  -.7 .58  .6 .57  .95 .47  .99 .24  0 .18", color)
         middle = (roof[0] + roof[1]) / 2
         pen.shape(
-            [
-                (roof[0] - 0.12, 0.56),
-                (roof[0] + 0.05, 0.87),
-                (middle - 0.03, 0.87),
-                (middle - 0.03, 0.56),
-            ],
+            f"{roof[0] - 0.12} .56  {roof[0] + 0.05} .87  {middle - 0.03} .87  {middle - 0.03} .56",
             glass,
         )
         pen.shape(
-            [
-                (middle + 0.03, 0.56),
-                (middle + 0.03, 0.87),
-                (roof[1] - 0.04, 0.87),
-                (roof[1] + 0.13, 0.56),
-            ],
+            f"{middle + 0.03} .56  {middle + 0.03} .87  {roof[1] - 0.04} .87  {roof[1] + 0.13} .56",
             glass,
         )
     pen.stroke([(-0.9, 0.27), (0.9, 0.27)], 0.07, darker(color, 0.25))
@@ -81,16 +45,8 @@ def bus(pen: Pen, rng: Random) -> None:
     double = rng.random() < 0.4
     half, glass = (0.74 if double else 1.0), _glass(pen)
     pen.blob(
-        [
-            (-half, 0.14),
-            (-half, 0.5),
-            (-half + 0.04, 0.97),
-            (0, 1.0),
-            (half - 0.04, 0.97),
-            (half, 0.5),
-            (half, 0.14),
-            (0, 0.13),
-        ],
+        f"{-half} .14  {-half} .5  {-half + 0.04} .97  0 1  {half - 0.04} .97  {half} .5  "
+        f"{half} .14  0 .13",
         color,
     )
     rows = ((0.62, 0.86), (0.3, 0.5)) if double else ((0.5, 0.84),)
@@ -143,28 +99,13 @@ def _sails(pen: Pen, rng: Random) -> None:
 
 def _hull(pen: Pen, color: Color, half: float, deck: float) -> None:
     pen.blob(
-        [
-            (-half, deck),
-            (-half * 0.72, 0.02),
-            (0, 0.0),
-            (half * 0.7, 0.02),
-            (half * 1.04, deck + 0.02),
-            (0, deck - 0.03),
-        ],
+        f"{-half} {deck}  {-half * 0.72} .02  0 0  {half * 0.7} .02  "
+        f"{half * 1.04} {deck + 0.02}  0 {deck - 0.03}",
         color,
     )
-    pen.stroke(
-        [(-half * 0.92, deck - 0.045), (half * 0.93, deck - 0.035)], 0.028, lighter(color, 0.55)
-    )
+    pen.stroke(points("-.92 -.045  .93 -.035", y=deck, wide=half), 0.028, lighter(color, 0.55))
     pen.blob(
-        [
-            (-half * 0.76, 0.07),
-            (-half * 0.7, 0.015),
-            (0, -0.005),
-            (half * 0.7, 0.015),
-            (half * 0.78, 0.07),
-            (0, 0.05),
-        ],
+        points("-.76 .07  -.7 .015  0 -.005  .7 .015  .78 .07  0 .05", wide=half),
         darker(color, 0.3),
     )
 
@@ -177,29 +118,3 @@ def _wheel(pen: Pen, x: float, y: float, radius: float) -> None:
 
 def _glass(pen: Pen) -> Paint:
     return ink("#f3d98a") if pen.night else "#bfe0ea"
-
-
-THINGS = (
-    Thing(
-        "car",
-        car,
-        (0.14, 0.24),
-        2.12,
-        "road",
-        {"street": 0.58},
-        many=(1, 3),
-        depth=(0.0, 1.0),
-    ),
-    Thing("bus", bus, (0.24, 0.38), 2.06, "road", {"street": 0.24}, depth=(0.0, 0.9)),
-    Thing(
-        "boat",
-        boat,
-        (0.2, 0.42),
-        1.25,
-        "water",
-        {"sea": 0.76, "beach": 0.4, "reef": 0.46},
-        many=(1, 3),
-        depth=(0.05, 0.8),
-        tilt=5,
-    ),
-)
