@@ -132,7 +132,7 @@ class Page {
   }
 
   key(event) {
-    if (typing(event) || document.querySelector("dialog[open]")) return;
+    if (this.busy || typing(event) || document.querySelector("dialog[open]")) return;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns };
     const actions = {
       a: () => this.all("yes"),
@@ -156,26 +156,41 @@ class Page {
     if (card) enlarge(pictureUrl(card.photo, 1600), card.name);
   }
 
-  async confirm() {
-    if (!this.cards.length || this.busy) return;
-    this.busy = true;
+  // One change at a time: keys pressed before the next page is there do not count for it.
+  async alone(action) {
+    if (this.busy) return;
+    this.setBusy(true);
     try {
+      await action();
+    } finally {
+      this.setBusy(false);
+    }
+  }
+
+  setBusy(busy) {
+    this.busy = busy;
+    this.grid.setAttribute("aria-busy", String(busy));
+  }
+
+  confirm() {
+    return this.alone(async () => {
+      if (!this.cards.length) return;
       const decisions = this.cards.map((card) => ({ photo: card.photo, tag: this.tag, value: card.value }));
       await post("/api/review/decisions", { view: "tag", decisions });
       this.answered += decisions.length;
       await Promise.all([this.load(), this.status()]);
       this.cards[0]?.tile.focus();
-    } finally {
-      this.busy = false;
-    }
+    });
   }
 
-  async undo() {
-    const lines = await post("/api/review/undo");
-    toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
-    if (!lines.length) return;
-    this.answered = Math.max(0, this.answered - lines.length);
-    await Promise.all([this.load(), this.status()]);
+  undo() {
+    return this.alone(async () => {
+      const lines = await post("/api/review/undo");
+      toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
+      if (!lines.length) return;
+      this.answered = Math.max(0, this.answered - lines.length);
+      await Promise.all([this.load(), this.status()]);
+    });
   }
 
   async status() {

@@ -1,0 +1,318 @@
+"""The pages in a real browser: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.live import listening
+
+from tagfill.labels.io import load_labels
+from tagfill.serve.model import open_run
+from tagfill.serve.service import Service
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (make services)"),
+]
+QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+QUIET += ("--disable-component-update", "--disable-sync")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def site(opened: Any, tmp_path: Path) -> Iterator[tuple[str, Service]]:
+    with listening(opened, tmp_path / "review.db") as served:
+        yield served
+
+
+@pytest.fixture
+def visit(chromium: Any, site: tuple[str, Service]) -> Iterator[Open]:
+    """Open a page as somebody new, or in a context that is open; script errors fail the test."""
+    contexts, faults = [], []
+
+    def go(path: str, context: Any = None, **options: Any) -> Any:
+        if context is None:
+            context = chromium.new_context(locale="en-US", **options)
+            context.set_default_timeout(30_000)
+            contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+        page.goto(site[0] + path)
+        page.wait_for_selector("main:not([aria-busy])")
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def busiest(service: Service) -> str:
+    states = [service.queue.status(column) for column in range(len(service.queue._names))]
+    return max(states, key=lambda state: state.open).tag
+
+
+def decisions(service: Service) -> dict[tuple[str, str], int]:
+    service.refresh()
+    names = service.ledger.columns.names
+    return {
+        (entry.image, names[column]): entry.value for _, column, entry in service.ledger.current()
+    }
+
+
+def saved(page: Any, service: Service, count: int) -> dict[tuple[str, str], int]:
+    """All decisions, once so many have been made."""
+    for _ in range(300):
+        found = decisions(service)
+        if len(found) == count:
+            return found
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{len(found)} decisions instead of {count}")
+
+
+def test_ten_answers_by_keyboard_photo_by_photo(visit: Open, site: Any) -> None:
+    _, service = site
+    page = visit("/review?view=photo")
+    keys = "ynynynyny?"
+    for place, key in enumerate(keys):
+        page.keyboard.press(key)
+        saved(page, service, place + 1)
+    values = list(decisions(service).values())
+    assert (values.count(1), values.count(0), values.count(-1)) == (5, 4, 1)
+    page.keyboard.press("u")
+    page.wait_for_selector(".toast")
+    saved(page, service, 9)
+    page.keyboard.press("u")
+    kept = saved(page, service, 8)
+    page.reload()
+    page.wait_for_selector("main:not([aria-busy])")
+    assert decisions(service) == kept
+    photo = page.locator("img.photo").get_attribute("alt")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("name => document.querySelector('img.photo').alt !== name", arg=photo)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("name => document.querySelector('img.photo').alt === name", arg=photo)
+    assert decisions(service) == kept
+
+
+def test_a_page_of_one_tag_by_keyboard_and_mouse(visit: Open, site: Any) -> None:
+    _, service = site
+    tag = busiest(service)
+    page = visit(f"/review?view=tag&tag={tag}")
+    tiles = page.locator(".tile")
+    count = tiles.count()
+    assert count >= 10
+    page.keyboard.press("x")
+    tiles.nth(1).click()  # yes
+    tiles.nth(4).click(modifiers=["Shift"])  # and up to here
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press(" ")  # the sixth too
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("?")
+    marks = [tiles.nth(place).get_attribute("data-value") for place in range(8)]
+    assert marks == ["no", "yes", "yes", "yes", "yes", "yes", "unsure", "no"]
+    page.keyboard.press("Enter")
+    values = list(saved(page, service, count).values())
+    assert (values.count(1), values.count(-1)) == (5, 1)
+    page.wait_for_selector(".grid[aria-busy=false]")
+    page.keyboard.press("u")
+    saved(page, service, 0)
+    page.wait_for_selector(".grid[aria-busy=false]")
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    saved(page, service, count)
+
+
+def test_two_people_at_once_get_different_cards(visit: Open, site: Any) -> None:
+    _, service = site
+    tag = busiest(service)
+    names = [
+        {tile.get_attribute("aria-label") for tile in visit(path).locator(".tile").all()}
+        for path in [f"/review?view=tag&tag={tag}"] * 2
+    ]
+    assert names[0]
+    assert not names[0] & names[1]
+
+
+def test_a_complete_photo_and_a_tag_of_ones_own(visit: Open, site: Any) -> None:
+    _, service = site
+    page = visit("/review?view=photo&guided=1")
+    name = page.locator("img.photo").get_attribute("alt")
+    page.keyboard.press("t")
+    page.keyboard.type("dragon")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("li.chip:has-text('dragon')")
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    page.wait_for_function("name => document.querySelector('img.photo')?.alt !== name", arg=name)
+    service.refresh()
+    row = service.library.table.row_of[name]
+    assert service.ledger.is_complete(row)
+    assert (service.ledger.values[row] != -1).all()
+    assert "dragon" in service.tags_of(row, 1)
+
+
+def test_heat_map_and_zoom(visit: Open) -> None:
+    page = visit("/review?view=photo")
+    page.keyboard.press("h")
+    page.wait_for_function(
+        "() => { const heat = document.querySelector('.heat');"
+        " return !heat.hidden && heat.naturalWidth > 0; }"
+    )
+    page.keyboard.press("h")
+    page.keyboard.press("z")
+    assert "zoomed" in page.locator(".stage").get_attribute("class")
+
+
+def test_try_an_image(visit: Open, site: Any) -> None:
+    _, service = site
+    page = visit("/try")
+    page.set_input_files("#pick", str(service.library.paths[0]))
+    page.wait_for_selector(".bars")
+    page.locator(".cut input").fill("0")
+    assert page.locator(".bar").count() == len(service.model.bundle.classes)
+    page.locator(".cut input").fill("1")
+    page.wait_for_selector(".bars .faint")
+    assert page.locator(".alikes img").count() == 6
+    page.locator(".cut input").fill("0")
+    page.locator(".bar").first.hover()
+    page.wait_for_function("() => !document.querySelector('.heat').hidden")
+
+
+def test_bulk_add_search_and_export(visit: Open, site: Any, tmp_path: Path) -> None:
+    _, service = site
+    page = visit("/data")
+    boxes = page.locator(".pick input")
+    boxes.nth(0).click()
+    boxes.nth(3).click(modifiers=["Shift"])
+    page.fill("#bulk-tag", "holiday <b>")
+    page.keyboard.press("Enter")
+    found = saved(page, service, 4)
+    assert set(found.values()) == {1}
+    page.fill("#q", "holiday")
+    page.wait_for_function("() => document.querySelectorAll('.thing').length === 4")
+    assert page.locator(".thing b").count() == 0
+    with page.expect_download() as download:
+        page.click("text=Export labels")
+    file = tmp_path / "labels.csv"
+    download.value.save_as(file)
+    table = load_labels(file).table
+    assert (table.values[:, table.classes.index("holiday <b>")] == 1).sum() == 4
+
+
+def test_rename_and_undo(visit: Open) -> None:
+    page = visit("/tags")
+    page.locator("tr:has-text('boat') button").click()
+    page.fill("#new-name", "vessel")
+    page.click("dialog button:has-text('Save')")
+    page.wait_for_selector("td a:has-text('vessel')")
+    page.click("thead button")
+    page.wait_for_selector("td a:has-text('boat')")
+
+
+def test_swipes_on_a_phone(visit: Open, site: Any) -> None:
+    _, service = site
+    page = visit("/review?view=photo", **PHONE)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390
+    swipe = """([from, to]) => {
+      const stage = document.querySelector('.stage');
+      const send = (type, x) => stage.dispatchEvent(new PointerEvent(type,
+        { pointerType: 'touch', clientX: x, clientY: 200, bubbles: true }));
+      send('pointerdown', from); send('pointermove', to); send('pointerup', to);
+    }"""
+    page.evaluate(swipe, [60, 260])
+    assert list(saved(page, service, 1).values()) == [1]
+    page.evaluate(swipe, [260, 60])
+    assert sorted(saved(page, service, 2).values()) == [0, 1]
+    page.evaluate(swipe, [100, 120])
+    page.wait_for_timeout(200)
+    assert len(decisions(service)) == 2
+
+
+def test_pages_fit_a_phone_and_speak_german(visit: Open, site: Any) -> None:
+    page = visit("/", **PHONE)
+    for path in ("/", "/review", "/try", "/data", "/tags", "/runs", "/train"):
+        page.goto(site[0] + path)
+        page.wait_for_selector("main:not([aria-busy])")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+    page.select_option("header select", "de")
+    page.wait_for_function("() => document.documentElement.lang === 'de'")
+    page.wait_for_selector("nav a:has-text('Prüfen')")
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("axe")
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed, so axe-core cannot be fetched")
+    fetched = subprocess.run(
+        [npm, "pack", "axe-core@4", "--silent"], cwd=folder, capture_output=True, timeout=90
+    )
+    archives = list(folder.glob("*.tgz"))
+    if fetched.returncode or not archives:
+        pytest.skip("axe-core cannot be fetched from the npm registry")
+    with tarfile.open(archives[0]) as archive:
+        return archive.extractfile("package/axe.min.js").read().decode()
+
+
+def test_no_serious_accessibility_faults(visit: Open, site: Any, axe: str) -> None:
+    tag = busiest(site[1])
+    first = visit("/")
+    review = ["/review", f"/review?view=tag&tag={tag}", "/review?view=photo"]
+    others = ["/", "/try", "/data", "/tags", "/runs", "/train", "/login"]
+    faults = []
+    for scheme, paths in {"light": review + others, "dark": [*review, "/tags"]}.items():
+        first.emulate_media(color_scheme=scheme)
+        for path in paths:
+            first.goto(site[0] + path)
+            first.wait_for_selector("main:not([aria-busy])")
+            first.evaluate(axe)
+            result = first.evaluate("() => axe.run({ resultTypes: ['violations'] })")
+            faults += [
+                (scheme, path, fault["id"], fault["nodes"][0]["html"][:120])
+                for fault in result["violations"]
+                if fault["impact"] in ("serious", "critical")
+            ]
+    assert faults == []
+
+
+def test_train_again_and_see_the_new_model_answer(chromium: Any, run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "runs" / "first")
+    opened = open_run(tmp_path / "runs" / "first")
+    with listening(opened, tmp_path / "review.db") as (url, service):
+        page = chromium.new_page()
+        page.set_default_timeout(240_000)
+        page.goto(f"{url}/review?view=photo")
+        page.wait_for_selector("img.photo")
+        page.keyboard.press("y")
+        saved(page, service, 1)
+        page.goto(f"{url}/train")
+        page.click("text=Train from the decisions")
+        page.wait_for_selector(".job[data-state=running]")
+        page.reload()  # training goes on
+        page.wait_for_selector(".job[data-state=done]")
+        page.wait_for_selector("tr.total")
+        page.click("text=Serve this model")
+        page.wait_for_selector("text=This model answers now.")
+        assert service.model.name == "first-review-1"
+        page.close()

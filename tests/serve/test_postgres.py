@@ -1,0 +1,132 @@
+"""Decisions in PostgreSQL: a server of Debian's package, started by the test."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.conftest import Reviewer
+from tests.serve.live import free_port
+
+from tagfill.errors import TagfillError
+from tagfill.serve.app import create_app
+from tagfill.serve.database import Database
+from tagfill.serve.server import Options, build_service
+
+pytest.importorskip("pg8000")
+BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed (make services)"),
+]
+
+
+class Cluster:
+    """A PostgreSQL server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        folder.chmod(0o755)
+        for parent in folder.parents[:2]:
+            parent.chmod(parent.stat().st_mode | 0o011)
+        self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
+        if os.getuid() == 0:
+            shutil.chown(folder, self.user)
+        self._run(
+            "initdb", "-D", str(folder / "data"), "-A", "trust", "--no-sync", "-U", "postgres"
+        )
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder}"
+        log = str(self.folder / "log")
+        self._run(
+            "pg_ctl", "-D", str(self.folder / "data"), "-l", log, "-o", options, "-w", "start"
+        )
+
+    def kill_and_start(self) -> None:
+        number = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(number, signal.SIGKILL)
+        for _ in range(100):  # its children notice, and let go of the shared memory
+            try:
+                return self.start()
+            except subprocess.CalledProcessError:
+                time.sleep(0.2)
+        raise AssertionError("PostgreSQL does not start again")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "-w", "stop")
+
+    def _run(self, name: str, *arguments: str) -> None:
+        identity = {"user": self.user, "group": self.user} if os.getuid() == 0 else {}
+        subprocess.run(
+            [str(BINARIES[0] / name), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=self.folder,
+            timeout=60,
+            **identity,
+        )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    running = Cluster(tmp_path_factory.mktemp("pg"))
+    yield running
+    running.stop()
+
+
+def test_review_with_postgresql(opened: Any, cluster: Cluster) -> None:
+    options = Options(database=cluster.url)
+    one, other = (build_service(*opened, options) for _ in range(2))
+    anna, ben = (
+        Reviewer(create_app(each), base_url="http://127.0.0.1:8731").begin(name)
+        for each, name in ((one, "Anna"), (other, "Ben"))
+    )
+    anna.say(3, "boat")
+    anna.say(4, 'it\'s "odd"; DROP TABLE decisions')
+    assert "boat" in ben.get("/api/photos/3").json()["yes"]
+    mine = {card["photo"] for card in anna.cards(view="photo", count=5)["photos"]}
+    theirs = {card["photo"] for card in ben.cards(view="photo", count=5)["photos"]}
+    assert not mine & theirs
+    anna.post("/api/review/complete", json={"photo": 5, "yes": ["car"]})
+    anna.post("/api/review/undo")
+    assert not ben.get("/api/photos/5").json()["complete"]
+    for service in (one, other):
+        service.close()
+
+
+def test_decisions_survive_a_killed_postgresql(opened: Any, cluster: Cluster) -> None:
+    service = build_service(*opened, Options(database=cluster.url))
+    anna = Reviewer(create_app(service), base_url="http://127.0.0.1:8731").begin("Anna")
+    for photo in range(10, 20):
+        anna.say(photo, "kite")
+    cluster.kill_and_start()
+    for photo in range(10, 20):
+        assert "kite" in anna.get(f"/api/photos/{photo}").json()["yes"]
+    anna.say(21, "kite")
+    service.close()
+
+
+def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="--database") as error:
+        Database("postgresql://user:secret@127.0.0.1:1/none")
+    assert "secret" not in str(error.value)
+    with pytest.raises(TagfillError, match="not supported"):
+        Database("mysql://localhost/x")
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"this is no database" * 100)
+    with pytest.raises(TagfillError, match="cannot be opened"):
+        Database(f"sqlite:///{broken}")

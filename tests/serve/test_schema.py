@@ -1,0 +1,80 @@
+"""The interface keeps to its own description: schemathesis against /api/openapi.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.serve.conftest import Reviewer
+
+from tagfill.serve.app import create_app
+from tagfill.serve.server import Options, build_service
+
+schemathesis = pytest.importorskip("schemathesis")
+from schemathesis.checks import not_a_server_error  # noqa: E402
+from schemathesis.specs.openapi import checks as conformance  # noqa: E402
+
+CHECKS = (
+    not_a_server_error,
+    conformance.response_schema_conformance,
+    conformance.response_headers_conformance,
+)
+TOKEN = "a-long-enough-token"
+HEADERS = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1"}
+ASIDE = ("/api/jobs", "/api/explain", "/api/runs/served")
+"""Trainings are not started a dozen times; explain reads the same bodies as predict."""
+
+
+@pytest.fixture(scope="module")
+def app(opened: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder: Path = tmp_path_factory.mktemp("schema")
+    service = build_service(*opened, Options(database=str(folder / "r.db"), token=TOKEN))
+    yield create_app(service)
+    service.close()
+
+
+def test_every_operation_keeps_to_its_description(app: Any) -> None:
+    client = Reviewer(app, base_url="http://127.0.0.1")
+    document = client.get("/api/openapi.json", headers=HEADERS).json()
+    for path in ASIDE:
+        document["paths"].pop(path, None)
+    schema = schemathesis.openapi.from_dict(document)
+    schema.app = app
+    assert sum(len(_statuses(each.ok())) for each in schema.get_all_operations()) > 100
+
+
+def _statuses(operation: Any) -> list[int]:
+    """Try an operation with what its description allows, and with what it does not."""
+    statuses: list[int] = []
+
+    @settings(
+        max_examples=6,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        database=None,
+    )
+    @given(case=operation.as_strategy())
+    def keeps(case: Any) -> None:
+        response = case.call(headers=HEADERS, base_url="http://127.0.0.1")
+        statuses.append(response.status_code)
+        case.validate_response(response, checks=list(CHECKS))
+
+    keeps()
+    assert statuses, operation.path
+    return statuses
+
+
+def test_the_description_has_examples_and_names_all_that_is_promised(app: Any) -> None:
+    document = (
+        Reviewer(app, base_url="http://127.0.0.1").get("/api/openapi.json", headers=HEADERS).json()
+    )
+    promised = {"/api/predict", "/api/explain", "/api/labels", "/api/review", "/api/runs"}
+    promised |= {"/api/jobs", "/healthz", "/readyz", "/metrics", "/predict", "/setup", "/health"}
+    assert promised <= set(document["paths"])
+    body = document["paths"]["/api/predict"]["post"]["requestBody"]["content"]
+    assert set(body) == {"multipart/form-data", "application/json"}
+    assert body["application/json"]["example"]
