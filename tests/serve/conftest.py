@@ -41,6 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         epochs=4,
         threads=1,
     )
+    open_run(fitted.path)  # works out the posterior, once for all servers
     return fitted.path
 
 

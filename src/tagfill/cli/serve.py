@@ -43,10 +43,16 @@ def serve(
     from tagfill.cli.output import log
     from tagfill.compat import optional
 
-    for module in ("fastapi", "uvicorn", "multipart", "sqlalchemy", "alembic", "prometheus_client"):
+    for module in (
+        "fastapi",
+        "uvicorn",
+        "python_multipart",
+        "sqlalchemy",
+        "alembic",
+        "prometheus_client",
+    ):
         optional(module, "serve")
-    from tagfill.serve.server import Options, open_service
-    from tagfill.serve.server import serve as listen
+    from tagfill.serve.server import Options, make_server, open_service
 
     given = token or os.environ.get("TAGFILL_TOKEN") or None
     secret = secrets.token_urlsafe(24) if given == "auto" else given
@@ -56,4 +62,4 @@ def serve(
     log.print(f"tagfill serves {run} at http://{shown}:{port}/", markup=False)
     if given == "auto":
         log.print(f"token: {secret}", markup=False)
-    listen(service, options)
+    make_server(service, options).run()

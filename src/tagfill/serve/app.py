@@ -13,11 +13,22 @@ from starlette.staticfiles import StaticFiles
 from tagfill import __version__
 from tagfill.errors import TagfillError
 from tagfill.serve import metrics, pages, responses
-from tagfill.serve.api import health, labels, photos, review, runs, session
+from tagfill.serve.api import (
+    data,
+    health,
+    jobs,
+    labels,
+    photos,
+    predict,
+    review,
+    runs,
+    session,
+    studio,
+)
 from tagfill.serve.security import Gate
 from tagfill.serve.service import Service
 
-ROUTERS = (review, photos, labels, runs, session, health)
+ROUTERS = (predict, review, labels, data, photos, runs, jobs, session, studio, health)
 
 
 def create_app(service: Service) -> FastAPI:

@@ -11,8 +11,7 @@ import numpy as np
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Dataset, Labels, LabelTable, Rows
-from tagfill.train.config import DataConfig
-from tagfill.train.data import prepare
+from tagfill.train.data import TrainingData
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,22 +55,21 @@ class Library:
         return Dataset(table=table, source=self.source, format="csv_wide", splits=self.splits)
 
 
-def open_library(config: DataConfig) -> Library:
-    """Find the photos and labels of a run.
+def library_of(data: TrainingData, source: Path) -> Library:
+    """The photos and labels of a run.
 
     Raises:
         TagfillError: the run was trained on given features, so there is nothing to look at.
     """
-    data = prepare(config)
-    if any(part.paths is None for part in data.splits.values()):
+    if any(split.paths is None for split in data.splits.values()):
         raise TagfillError(
             "the run was trained on given features: there are no photos to show",
-            file=config.labels,
+            file=source,
             remedy="train on images, with --images",
         )
-    tables = [part.table for part in data.splits.values()]
+    tables = [split.table for split in data.splits.values()]
     ends = np.cumsum([0] + [len(table) for table in tables])
-    truths = [part.truth for part in data.splits.values()]
+    truths = [split.truth for split in data.splits.values()]
     known = [truth for truth in truths if truth is not None]
     return Library(
         table=LabelTable(
@@ -79,11 +77,11 @@ def open_library(config: DataConfig) -> Library:
             data.classes,
             np.concatenate([table.values for table in tables]),
         ),
-        paths=tuple(path for part in data.splits.values() for path in part.paths or ()),
+        paths=tuple(path for split in data.splits.values() for path in split.paths or ()),
         splits={
             name: np.arange(start, end)
             for name, start, end in zip(data.splits, ends[:-1], ends[1:], strict=True)
         },
-        source=Path(config.labels),
+        source=source,
         truth=np.concatenate(known) if len(known) == len(truths) else None,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
-from tagfill.labels import POSITIVE
+from tagfill.labels import NEGATIVE, POSITIVE
+from tagfill.serve.model import held_out_scores
 from tagfill.serve.service import Service
 
 FEWEST = 10
@@ -25,7 +28,7 @@ def measured(service: Service) -> dict[str, Any]:
         return result
     result["photos"] = len(rows)
     model, columns = service.model, service.ledger.columns
-    scores = model.over(columns, model.posterior.written)[rows]
+    scores = model.posterior.over(columns, model.posterior.written)[rows]
     known = ~np.isnan(scores[0])
     labels, scores = service.ledger.values[rows][:, known], scores[:, known]
     if (labels == POSITIVE).any():
@@ -36,6 +39,40 @@ def measured(service: Service) -> dict[str, Any]:
     wanted = (labels == POSITIVE).sum()
     result["recall"] = _finite(right / wanted) if wanted else None
     return result
+
+
+def compared(service: Service, *paths: Path) -> dict[str, Any]:
+    """Average precision of several runs on the same held-out photos and labels.
+
+    The truth behind masked labels is used where there is one, else what is known now.
+    """
+    library = service.library
+    split = next((name for name in ("test", "val") if name in library.splits), None)
+    if split is None:
+        raise TagfillError("no photos are held out")
+    rows = library.splits[split]
+    with service.ledger.lock:
+        service.refresh()
+        columns, known = service.ledger.columns, service.ledger.values[rows]
+    if library.truth is not None:
+        truth = library.truth[rows]
+        for source, column in enumerate(columns.sources):
+            known[:, column] = truth[:, source]
+    enough = bool((known == NEGATIVE).any() and (known == POSITIVE).any())
+    runs = []
+    for path in paths:
+        scores = np.nan_to_num(held_out_scores(path, library, split, columns))
+        result = mean_average_precision(scores, known)
+        runs.append(
+            {
+                "name": path.name,
+                "mAP": _finite(result.mAP) if enough else None,
+                "per_class": [
+                    _finite(100 * value) if enough else None for value in result.average_precision
+                ],
+            }
+        )
+    return {"split": split, "photos": len(rows), "tags": list(columns.names), "runs": runs}
 
 
 def _finite(value: float) -> float | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tagfill.api.run import Run
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.explain.maps import Explanation, explain_images
 from tagfill.files import atomic_open
 from tagfill.models.bundle import Bundle
-from tagfill.models.engines import Engine, bundle_engine
-from tagfill.recover.recovery import recover
-from tagfill.report.source import Source, read_run
+from tagfill.models.engines import Engine, bundle_engine, open_engine
 from tagfill.serve.columns import Columns
-from tagfill.serve.library import Library, open_library
+from tagfill.serve.library import Library, library_of
+from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder
 
 POSTERIOR = "posterior.npz"
@@ -34,12 +34,28 @@ class Posterior:
     """What a model says of all photos of a library.
 
     Args:
+        classes: its K classes.
         unwritten: [N, K] probability that the tag is there although nobody wrote it.
         written: [N, K] probability that it is there, by a model that has not seen the photo.
     """
 
+    classes: tuple[str, ...]
     unwritten: Floats
     written: Floats
+
+    def over(self, columns: Columns, values: Floats) -> Floats:
+        """[N, K] numbers of these classes, brought to the tags there are; nan for others."""
+        return spread_over(self.classes, columns, values)
+
+
+def spread_over(classes: Sequence[str], columns: Columns, values: Floats) -> Floats:
+    """[N, K] numbers of some classes, brought to the tags there are; nan for others."""
+    spread = np.full((len(values), len(columns.names)), np.nan)
+    for source, name in enumerate(classes):
+        target = columns.find(name)
+        if target is not None:
+            spread[:, target] = np.fmax(spread[:, target], values[:, source])
+    return spread
 
 
 @dataclass(eq=False)
@@ -47,36 +63,43 @@ class ServedModel:
     """A finished run, ready to answer.
 
     Args:
-        path: the run folder.
-        bundle: its model.
-        posterior: what it says of the library's photos, over its own classes.
+        run: the run.
+        posterior: what it says of the library's photos.
+        library: the photos.
+        exported: an ONNX or torch.export file of the model to answer requests with.
     """
 
-    path: Path
-    bundle: Bundle
+    run: Run
     posterior: Posterior
     library: Library
+    exported: Path | None = None
     _explaining: threading.Lock = field(default_factory=threading.Lock)
     _explained: dict[int, Explanation] = field(default_factory=dict)
 
     @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.run.path.resolve()
+
+    @property
     def name(self) -> str:
         """What people call it."""
-        return self.path.name
+        return self.run.name
+
+    @property
+    def bundle(self) -> Bundle:
+        """The network and its classes."""
+        return self.run.model
 
     @cached_property
     def engine(self) -> Engine:
-        """What answers requests: torch on the model's network."""
-        return bundle_engine(self.bundle)
-
-    def over(self, columns: Columns, values: Floats) -> Floats:
-        """[N, K] numbers of the model's classes, brought to the tags there are; nan for others."""
-        spread = np.full((len(values), len(columns.names)), np.nan)
-        for source, name in enumerate(self.bundle.classes):
-            target = columns.find(name)
-            if target is not None:
-                spread[:, target] = np.fmax(spread[:, target], values[:, source])
-        return spread
+        """What answers requests: the exported file, or torch on the model's network."""
+        if self.exported is None:
+            return bundle_engine(self.bundle)
+        engine = open_engine(self.exported)
+        if engine.metadata.classes != self.bundle.classes:
+            raise TagfillError("is not an export of this run's model", file=self.exported)
+        return engine
 
     def explain(self, picture: Image.Image) -> Explanation:
         """Probabilities and heat maps of one picture."""
@@ -95,113 +118,116 @@ class ServedModel:
         return explanation
 
     @cached_property
-    def features(self) -> Floats:
-        """[N, D] of all photos, of length 1, for finding photos that look alike."""
-        from tagfill.train.device import make_accelerator
-        from tagfill.train.events import Events
-        from tagfill.train.model import Assembly
-
-        source = read_run(self.path)
-        assert source.data is not None
-        device = make_accelerator(source.config.precision, source.config.threads).device
-        rows = np.zeros((len(self.library), 1))
-        for split in source.data.splits.values():
-            one_split = type(source.data)(split, None, None)
-            with Events() as events:
-                network = self.bundle.network
-                pooled = Assembly(source.config, one_split, device, events, network=network)
-                found = pooled.pooled_features()
-            if rows.shape[1] == 1:
-                rows = np.zeros((len(self.library), found.shape[1]))
-            rows[[self.library.table.row_of[image] for image in split.table.images]] = found
-        scaled: Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        return scaled
+    def _training(self) -> tuple[list[int], Floats]:
+        """Rows of the training photos, and their features scaled to length 1."""
+        features = np.asarray(self.run.assembly.pooled_features(), dtype=np.float64)
+        rows = [self.library.table.row_of[image] for image in self.run.split("train").table.images]
+        return rows, features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
 
     def nearest(self, picture: Image.Image, count: int) -> list[tuple[int, float]]:
         """Training photos that look most like a picture: row and similarity in -1..1."""
         import torch
 
         with self._explaining, torch.no_grad():
-            inputs = self.bundle.transform(picture)[None]
-            device = next(self.bundle.network.parameters()).device
-            pooled = self.bundle.network.backbone.pooled(inputs.to(device))[0]
+            rows, features = self._training
+            inputs = self.bundle.transform(picture)[None].to(self.run.device)
+            pooled = self.bundle.network.backbone.pooled(inputs)[0]
         vector = pooled.double().cpu().numpy()
-        rows = self.library.splits["train"]
-        alike = self.features[rows] @ (vector / max(float(np.linalg.norm(vector)), 1e-12))
-        order = np.argsort(-alike)[:count]
-        return [(int(rows[place]), float(alike[place])) for place in order]
+        alike = features @ (vector / max(float(np.linalg.norm(vector)), 1e-12))
+        return [(rows[place], float(alike[place])) for place in np.argsort(-alike)[:count]]
 
 
-def open_model(path: Path, library: Library) -> ServedModel:
+def open_model(path: Path, library: Library, exported: Path | None = None) -> ServedModel:
     """Load a run's model and what it says of the library's photos.
 
     Raises:
         TagfillError: the folder holds no finished run, or one of other photos.
     """
-    source = read_run(path)
-    if source.bundle is None or source.data is None:
-        raise TagfillError("; ".join(source.gaps) or "the run cannot be read", file=path)
-    return ServedModel(path.resolve(), source.bundle, _posterior(path, source, library), library)
+    run = Run.open(path)
+    return ServedModel(run, _posterior(run, library), library, exported)
 
 
-def open_run(path: Path) -> tuple[Library, ServedModel]:
+def open_run(path: Path, exported: Path | None = None) -> tuple[Library, ServedModel]:
     """The photos of a run and its model."""
-    _, config = RunFolder.open(path)
-    library = open_library(config.data)
-    return library, open_model(path, library)
+    run = Run.open(path)
+    library = library_of(run.data, Path(run.config.data.labels))
+    return library, ServedModel(run, _posterior(run, library), library, exported)
 
 
-def store_posterior(path: Path) -> None:
-    """Work out, and keep in the run folder, what a run says of all its photos."""
-    _, config = RunFolder.open(path)
-    _posterior(path, read_run(path), open_library(config.data))
+def posterior_of(path: Path, library: Library, sinks: Sequence[Sink] = ()) -> Posterior:
+    """What a run says of the library's photos."""
+    return _posterior(Run.open(path, sinks), library)
 
 
-def _posterior(path: Path, source: Source, library: Library) -> Posterior:
-    file = path / POSTERIOR
-    about = json.dumps([source.metrics["data_hash"], list(library.table.images)])
+def _posterior(run: Run, library: Library) -> Posterior:
+    """Read what a run says of all its photos; worked out, and kept in its folder, only once."""
+    if set(run.model.classes).isdisjoint(library.table.classes):
+        raise TagfillError("knows none of the tags of these photos", file=run.path)
+    file = run.path / POSTERIOR
+    key = f"{run.metrics['data_hash']} {library.table.content_hash}"
     if file.is_file():
         with np.load(file, allow_pickle=False) as stored:
-            if str(stored["about"]) == about:
-                return Posterior(stored["unwritten"], stored["written"])
-    posterior = _computed(path, source, library)
+            if str(stored["key"]) == key:
+                return Posterior(run.classes, stored["unwritten"], stored["written"])
+    posterior = _computed(run, library)
     with atomic_open(file, "wb") as stream:
         np.savez(
             stream,
-            about=np.array(about),
+            key=np.array(key),
             unwritten=posterior.unwritten.astype(np.float32),
             written=posterior.written.astype(np.float32),
         )
     return posterior
 
 
-def _computed(path: Path, source: Source, library: Library) -> Posterior:
-    shape = (len(library), len(source.classes))
+def _computed(run: Run, library: Library) -> Posterior:
+    shape = (len(library), len(run.classes))
     unwritten, written = np.zeros(shape), np.zeros(shape)
-    found = recover(path)
-    rows = [library.table.row_of[image] for image in found.table.images]
-    unwritten[rows], written[rows] = found.evidence.unknown, found.evidence.known
-    for scored in source.held_out.values():
-        rows = [library.table.row_of[image] for image in scored.split.table.images]
-        unwritten[rows] = written[rows] = scored.probabilities
-    return Posterior(unwritten, written)
+    recovery = run.recovery
+    rows = [library.table.row_of[image] for image in recovery.table.images]
+    unwritten[rows], written[rows] = recovery.evidence.unknown, recovery.evidence.known
+    for name in set(run.data.splits) - {"train"}:
+        rows = [library.table.row_of[image] for image in run.split(name).table.images]
+        unwritten[rows] = written[rows] = run.probabilities(name)
+    return Posterior(run.classes, unwritten, written)
+
+
+def held_out_scores(path: Path, library: Library, split: str, columns: Columns) -> Floats:
+    """[N, K] probabilities of a run's model for the library's photos of a split.
+
+    Raises:
+        TagfillError: the run held out other photos.
+    """
+    run = Run.open(path)
+    images = [library.table.images[row] for row in library.splits[split]]
+    place = run.split(split).table.row_of
+    if not place.keys() >= set(images):
+        raise TagfillError("held out other photos", file=path)
+    chances = run.probabilities(split)[[place[image] for image in images]]
+    return spread_over(run.classes, columns, chances)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run."""
+    return RunFolder(path).config.is_file()
 
 
 def run_summary(path: Path) -> dict[str, Any]:
     """Metrics, settings and training curve of a run, as JSON."""
-    folder, config = RunFolder.open(path)
-    events = folder.read_events()
+    run = Run.open(path)
+    finished = run.folder.is_finished
     return {
-        "name": path.name,
-        "finished": folder.is_finished,
-        "method": config.stages[-1].method.name,
-        "backbone": config.model.backbone,
-        "head": config.model.head,
-        "metrics": folder.read_metrics() if folder.is_finished else None,
+        "name": run.name,
+        "finished": finished,
+        "method": run.stage.method.name,
+        "backbone": run.config.model.backbone,
+        "head": run.config.model.head,
+        "started": run.metadata.get("started"),
+        "metrics": dict(run.metrics) if finished else None,
         "curve": [
             {name: event.get(name) for name in ("stage", "epoch", "epochs", "loss", "score")}
-            for event in events
+            for event in run.events
             if event["event"] == "epoch"
         ],
-        "notes": [event["text"] for event in events if event["event"] == "note"],
+        "notes": [event["text"] for event in run.events if event["event"] == "note"],
     }

@@ -76,7 +76,9 @@ class Queue:
         if names == self._names:
             return
         self._names = names
-        self.probability = self.model.over(self.ledger.columns, self.model.posterior.unwritten)
+        self.probability = self.model.posterior.over(
+            self.ledger.columns, self.model.posterior.unwritten
+        )
         base = self.ledger.columns.base
         unknown = np.ones(self.probability.shape, dtype=bool)
         unknown[:, : base.shape[1]] = base == UNKNOWN

@@ -56,7 +56,8 @@ class Policy:
         token: needed by everybody, where given.
         hosts: names the server may be called by; empty where any address is fine.
         read_only: refuse whatever changes something.
-        upload_bytes: most bytes of a request with images.
+        uploads: requests with images at the same time.
+        upload_bytes: most bytes of such a request.
         body_bytes: most bytes of any other.
         body_seconds: a request must have arrived by then.
     """
@@ -65,7 +66,8 @@ class Policy:
     token: str | None = None
     hosts: frozenset[str] = LOOPBACK
     read_only: bool = False
-    upload_bytes: int = 64_000_000
+    uploads: int = 48
+    upload_bytes: int = 32_000_000
     body_bytes: int = 2_000_000
     body_seconds: float = 30.0
 
@@ -123,6 +125,7 @@ class Gate:
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self.app, self.policy = app, policy
+        self._uploading = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request before anything else looks at it."""
@@ -143,8 +146,20 @@ class Gate:
         if refusal is not None:
             await refusal(scope, receive, dressed)
             return
-        limit = self.policy.upload_bytes if _upload(scope) else self.policy.body_bytes
-        await self.app(scope, _limited(receive, limit, self.policy.body_seconds), dressed)
+        if not _upload(scope):
+            limited = _limited(receive, self.policy.body_bytes, self.policy.body_seconds)
+            await self.app(scope, limited, dressed)
+            return
+        if self._uploading >= self.policy.uploads:
+            busy = _refuse(429, "too many uploads at once", {"retry-after": "1"})
+            await busy(scope, receive, dressed)
+            return
+        self._uploading += 1
+        try:
+            limited = _limited(receive, self.policy.upload_bytes, self.policy.body_seconds)
+            await self.app(scope, limited, dressed)
+        finally:
+            self._uploading -= 1
 
     def _session(self, headers: Headers, name: str) -> str | None:
         try:

@@ -13,6 +13,8 @@ from tagfill.serve.database import Database, database_url
 from tagfill.serve.security import LOOPBACK, Policy
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from tagfill.serve.library import Library
     from tagfill.serve.model import ServedModel
     from tagfill.serve.service import Service
@@ -70,7 +72,9 @@ def open_service(run: Path, options: Options) -> Service:
     from tagfill.serve.model import open_run
 
     library, model = open_run(run)
-    return build_service(library, model, options)
+    service = build_service(library, model, options)
+    service.restore()
+    return service
 
 
 def build_service(library: Library, model: ServedModel, options: Options) -> Service:
@@ -87,18 +91,22 @@ def build_service(library: Library, model: ServedModel, options: Options) -> Ser
     return Service(database, library, model, policy)
 
 
-def serve(service: Service, options: Options) -> None:
-    """Answer requests until the process is told to stop."""
+def make_server(service: Service, options: Options) -> uvicorn.Server:
+    """A server that is ready to run."""
     import uvicorn
 
     from tagfill.serve.app import create_app
+    from tagfill.serve.protocol import PatientOnce
 
-    uvicorn.run(
+    config = uvicorn.Config(
         create_app(service),
         host=options.host,
         port=options.port,
+        http=PatientOnce,
+        ws="none",
         log_level="warning",
         server_header=False,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=5,
     )
+    return uvicorn.Server(config)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import sqlalchemy as sa
 from fastapi import Depends, HTTPException, Request
 
-from tagfill.errors import TagfillError
 from tagfill.labels import UNKNOWN
+from tagfill.serve.batcher import Batcher
 from tagfill.serve.database import Database, people
 from tagfill.serve.ledger import Entry, Ledger
 from tagfill.serve.library import Library
-from tagfill.serve.model import ServedModel, open_model
+from tagfill.serve.model import ServedModel, is_run, open_model
 from tagfill.serve.pictures import Pictures
 from tagfill.serve.queue import Queue
 from tagfill.serve.security import Policy
+
+if TYPE_CHECKING:
+    from tagfill.serve.jobs import Jobs
 
 SERVED = "served model"
 
@@ -51,9 +56,11 @@ class Service:
         self, database: Database, library: Library, model: ServedModel, policy: Policy
     ) -> None:
         self.database, self.library, self.policy = database, library, policy
+        self.origin = model.path
         self.home = model.path.parent
         self.ledger = Ledger(database, library)
         self.pictures = Pictures(library.paths)
+        self.batcher = Batcher(lambda: self.model.engine)
         self._switch = threading.Lock()
         self._use(model)
 
@@ -127,13 +134,29 @@ class Service:
         columns = np.flatnonzero(self.ledger.values[row] == value)
         return [self.ledger.columns.names[column] for column in columns]
 
-    def last_served(self) -> Path | None:
-        """The run that was served when the server last stopped."""
-        value = self.database.setting(SERVED, str(self.model.path))
-        return Path(value) if Path(value).is_dir() else None
+    @cached_property
+    def photo_names(self) -> dict[str, int]:
+        """Photos by file name without folders, where only one has it."""
+        names = [image.rpartition("/")[2] for image in self.library.table.images]
+        counts = Counter(names)
+        return {name: row for row, name in enumerate(names) if counts[name] == 1}
+
+    def restore(self) -> None:
+        """Serve the model that was served when the server last stopped, if it is still there."""
+        path = Path(self.database.setting(SERVED, str(self.model.path)))
+        if is_run(path):
+            self.switch(path)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Training in the background."""
+        from tagfill.serve.jobs import Jobs
+
+        return Jobs(self)
 
     def close(self) -> None:
-        """Close the database."""
+        """Stop the model's thread and close the database."""
+        self.batcher.close()
         self.database.close()
 
 
@@ -155,5 +178,3 @@ def person_of(request: Request) -> Person:
 
 Served = Annotated[Service, Depends(service_of)]
 Asker = Annotated[Person, Depends(person_of)]
-
-__all__ = ["Asker", "Person", "Served", "Service", "TagfillError"]

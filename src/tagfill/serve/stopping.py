@@ -1,10 +1,12 @@
 """When enough was looked at: how right the rest of a tag's suggestions is, after any answer.
 
 The suggestions of a tag are a finite set, and those shown are a random sample of it without
-repetition. With a uniform prior over how many of the N are right, the ratio of prior to posterior
-is a martingale at the true number (Waudby-Smith and Ramdas 2020, "Confidence sequences for
-sampling without replacement", Sec. 2). Numbers at which it has reached 1 / error are excluded; the
-true one is ever excluded, at whatever moment one looks, with probability at most ``error``.
+repetition. With any prior over how many of the N are right, the ratio of prior to posterior is a
+martingale at the true number (Waudby-Smith and Ramdas 2020, "Confidence sequences for sampling
+without replacement", Sec. 2). Numbers at which it has reached 1 / error are excluded; the true one
+is ever excluded, at whatever moment one looks, with probability at most ``error``. The prior only
+decides how soon: half of it is uniform, half expects almost all to be right, as it is for tags
+whose rest is worth accepting.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
+
+from tagfill.evaluate.arrays import Floats
 
 ERROR = 0.05
 """Chance that a stated lower bound is ever too high."""
 GOAL = 0.9
 """The rest is offered for acceptance when at least this share of it is right."""
+OPTIMISM = 38.0
+"""Of the prior's second half: the mean share of right ones is 38 in 39."""
 FEWEST = 5
 """Answers below which nothing is offered."""
 
@@ -29,7 +35,7 @@ class Rest:
     Args:
         count: how many there are.
         low, high: bounds that hold at all times with probability 1 - error.
-        expected: the mean of the posterior.
+        expected: the mean under a uniform prior.
     """
 
     count: int
@@ -37,9 +43,9 @@ class Rest:
     high: float
     expected: float
 
-    def acceptable(self, answers: int, goal: float = GOAL) -> bool:
+    def acceptable(self, answers: int) -> bool:
         """Whether the rest may be accepted unseen."""
-        return self.count > 0 and answers >= FEWEST and self.low >= goal
+        return self.count > 0 and answers >= FEWEST and self.low >= GOAL
 
 
 def rest_of(population: int, right: int, wrong: int, error: float = ERROR) -> Rest:
@@ -56,16 +62,26 @@ def rest_of(population: int, right: int, wrong: int, error: float = ERROR) -> Re
     extra = np.arange(left + 1, dtype=np.float64)  # right ones among the rest
     total = extra + right
     ways = _choose(total, right) + _choose(population - total, wrong)
-    posterior = np.exp(ways - ways.max())
-    posterior /= posterior.sum()
-    kept = posterior * (population + 1) > error  # prior / posterior < 1 / error
+    likelihood = np.exp(ways - ways.max())
+    evidence = float((_prior(total, population) * likelihood).sum())
+    kept = likelihood > error * evidence  # where prior / posterior < 1 / error
     share = extra / left
-    return Rest(
-        left, float(share[kept].min()), float(share[kept].max()), float((share * posterior).sum())
+    expected = float((share * likelihood).sum() / likelihood.sum())
+    return Rest(left, float(share[kept].min()), float(share[kept].max()), expected)
+
+
+def _prior(total: Floats, population: int) -> Floats:
+    """Probability that so many are right: uniform, and beta-binomial with most weight near all."""
+    high = (
+        _choose(np.float64(population), total)
+        + betaln(total + OPTIMISM, population - total + 1)
+        - betaln(OPTIMISM, 1)
     )
+    prior: Floats = 0.5 / (population + 1) + 0.5 * np.exp(high)
+    return prior
 
 
-def _choose(n: np.ndarray, k: int) -> np.ndarray:
+def _choose(n: Floats | np.float64, k: Floats | int) -> Floats:
     """Logarithm of n over k."""
-    result: np.ndarray = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    result: Floats = gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - k + 1)
     return result

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 
-from tagfill.serve.measure import measured
-from tagfill.serve.service import Served
+from tagfill.errors import TagfillError
+from tagfill.serve.api.schema import RunRequest
+from tagfill.serve.measure import compared, measured
+from tagfill.serve.model import is_run, run_summary
+from tagfill.serve.service import Served, Service
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+_TOLD = ("images", "positives", "negatives", "unknowns", "mAP", "per_class", "ranking")
+
+
+@router.get("")
+def listed(service: Served) -> list[dict[str, Any]]:
+    """Runs beside the served one."""
+    return [_brief(service, path) for path in _folders(service)]
 
 
 @router.get("/measured")
@@ -18,3 +30,69 @@ def on_complete_photos(service: Served) -> dict[str, Any]:
     with service.ledger.lock:
         service.refresh()
         return measured(service)
+
+
+@router.put("/served")
+def switch(service: Served, wanted: RunRequest) -> dict[str, Any]:
+    """Serve another model from now on."""
+    path = _folder(service, wanted.run)
+    try:
+        service.switch(path)
+    except TagfillError as error:
+        raise HTTPException(409, str(error)) from None
+    return _brief(service, path)
+
+
+@router.get("/{name}")
+def one(service: Served, name: str) -> dict[str, Any]:
+    """Metrics, training curve and every class of a run."""
+    path = _folder(service, name)
+    summary = run_summary(path)
+    metrics = summary["metrics"] or {}
+    splits = {
+        split: {key: metrics[split].get(key) for key in _TOLD}
+        for split in ("val", "test")
+        if metrics.get(split)
+    }
+    kept = ("name", "finished", "method", "backbone", "head", "started", "curve", "notes")
+    return {
+        **{key: summary[key] for key in kept},
+        "splits": splits,
+        "criterion": metrics.get("criterion"),
+        "best_score": metrics.get("best_score"),
+        "served": path.resolve() == service.model.path,
+    }
+
+
+@router.get("/{name}/compare/{other}")
+def compare(service: Served, name: str, other: str) -> dict[str, Any]:
+    """Two runs on the same held-out photos, with the labels as they are now."""
+    paths = [_folder(service, each) for each in (name, other)]
+    try:
+        return compared(service, *paths)
+    except TagfillError as error:
+        raise HTTPException(409, str(error)) from None
+
+
+def _brief(service: Service, path: Path) -> dict[str, Any]:
+    summary = run_summary(path)
+    metrics = summary["metrics"] or {}
+    return {
+        **{key: summary[key] for key in ("name", "finished", "method", "started")},
+        "mAP": {
+            split: metrics[split].get("mAP") for split in ("val", "test") if metrics.get(split)
+        },
+        "served": path.resolve() == service.model.path,
+    }
+
+
+def _folders(service: Service) -> list[Path]:
+    """Only folders beside the served run can be named."""
+    return sorted(path for path in service.home.iterdir() if path.is_dir() and is_run(path))
+
+
+def _folder(service: Service, name: str) -> Path:
+    for path in _folders(service):
+        if path.name == name:
+            return path
+    raise HTTPException(404, "no such run")

@@ -216,3 +216,53 @@ class NameRequest(Model):
     """A person's name."""
 
     name: PersonName
+
+
+class Predicted(Model):
+    """Tags of one image; or why it could not be read."""
+
+    name: str
+    tags: list[Suggested]
+    error: str | None = None
+
+
+class Predictions(Model):
+    """Tags of the images of a request, in their order."""
+
+    model: str
+    predictions: list[Predicted]
+    seconds: float
+
+
+class SeenTag(Model):
+    """A tag, and where it is seen: a picture as data URI, and the hottest place in 0..1."""
+
+    tag: str
+    probability: float
+    heat: str | None = None
+    peak: list[float] | None = None
+
+
+class Nearest(Model):
+    """A training photo that looks alike."""
+
+    photo: int
+    name: str
+    similarity: float
+    tags: list[str]
+
+
+class Explained(Model):
+    """What a model sees in an image, and what it was told of images alike."""
+
+    model: str
+    name: str
+    tags: list[SeenTag]
+    nearest: list[Nearest]
+    threshold: float
+
+
+class RunRequest(Model):
+    """A run by its name."""
+
+    run: Annotated[str, Field(min_length=1, max_length=200)]

@@ -1,0 +1,53 @@
+"""/api/jobs: train again in the background."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException
+
+from tagfill.errors import TagfillError
+from tagfill.serve.service import Asker, Served
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+
+
+@router.get("")
+def listed(service: Served) -> list[dict[str, Any]]:
+    """All trainings, the newest first."""
+    return [_public(job) for job in service.jobs.all()]
+
+
+@router.post("", status_code=201, responses={409: {"description": "A training is running."}})
+def start(service: Served, person: Asker) -> dict[str, Any]:
+    """Train again from the labels as they are now."""
+    try:
+        return _public(service.jobs.start(person.name))
+    except TagfillError as error:
+        raise HTTPException(409, str(error)) from None
+
+
+@router.get("/{job}")
+def one(service: Served, job: str) -> dict[str, Any]:
+    """One training: its state and how far it is."""
+    return _public(_job(service, job))
+
+
+@router.delete("/{job}")
+def cancel(service: Served, job: str) -> dict[str, Any]:
+    """Stop a training; what it has made so far is removed."""
+    _job(service, job)
+    service.jobs.cancel(job)
+    return _public(_job(service, job))
+
+
+def _job(service: Served, job: str) -> dict[str, Any]:
+    known = service.jobs.one(job)
+    if known is None:
+        raise HTTPException(404, "no such job")
+    return known
+
+
+def _public(job: dict[str, Any]) -> dict[str, Any]:
+    """Without the paths and process numbers of the machine."""
+    return {name: value for name, value in job.items() if name not in ("path", "pid")}

@@ -1,0 +1,183 @@
+"""/api/predict and /api/explain: what a model says of images that are sent."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, HTTPException, Query, Request
+from PIL import Image
+from starlette.concurrency import run_in_threadpool
+
+from tagfill.explain.draw import overlay
+from tagfill.explain.heat import peak
+from tagfill.labels import POSITIVE
+from tagfill.models.tagging import Numbers, TagRule, pixels
+from tagfill.serve.api.schema import Explained, Nearest, Predicted, Predictions, SeenTag, Suggested
+from tagfill.serve.batcher import QueueFullError
+from tagfill.serve.pictures import encode
+from tagfill.serve.service import Served, Service
+from tagfill.serve.uploads import Refused, Upload, decode, read_uploads
+
+router = APIRouter(prefix="/api", tags=["model"])
+
+SECONDS = 30.0
+"""A request that is not answered by then is given up."""
+HEAT_SIZE = 512
+_EXAMPLE = (  # one gray pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+)
+_FILES = {"type": "array", "items": {"type": "string", "format": "binary"}}
+_TEXTS = {"type": "array", "items": {"type": "string", "format": "byte"}, "maxItems": 32}
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"images": _FILES},
+                    "required": ["images"],
+                }
+            },
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"images": _TEXTS},
+                    "required": ["images"],
+                },
+                "example": {"images": [_EXAMPLE]},
+            },
+        },
+    }
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The body is malformed."},
+    408: {"description": "The request took too long to arrive."},
+    413: {"description": "Too many bytes, images or pixels."},
+    415: {"description": "Not an image, or not one that can be read."},
+    422: {"description": "A parameter or the body does not fit."},
+    429: {"description": "The queue is full; Retry-After says when to come back."},
+}
+
+Top = Annotated[int | None, Query(ge=1, le=1000, description="This many tags, the likeliest.")]
+Threshold = Annotated[float | None, Query(ge=0, le=1, description="Tags from this probability on.")]
+
+
+@router.post("/predict", openapi_extra=BODY, responses=REFUSALS)
+async def predict(
+    request: Request, service: Served, top: Top = None, threshold: Threshold = None
+) -> Predictions:
+    """Tags of images, with calibrated probabilities."""
+    began = time.perf_counter()
+    uploads = await read_uploads(request)
+    size = service.model.engine.metadata.size
+    pictures = await decode(uploads, size)
+    _raise_if_none(pictures)
+    rule = TagRule.of(service.model.engine.metadata, top=top, threshold=threshold)
+    rows = iter(await probabilities_of(service, pictures, size))
+    answers = [
+        _refused(upload, picture)
+        if isinstance(picture, Refused)
+        else _predicted(upload, next(rows), rule)
+        for upload, picture in zip(uploads, pictures, strict=True)
+    ]
+    seconds = round(time.perf_counter() - began, 4)
+    return Predictions(model=service.model.name, predictions=answers, seconds=seconds)
+
+
+@router.post("/explain", openapi_extra=BODY, responses=REFUSALS)
+async def explain(
+    request: Request,
+    service: Served,
+    top: Annotated[int, Query(ge=1, le=20, description="Heat maps of so many tags.")] = 4,
+    nearest: Annotated[int, Query(ge=0, le=50, description="Training photos alike.")] = 6,
+) -> Explained:
+    """All probabilities of one image, heat maps of the likeliest tags, and photos alike."""
+    uploads = await read_uploads(request)
+    if len(uploads) > 1:
+        raise HTTPException(413, "explain takes one image at a time")
+    pictures = await decode(uploads, HEAT_SIZE)
+    _raise_if_none(pictures)
+    picture = pictures[0]
+    assert isinstance(picture, Image.Image)
+    return await run_in_threadpool(_explained, service, uploads[0], picture, top, nearest)
+
+
+async def probabilities_of(
+    service: Service, pictures: Sequence[Image.Image | Refused], size: int
+) -> list[Numbers]:
+    """What the served model says of pictures; refused ones are left out.
+
+    Raises:
+        HTTPException: too many images are waiting.
+    """
+    waiting = []
+    try:
+        for picture in pictures:
+            if not isinstance(picture, Refused):
+                image = await run_in_threadpool(pixels, picture, size)
+                waiting.append(service.batcher.submit(image))
+        futures = [asyncio.wrap_future(future) for future in waiting]
+        return list(await asyncio.wait_for(asyncio.gather(*futures), SECONDS))
+    except (QueueFullError, TimeoutError):
+        for future in waiting:
+            future.cancel()
+        raise HTTPException(429, "the queue is full", {"retry-after": "1"}) from None
+
+
+def _raise_if_none(pictures: Sequence[Image.Image | Refused]) -> None:
+    refused = [picture for picture in pictures if isinstance(picture, Refused)]
+    if len(refused) == len(pictures):
+        raise HTTPException(refused[0].status, refused[0].reason)
+
+
+def _refused(upload: Upload, refused: Refused) -> Predicted:
+    return Predicted(name=upload.name, tags=[], error=refused.reason)
+
+
+def _predicted(upload: Upload, probabilities: Numbers, rule: TagRule) -> Predicted:
+    prediction = next(iter(rule.predictions([upload.name], probabilities[None])))
+    tags = [Suggested(tag=tag, probability=chance) for tag, chance in prediction.tags.items()]
+    return Predicted(name=upload.name, tags=tags)
+
+
+def _explained(
+    service: Service, upload: Upload, picture: Image.Image, top: int, nearest: int
+) -> Explained:
+    model = service.model
+    classes = model.bundle.classes
+    explanation = model.explain(picture)
+    order = np.argsort(-explanation.probabilities, kind="stable")
+    picture.thumbnail((HEAT_SIZE, HEAT_SIZE))
+    seen = []
+    for place, column in enumerate(order.tolist()):
+        tag = SeenTag(
+            tag=classes[column], probability=round(float(explanation.probabilities[column]), 4)
+        )
+        if place < top:
+            heat = explanation.heat[column]
+            content = base64.b64encode(encode(overlay(picture, heat), HEAT_SIZE)).decode()
+            tag.heat, tag.peak = f"data:image/jpeg;base64,{content}", list(peak(heat))
+        seen.append(tag)
+    alike = [
+        Nearest(
+            photo=row,
+            name=service.library.table.images[row],
+            similarity=round(alike, 4),
+            tags=service.tags_of(row, POSITIVE),
+        )
+        for row, alike in (model.nearest(picture, nearest) if nearest else ())
+    ]
+    limits = model.bundle.thresholds
+    return Explained(
+        model=model.name,
+        name=upload.name,
+        tags=seen,
+        nearest=alike,
+        threshold=float(np.median(limits)) if limits else 0.5,
+    )

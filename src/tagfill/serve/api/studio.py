@@ -1,0 +1,153 @@
+"""The ML backend protocol of Label Studio: /health, /setup, /predict, /webhook.
+
+Images are found by name among the served photos, or come as data URIs. Addresses are never
+fetched: whoever can write tasks could otherwise make the server call anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Annotated, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+from fastapi import APIRouter, HTTPException
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field
+
+from tagfill import __version__
+from tagfill.errors import TagfillError
+from tagfill.models.tagging import TagRule
+from tagfill.serve.api.predict import probabilities_of
+from tagfill.serve.service import Served, Service
+from tagfill.serve.uploads import Refused, Upload, decode, decode_base64
+
+router = APIRouter(tags=["label studio"])
+
+MOST_TASKS = 100
+_UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
+_CHOICES = re.compile(r'<Choices[^>]*?\bname="([^"]+)"[^>]*?\btoName="([^"]+)"', re.IGNORECASE)
+
+
+class _Open(BaseModel):
+    """Label Studio sends more than is used here, and more with every version."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class SetupRequest(_Open):
+    """A project that wants to use the model."""
+
+    project: Annotated[str, Field(max_length=500)] | int = ""
+    label_schema: Annotated[str, Field(alias="schema", max_length=200_000)] = ""
+
+
+class PredictRequest(_Open):
+    """Tasks to pre-annotate."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"tasks": [{"id": 1, "data": {"image": "/data/upload/1/boat.jpg"}}]}]
+        },
+    )
+    tasks: Annotated[list[dict[str, Any]], Field(max_length=MOST_TASKS)]
+    label_config: Annotated[str, Field(max_length=200_000)] | None = None
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """Whether the backend is there."""
+    return {"status": "UP", "model_class": "tagfill"}
+
+
+@router.post("/setup")
+def setup(service: Served, wanted: SetupRequest) -> dict[str, str]:
+    """Which version of the model will answer."""
+    return {"model_version": _version(service)}
+
+
+@router.post("/webhook")
+async def webhook() -> dict[str, str]:
+    """Events of Label Studio are taken note of; training is started in the web app."""
+    return {"status": "ok"}
+
+
+@router.post("/predict")
+async def predict(service: Served, wanted: PredictRequest) -> dict[str, Any]:
+    """Choices for tasks, in the form Label Studio imports."""
+    pictures = [await _picture(service, task) for task in wanted.tasks]
+    size = service.model.engine.metadata.size
+    rows = iter(await probabilities_of(service, pictures, size))
+    rule = TagRule.of(service.model.engine.metadata)
+    names = _controls(wanted.label_config)
+    results = []
+    for picture in pictures:
+        if isinstance(picture, Refused):
+            results.append({"model_version": _version(service), "score": 0.0, "result": []})
+            continue
+        tags = next(iter(rule.predictions(["task"], next(rows)[None]))).tags
+        results.append(_result(service, tags, *names))
+    return {"results": results, "model_version": _version(service)}
+
+
+def _version(service: Service) -> str:
+    return f"tagfill-{__version__}-{service.model.name}"
+
+
+def _controls(label_config: str | None) -> tuple[str, str]:
+    """Names of the Choices control and of what it is about."""
+    match = _CHOICES.search(label_config or "")
+    return (match[1], match[2]) if match else ("tags", "image")
+
+
+def _result(service: Service, tags: dict[str, float], control: str, about: str) -> dict[str, Any]:
+    choices = {
+        "from_name": control,
+        "to_name": about,
+        "type": "choices",
+        "value": {"choices": list(tags)},
+        "score": float(np.mean(list(tags.values()))) if tags else 0.0,
+    }
+    return {
+        "model_version": _version(service),
+        "score": float(min(tags.values())) if tags else 0.0,
+        "result": [choices] if tags else [],
+    }
+
+
+async def _picture(service: Service, task: dict[str, Any]) -> Image.Image | Refused:
+    data = task.get("data")
+    values = data.values() if isinstance(data, dict) else ()
+    texts = [text for text in values if isinstance(text, str)]
+    size = service.model.engine.metadata.size
+    for text in texts:
+        if text.startswith("data:image/"):
+            try:
+                return (await decode([Upload("task", decode_base64(text))], size))[0]
+            except HTTPException as error:
+                return Refused(error.status_code, str(error.detail))
+        row = find_photo(service, text)
+        if row is not None:
+            try:
+                return await asyncio.to_thread(service.pictures.open, row, size)
+            except TagfillError as error:
+                return Refused(404, error.message)
+    return Refused(404, "none of the served photos")
+
+
+def find_photo(service: Service, address: str) -> int | None:
+    """The photo a task means: by its whole id, or by a file name only one photo has."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    path = unquote(parse_qs(parts.query).get("d", [parts.path])[0]).lstrip("/")
+    rows = service.photo_names
+    name = path.rpartition("/")[2]
+    for candidate in (path, name, _UPLOAD_PREFIX.sub("", name)):
+        row = service.library.table.row_of.get(candidate, rows.get(candidate))
+        if row is not None:
+            return row
+    return None

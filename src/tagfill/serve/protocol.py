@@ -1,0 +1,56 @@
+"""HTTP connections that cannot be held open for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_SECONDS = 10.0
+"""A request's headers must have arrived by then."""
+MOST_CONNECTIONS = 512
+
+
+class PatientOnce(H11Protocol):
+    """uvicorn's protocol, with an end to waiting for headers and to the number of connections."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """A client has come."""
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.close()
+        else:
+            self._wait_for_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Part of a request has arrived."""
+        if self._timer is None and self._idle:
+            self._wait_for_headers()
+        super().data_received(data)
+        if not self._idle:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _wait_for_headers(self) -> None:
+        self._timer = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self._idle:
+            self.transport.close()

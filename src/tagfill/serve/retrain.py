@@ -1,0 +1,116 @@
+"""A process of its own that trains again from the labels as reviewed; see ``jobs``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tagfill.api.run import Run
+from tagfill.errors import TagfillError
+from tagfill.files import write_text
+from tagfill.serve.library import library_of
+from tagfill.serve.model import posterior_of
+from tagfill.train import run as runs
+from tagfill.train.config import DataConfig
+from tagfill.train.resolve import Mode, Request
+
+LABELS, PROGRESS, RESULT = "labels.csv", "progress.json", "result.json"
+
+
+class ProgressFile:
+    """Tells the server how far training is, twice a second at most."""
+
+    every = 0.5
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._told = path, 0.0
+
+    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """An epoch has ended."""
+        if kind == "epoch":
+            self._write(int(facts["epoch"]), int(facts["epochs"]), "training")
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        """Work went on."""
+        if time.monotonic() - self._told >= self.every:
+            self._write(done, total, label)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _write(self, done: int, total: int, label: str) -> None:
+        self._told = time.monotonic()
+        write_text(self._path, json.dumps({"done": done, "total": total, "label": label}))
+
+
+def retrain(base: Path, folder: Path, out: Path) -> None:
+    """Train as an earlier run was, from other labels of the same photos.
+
+    Args:
+        base: the earlier run.
+        folder: holds the labels; progress and the result are written here.
+        out: the new run folder.
+    """
+    sink = ProgressFile(folder / PROGRESS)
+    earlier = Run.open(base)
+    request = _request(earlier, folder / LABELS)
+    runs.fit(request, out, [sink])
+    library = library_of(earlier.data, Path(earlier.config.data.labels))
+    posterior_of(out, library, [sink])
+
+
+def _request(earlier: Run, labels: Path) -> Request:
+    """The earlier run's network and seed; the method is chosen anew, as the labels have changed."""
+    config, data = earlier.config, earlier.config.data
+    mode: Mode = "linear" if earlier.stage.inputs == "features" else "finetune"
+    kept = ("backbone", "head", "head_preset", "head_settings", "weights", "input_size", "lgconv")
+    overrides = {name: getattr(config.model, name) for name in kept}
+    if mode == "finetune":
+        overrides["init"] = str(earlier.path)
+    return Request(
+        data=replace(
+            DataConfig(labels=str(labels), format="csv_wide"),
+            images=_images(data),
+            truth=data.truth,
+        ),
+        mode=mode,
+        overrides={
+            **{name: value for name, value in overrides.items() if value},
+            "seed": config.seed,
+            "threads": config.threads,
+        },
+    )
+
+
+def _images(data: DataConfig) -> str:
+    """Where the photos are; label files without a folder of their own have them beside."""
+    if data.images is not None:
+        return data.images
+    folder = Path(data.labels)
+    folder = folder if folder.is_dir() else folder.parent
+    return str(next((each for each in (folder / "images", folder) if each.is_dir()), folder))
+
+
+def main(arguments: list[str]) -> int:
+    """Train, and write down how it ended."""
+    base, folder, out = map(Path, arguments)
+    result: dict[str, str | None] = {"state": "done", "message": None}
+    try:
+        retrain(base, folder, out)
+    except TagfillError as error:
+        result = {"state": "failed", "message": str(error)}
+    except Exception as error:  # the person who waits must be told, whatever it is
+        result = {"state": "failed", "message": f"{type(error).__name__}: {error}"}
+        raise
+    finally:
+        write_text(folder / RESULT, json.dumps(result))
+    return 0 if result["state"] == "done" else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+// Small charts as SVG.
+
+const NS = "http://www.w3.org/2000/svg";
+const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [520, 200, 44, 26, 10];
+
+function node(name, attributes, text) {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// series: [{ name, points: [[x, y], ...] }]
+export function lines(series, label) {
+  const points = series.flatMap((each) => each.points);
+  const svg = node("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" });
+  if (!points.length) return svg;
+  const xs = points.map((point) => point[0]);
+  const ys = points.map((point) => point[1]);
+  const [x0, x1] = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
+  const pad = Math.max((Math.max(...ys) - Math.min(...ys)) * 0.1, 0.5);
+  const [y0, y1] = [Math.min(...ys) - pad, Math.max(...ys) + pad];
+  const x = (value) => LEFT + ((value - x0) / (x1 - x0)) * (WIDTH - LEFT - 10);
+  const y = (value) => TOP + ((y1 - value) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM);
+  for (let step = 0; step <= 4; step += 1) {
+    const value = y0 + ((y1 - y0) * step) / 4;
+    svg.append(node("line", { x1: LEFT, x2: WIDTH - 10, y1: y(value), y2: y(value), class: "grid-line" }));
+    svg.append(node("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, value.toFixed(1)));
+  }
+  for (const value of new Set([x0, Math.round((x0 + x1) / 2), x1])) {
+    svg.append(node("text", { x: x(value), y: HEIGHT - 6, "text-anchor": "middle" }, String(value)));
+  }
+  series.forEach((each, number) => {
+    const path = each.points.map((point, place) => `${place ? "L" : "M"}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`).join("");
+    svg.append(node("path", { d: path, class: `series s${number}` }));
+  });
+  return svg;
+}

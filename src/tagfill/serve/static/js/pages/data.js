@@ -1,0 +1,168 @@
+// All photos: find them by tags and words, and change many at once.
+
+import { get, post } from "/static/js/api.js";
+import { fill, h, percent, picture, pictureUrl } from "/static/js/dom.js";
+import { number, t } from "/static/js/i18n.js";
+import { chooser, empty, enlarge, guard, toast } from "/static/js/ui.js";
+
+const SIZE = 60;
+const STATES = ["any", "yes", "no", "suggested", "unknown"];
+
+export async function show(main, query) {
+  const page = new Browser(main, query);
+  await page.start();
+}
+
+class Browser {
+  constructor(main, query) {
+    this.main = main;
+    this.wanted = { tag: query.get("tag") ?? "", state: query.get("state") ?? "any", q: query.get("q") ?? "", page: 0 };
+    this.chosen = new Set();
+    this.grid = h("div.gallery");
+    this.count = h("p.faint", { "aria-live": "polite" });
+    this.bulk = h("div.bulk.card", { hidden: true });
+    this.pager = h("p.actions");
+  }
+
+  async start() {
+    const [tags, formats] = await Promise.all([get("/api/tags"), get("/api/labels/formats")]);
+    this.tags = tags;
+    const names = this.tags.map((tag) => tag.tag);
+    const select = (id, label, options, value) => h("label", h("small", label), h("select", {
+      id, onchange: (event) => this.filter({ [id]: event.target.value }),
+    }, options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
+    fill(
+      this.main,
+      h("h1", t("nav.data")),
+      h("form.filters", { onsubmit: (event) => event.preventDefault() },
+        h("label", h("small", t("data.search")), h("input", {
+          type: "search", id: "q", value: this.wanted.q, maxlength: "200",
+          oninput: (event) => {
+            clearTimeout(this.timer);
+            this.timer = setTimeout(() => this.filter({ q: event.target.value }), 200);
+          },
+        })),
+        select("tag", t("data.tag"), [["", t("data.all")], ...names.map((name) => [name, name])], this.wanted.tag),
+        select("state", t("data.state"), STATES.map((state) => [state, t(`state.${state}`)]), this.wanted.state),
+        this.exports(formats),
+      ),
+      this.bulk,
+      this.count,
+      this.grid,
+      this.pager,
+    );
+    this.bulkForm();
+    await this.load();
+  }
+
+  exports(formats) {
+    const link = h("a.button.quiet", { download: "" }, t("data.export"));
+    const point = (format) => link.setAttribute("href", `/api/labels/export?format=${encodeURIComponent(format)}`);
+    const select = h("select", { id: "format", onchange: (event) => point(event.target.value) },
+      formats.map((format) => h("option", { value: format, selected: format === "csv_wide" }, format)));
+    point("csv_wide");
+    return h("label", h("small", t("data.format")), h("span.pairwise", select, link));
+  }
+
+  bulkForm() {
+    const names = this.tags.map((tag) => tag.tag);
+    const change = (value) => guard(async (tag) => {
+      const { saved } = await post("/api/labels", { photos: [...this.chosen], tag, value });
+      toast(t(`bulk.${value}`, { count: saved, tag }));
+      await this.load();
+    });
+    const field = chooser("bulk-tag", t("bulk.tag"), names, change("yes"));
+    const remove = h("button.quiet", {
+      type: "button",
+      onclick: () => field.field.value.trim() && change("no")(field.field.value.trim()),
+    }, t("bulk.remove"));
+    const undo = h("button.quiet", {
+      type: "button",
+      onclick: guard(async () => {
+        const lines = await post("/api/review/undo");
+        toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
+        await this.load();
+      }),
+    }, t("undo"));
+    const all = h("button.quiet", { type: "button", onclick: () => this.choosePage() }, t("bulk.page"));
+    const none = h("button.quiet", { type: "button", onclick: () => this.clear() }, t("bulk.clear"));
+    this.chosenText = h("strong");
+    fill(this.bulk, this.chosenText, field, remove, all, none, undo);
+  }
+
+  async filter(change) {
+    Object.assign(this.wanted, change, { page: 0 });
+    await guard(() => this.load())();
+  }
+
+  async load() {
+    const query = new URLSearchParams({ size: SIZE });
+    for (const [name, value] of Object.entries(this.wanted)) if (value !== "") query.set(name, value);
+    const found = await get(`/api/photos?${query}`);
+    this.photos = found.photos;
+    this.count.textContent = t("data.count", { count: found.total });
+    const clear = h("button", { type: "button", onclick: () => location.assign("/data") }, t("data.clear"));
+    fill(this.grid, found.photos.length ? found.photos.map((photo) => this.tile(photo)) : empty(t("data.none"), t("data.none.why"), clear));
+    const pages = Math.ceil(found.total / SIZE);
+    const go = (step) => h("button.quiet", {
+      type: "button",
+      disabled: this.wanted.page + step < 0 || this.wanted.page + step >= pages,
+      onclick: guard(() => {
+        this.wanted.page += step;
+        return this.load();
+      }),
+    }, step < 0 ? t("data.previous") : t("data.next"));
+    fill(this.pager, pages > 1 ? [go(-1), h("span", `${number(this.wanted.page + 1)} / ${number(pages)}`), go(1)] : []);
+    this.drawChosen();
+  }
+
+  tile(photo) {
+    const box = h("input", {
+      type: "checkbox",
+      "aria-label": t("data.choose", { name: photo.name }),
+      checked: this.chosen.has(photo.photo),
+      onclick: (event) => this.choose(photo, event.target.checked, event.shiftKey),
+    });
+    photo.box = box;
+    return h("figure.thing",
+      h("label.pick", box),
+      h("button.plain", { type: "button", "aria-label": photo.name, onclick: () => enlarge(pictureUrl(photo.photo, 1600), photo.name) }, picture(photo.photo, 320)),
+      h("figcaption",
+        h("a", { href: `/review?view=photo&photo=${photo.photo}` }, photo.name),
+        photo.probability !== null && this.wanted.state !== "any" ? h("span.badge", percent(photo.probability)) : null,
+        h("span.faint", photo.yes.join(", ") || "–"),
+      ),
+    );
+  }
+
+  choose(photo, on, range) {
+    const place = this.photos.indexOf(photo);
+    const from = range && this.last !== undefined ? this.last : place;
+    for (let each = Math.min(from, place); each <= Math.max(from, place); each += 1) {
+      this.photos[each].box.checked = on;
+      if (on) this.chosen.add(this.photos[each].photo);
+      else this.chosen.delete(this.photos[each].photo);
+    }
+    this.last = place;
+    this.drawChosen();
+  }
+
+  choosePage() {
+    this.photos.forEach((photo) => {
+      photo.box.checked = true;
+      this.chosen.add(photo.photo);
+    });
+    this.drawChosen();
+  }
+
+  clear() {
+    this.chosen.clear();
+    this.photos.forEach((photo) => (photo.box.checked = false));
+    this.drawChosen();
+  }
+
+  drawChosen() {
+    this.bulk.hidden = this.chosen.size === 0;
+    this.chosenText.textContent = t("bulk.chosen", { count: this.chosen.size });
+  }
+}

@@ -1,0 +1,79 @@
+// All tags: how often, with which others, other names, and written tags that look wrong.
+
+import { get, post } from "/static/js/api.js";
+import { fill, h, percent, picture } from "/static/js/dom.js";
+import { number, t } from "/static/js/i18n.js";
+import { dialog, guard, toast } from "/static/js/ui.js";
+
+export async function show(main) {
+  const [tags, together, suspects] = await Promise.all([
+    get("/api/tags"), get("/api/tags/together?count=14"), get("/api/suspects?count=24"),
+  ]);
+  const reload = () => show(main);
+  fill(
+    main,
+    h("h1", t("nav.tags")),
+    h("section.card.scroll", table(tags, reload)),
+    h("div.columns2",
+      h("section.card.scroll", h("h2", t("tags.together")), matrix(together)),
+      h("section.card", h("h2", t("tags.suspects")), h("p.faint", t("tags.suspects.why")), suspectList(suspects)),
+    ),
+  );
+}
+
+function table(tags, reload) {
+  const names = tags.map((tag) => tag.tag);
+  const undo = guard(async () => {
+    const lines = await post("/api/review/undo");
+    toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
+    await reload();
+  });
+  const rows = [...tags].sort((one, other) => other.yes - one.yes).map((tag) => h("tr",
+    h("td", h("a", { href: `/data?state=yes&tag=${encodeURIComponent(tag.tag)}` }, tag.tag), tag.learned ? null : h("span.badge", t("tags.new"))),
+    h("td", number(tag.yes)), h("td", number(tag.no)), h("td", number(tag.unknown)),
+    h("td", h("a", { href: `/review?view=tag&tag=${encodeURIComponent(tag.tag)}` }, number(tag.suggested))),
+    h("td", h("button.quiet", { type: "button", onclick: () => rename(tag.tag, names, reload) }, t("tags.rename"))),
+  ));
+  const heads = ["tag", "yes", "no", "unknown", "suggested"].map((name) => h("th", { scope: "col" }, t(`tags.${name}`)));
+  return [h("table", h("thead", h("tr", heads, h("th", h("button.quiet", { type: "button", onclick: undo }, t("undo"))))), h("tbody", rows))];
+}
+
+function rename(tag, names, reload) {
+  const list = h("datalist", { id: "tag-names" }, names.map((name) => h("option", { value: name })));
+  const field = h("input", { id: "new-name", list: list.id, value: tag, maxlength: "200", "aria-label": t("tags.rename") });
+  dialog(t("tags.rename.title", { tag }), h("div", h("p", t("tags.rename.why")), field, list), (close) =>
+    h("button", {
+      type: "button",
+      onclick: guard(async () => {
+        await post("/api/tags/rename", { tag, to: field.value });
+        close();
+        toast(t("tags.renamed", { tag, to: field.value.trim() }));
+        await reload();
+      }),
+    }, t("save")),
+  );
+}
+
+function matrix({ tags, counts }) {
+  const most = Math.max(1, ...counts.flatMap((row, one) => row.filter((_, other) => other !== one)));
+  const head = h("tr", h("td"), tags.map((tag) => h("th.upright", { scope: "col" }, h("span", tag))));
+  const rows = tags.map((tag, one) => h("tr", h("th", { scope: "row" }, tag), counts[one].map((count, other) =>
+    h("td.heatcell", { style: { "--strength": one === other ? "0" : String(count / most) } }, count || "·"))));
+  return h("table.matrix", h("thead", head), h("tbody", rows));
+}
+
+function suspectList(suspects) {
+  if (!suspects.length) return h("p.faint", t("tags.suspects.none"));
+  const decide = (suspect, value, row) => guard(async () => {
+    await post("/api/review/decisions", { view: "suspects", decisions: [{ photo: suspect.photo, tag: suspect.tag, value }] });
+    row.remove();
+  });
+  return h("ul.suspects", suspects.map((suspect) => {
+    const row = h("li", picture(suspect.photo, 160, suspect.name), h("span", h("strong", suspect.tag), h("small.faint", ` ${percent(suspect.probability, 1)}`)));
+    row.append(
+      h("button.quiet", { type: "button", onclick: decide(suspect, "yes", row) }, t("tags.right")),
+      h("button.quiet", { type: "button", onclick: decide(suspect, "no", row) }, t("tags.wrong")),
+    );
+    return row;
+  }));
+}

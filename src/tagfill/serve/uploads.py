@@ -1,0 +1,127 @@
+"""Images people send: as files of a form, or as base64 in JSON; checked before they are decoded."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import io
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import HTTPException, Request
+from PIL import Image, UnidentifiedImageError
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+
+from tagfill.errors import TagfillError
+from tagfill.images import open_image
+
+MOST_IMAGES = 32
+MOST_PIXELS = 40_000_000
+MOST_NAME = 200
+
+_decoders = ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1), thread_name_prefix="decode")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Bytes somebody sent, and what they call them; the name is only ever shown."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An image that cannot be used, and why."""
+
+    status: int
+    reason: str
+
+
+async def read_uploads(request: Request) -> list[Upload]:
+    """The images of a request.
+
+    Raises:
+        HTTPException: none came, too many came, or the body is malformed.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        uploads = await _form(request)
+    elif kind == "application/json":
+        uploads = _listed(await _json(request))
+    elif kind.startswith("image/") or kind == "application/octet-stream":
+        uploads = [Upload("image", await request.body())]
+    else:
+        raise HTTPException(415, "send multipart/form-data, application/json or an image")
+    if not uploads:
+        raise HTTPException(422, 'no image came: send files as "images"')
+    if len(uploads) > MOST_IMAGES:
+        raise HTTPException(413, f"at most {MOST_IMAGES} images at once")
+    return uploads
+
+
+async def _form(request: Request) -> list[Upload]:
+    try:
+        async with request.form(max_files=MOST_IMAGES + 1, max_fields=16) as form:
+            return [
+                Upload((part.filename or "image")[:MOST_NAME], await part.read())
+                for _, part in form.multi_items()
+                if isinstance(part, UploadFile)
+            ]
+    except MultiPartException as error:
+        raise HTTPException(400, f"the form is malformed: {error.message}") from None
+
+
+async def _json(request: Request) -> Any:
+    try:
+        return json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "the body is not JSON") from None
+
+
+def _listed(body: Any) -> list[Upload]:
+    images = body.get("images", body.get("image")) if isinstance(body, dict) else None
+    texts = [images] if isinstance(images, str) else images
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise HTTPException(422, 'JSON needs "images": a list of base64 texts')
+    return [Upload(str(number), decode_base64(text)) for number, text in enumerate(texts)]
+
+
+def decode_base64(text: str) -> bytes:
+    """Bytes of a base64 text or data URI."""
+    if text.startswith("data:"):
+        text = text.partition(",")[2]
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise HTTPException(422, "an image is not valid base64") from None
+
+
+async def decode(uploads: Sequence[Upload], size: int | None = None) -> list[Image.Image | Refused]:
+    """Pictures, upright RGB, or why one cannot be used; a few are decoded at a time."""
+    loop = asyncio.get_running_loop()
+    tasks = [loop.run_in_executor(_decoders, _decode, each.content, size) for each in uploads]
+    return list(await asyncio.gather(*tasks))
+
+
+def _decode(content: bytes, size: int | None) -> Image.Image | Refused:
+    try:
+        with Image.open(io.BytesIO(content)) as header:
+            width, height = header.size
+        if width * height > MOST_PIXELS:
+            return Refused(413, f"{width} x {height} pixels: at most {MOST_PIXELS:,} are decoded")
+        return open_image(content, size)
+    except TagfillError as error:
+        return Refused(415, error.message)
+    except Image.DecompressionBombError:
+        return Refused(413, f"at most {MOST_PIXELS:,} pixels are decoded")
+    except UnidentifiedImageError:
+        return Refused(415, "is not an image that can be read")
+    except (OSError, ValueError, SyntaxError, MemoryError):
+        return Refused(415, "the image is broken")

@@ -1,0 +1,80 @@
+"""Nothing that was acknowledged is lost; slow and broken clients do no harm."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.live import Process, listening, session
+
+from tagfill.serve import protocol
+
+
+def test_killed_between_decisions_nothing_is_lost(run: Path, tmp_path: Path) -> None:
+    database = tmp_path / "review.db"
+    server = Process(run, database)
+    client = session(server.url, "Anna")
+    saved: dict[tuple[int, str], str] = {}
+    for number in range(30):
+        value = ("yes", "no")[number % 2]
+        decision = {"photo": number, "tag": "boat", "value": value}
+        client.post("/api/review/decisions", json={"decisions": [decision]}).raise_for_status()
+        saved[number, "boat"] = value
+    server.kill()
+    again = Process(run, database)
+    try:
+        client = session(again.url, "Anna")
+        history = client.get("/api/review/history?limit=1000").json()
+        assert len(history) == len(saved)
+        for (photo, tag), value in saved.items():
+            assert tag in client.get(f"/api/photos/{photo}").json()[value]
+        assert client.post("/api/review/undo").json()[0]["photo"] == 29
+    finally:
+        again.stop()
+
+
+def test_clients_that_never_finish_are_cut_off(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.3)
+    with listening(opened, tmp_path / "review.db") as (url, service):
+        object.__setattr__(service.policy, "body_seconds", 0.3)
+        port = int(url.rpartition(":")[2])
+        halves = [
+            b"",
+            b"GET /healthz HTTP/1.1\r\nHost: 127.0",
+            b"POST /api/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\n"
+            b"Content-Length: 1000\r\n\r\nabc",
+        ]
+        slow = []
+        for half in halves:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+            connection.sendall(half)
+            slow.append(connection)
+        began = time.monotonic()
+        answers = [connection.recv(4096) for connection in slow]
+        assert time.monotonic() - began < 5
+        assert answers[:2] == [b"", b""]
+        assert b" 408 " in answers[2]
+        assert session(url).get("/healthz").status_code == 200
+
+
+def test_requests_cut_off_half_way_leave_the_server_well(opened: Any, tmp_path: Path) -> None:
+    with listening(opened, tmp_path / "review.db") as (url, _):
+        port = int(url.rpartition(":")[2])
+        for _ in range(20):
+            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+            connection.sendall(
+                b"POST /api/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999\r\n"
+                b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\nContent-"
+            )
+            connection.close()
+        for junk in (b"\0\0\0\0\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01" * 50):
+            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+            connection.sendall(junk)
+            connection.close()
+        metrics = session(url).get("/metrics").text
+        assert 'status="500"' not in metrics
