@@ -14,14 +14,6 @@ from tagfill.serve.app import create_app
 from tagfill.serve.server import Options, build_service
 
 schemathesis = pytest.importorskip("schemathesis")
-from schemathesis.checks import not_a_server_error  # noqa: E402
-from schemathesis.specs.openapi import checks as conformance  # noqa: E402
-
-CHECKS = (
-    not_a_server_error,
-    conformance.response_schema_conformance,
-    conformance.response_headers_conformance,
-)
 TOKEN = "a-long-enough-token"
 HEADERS = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1"}
 ASIDE = ("/api/jobs", "/api/explain", "/api/runs/served")
@@ -47,7 +39,11 @@ def test_every_operation_keeps_to_its_description(app: Any) -> None:
 
 
 def _statuses(operation: Any) -> list[int]:
-    """Try an operation with what its description allows, and with what it does not."""
+    """Try an operation with what its description allows, and with what it does not.
+
+    That a text is the base64 of a picture is beyond what a schema can say, so valid requests may
+    be refused.
+    """
     statuses: list[int] = []
 
     @settings(
@@ -61,7 +57,9 @@ def _statuses(operation: Any) -> list[int]:
     def keeps(case: Any) -> None:
         response = case.call(headers=HEADERS, base_url="http://127.0.0.1")
         statuses.append(response.status_code)
-        case.validate_response(response, checks=list(CHECKS))
+        case.validate_response(response, excluded_checks=[positive_data_acceptance])
+
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
     keeps()
     assert statuses, operation.path

@@ -48,6 +48,7 @@ def create_app(service: Service) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         default_response_class=responses.SafeJSON,
+        responses=responses.REFUSALS,
     )
     app.state.service = service
     for module in ROUTERS:

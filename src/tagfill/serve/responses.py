@@ -8,9 +8,37 @@ from typing import Any
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from tagfill.errors import TagfillError
+
+SHOWN = 10
+"""Mistakes of a request that are told at once."""
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": why}
+    for status, why in {
+        400: "The host name is not the server's, or the body is malformed.",
+        401: "A token is needed.",
+        403: "From another site, without the session's token, or the server is read-only.",
+        404: "There is no such thing.",
+        408: "The request took too long to arrive.",
+        409: "That cannot be done now.",
+        413: "Too many bytes, images or pixels.",
+        415: "Not an image, or not one that can be read.",
+        422: "A parameter or the body does not fit.",
+        429: "The queue is full; Retry-After says when to come back.",
+        503: "The database does not answer.",
+    }.items()
+}
 
 
 class SafeJSON(JSONResponse):
@@ -25,14 +53,10 @@ async def invalid(_: Request, error: Exception) -> SafeJSON:
     """A request that does not fit the interface: what is wrong, and where."""
     assert isinstance(error, RequestValidationError)
     problems = [
-        {
-            "loc": [str(place) for place in problem["loc"]],
-            "msg": problem["msg"],
-            "type": problem["type"],
-        }
-        for problem in error.errors()
+        f"{'.'.join(str(place) for place in problem['loc'][1:])}: {problem['msg']}"
+        for problem in error.errors()[:SHOWN]
     ]
-    return SafeJSON({"detail": problems}, 422)
+    return SafeJSON({"detail": "; ".join(problems)}, 422)
 
 
 async def refused(_: Request, error: Exception) -> SafeJSON:

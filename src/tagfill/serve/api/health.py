@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from fastapi import APIRouter, HTTPException, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from tagfill.serve.metrics import REGISTRY
@@ -29,7 +30,7 @@ def ready(service: Served) -> dict[str, str]:
     return {"status": "ready", "model": service.model.name}
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=PlainTextResponse)
 def prometheus() -> Response:
     """Counters and times for Prometheus."""
     return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)

@@ -18,7 +18,7 @@ def listed(service: Served) -> list[dict[str, Any]]:
     return [_public(job) for job in service.jobs.all()]
 
 
-@router.post("", status_code=201, responses={409: {"description": "A training is running."}})
+@router.post("", status_code=201)
 def start(service: Served, person: Asker) -> dict[str, Any]:
     """Train again from the labels as they are now."""
     try:

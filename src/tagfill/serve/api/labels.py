@@ -6,7 +6,7 @@ import io
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
@@ -16,6 +16,9 @@ from tagfill.serve.api.schema import VALUES, BulkRequest, Saved
 from tagfill.serve.ledger import BULK
 from tagfill.serve.service import Asker, Served
 
+FILE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {}}, "description": "A label file, or a zip."}
+}
 router = APIRouter(prefix="/api/labels", tags=["labels"])
 
 _SUFFIXES = {
@@ -50,7 +53,7 @@ def writable() -> list[str]:
     return sorted(name for name, label_format in formats().items() if label_format.write)
 
 
-@router.get("/export", response_class=Response)
+@router.get("/export", response_class=Response, responses=FILE)
 def export(service: Served, format: Annotated[str, Query(max_length=40)] = "csv_wide") -> Response:
     """All labels with the decisions in them, as a file; as a zip where the format is a folder."""
     if format not in writable():

@@ -31,8 +31,8 @@ HEAT_SIZE = 512
 _EXAMPLE = (  # one gray pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
 )
-_FILES = {"type": "array", "items": {"type": "string", "format": "binary"}}
-_TEXTS = {"type": "array", "items": {"type": "string", "format": "byte"}, "maxItems": 32}
+_FILES = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
+_TEXTS = {"type": "array", "items": {"type": "string", "format": "byte"}, "minItems": 1}
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -55,20 +55,11 @@ BODY: dict[str, Any] = {
         },
     }
 }
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "The body is malformed."},
-    408: {"description": "The request took too long to arrive."},
-    413: {"description": "Too many bytes, images or pixels."},
-    415: {"description": "Not an image, or not one that can be read."},
-    422: {"description": "A parameter or the body does not fit."},
-    429: {"description": "The queue is full; Retry-After says when to come back."},
-}
-
 Top = Annotated[int | None, Query(ge=1, le=1000, description="This many tags, the likeliest.")]
 Threshold = Annotated[float | None, Query(ge=0, le=1, description="Tags from this probability on.")]
 
 
-@router.post("/predict", openapi_extra=BODY, responses=REFUSALS)
+@router.post("/predict", openapi_extra=BODY)
 async def predict(
     request: Request, service: Served, top: Top = None, threshold: Threshold = None
 ) -> Predictions:
@@ -90,7 +81,7 @@ async def predict(
     return Predictions(model=service.model.name, predictions=answers, seconds=seconds)
 
 
-@router.post("/explain", openapi_extra=BODY, responses=REFUSALS)
+@router.post("/explain", openapi_extra=BODY)
 async def explain(
     request: Request,
     service: Served,

@@ -61,7 +61,5 @@ async function ask(path, options) {
 }
 
 function message(content) {
-  const detail = content?.detail ?? "";
-  if (typeof detail === "string") return detail;
-  return detail.map((problem) => `${problem.loc.slice(1).join(".")}: ${problem.msg}`).join("; ");
+  return String(content?.detail ?? "");
 }
