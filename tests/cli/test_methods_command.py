@@ -13,8 +13,8 @@ PAPERS = {
     "MLSPL": "bce bce_ls iu partial_bce iun an an_ls an_ls_asymmetric wan pr epr role",
     "MLSPL 5.1": "pseudo_negative",
     "EM and APL": "em em_apl dw l1r l2r ls n_ls entmin focal asl",
-    "LAC": "plc lac",
-    "PU-MLC": "upu nnpu vpu pu_mlc curriculum",
+    "LAC": "plc lac en_cl en_scl",
+    "PU-MLC": "upu nnpu vpu pu_mlc curriculum sst sarb",
     "Query2Label": "asl_q2l",
     "neighbors": "ll_r ll_ct ll_cp hill splc p_asl gr boostlu",
 }

@@ -96,7 +96,12 @@ class ToyNetwork(nn.Module):
             logits=scores.mean((2, 3)),
             embeddings=nn.functional.normalize(embeddings, dim=-1),
             maps=scores,
+            features=self.weight[None] * maps.mean((2, 3))[:, None],
         )
+
+    def classify(self, features: Tensor) -> Tensor:
+        """The logits of label-wise features."""
+        return features.sum(2) + self.bias
 
 
 class Rehearsal:
@@ -154,6 +159,7 @@ class Rehearsal:
             weights=(self.network.weight,),
             generator=torch.Generator().manual_seed(seed),
             truth=self.truth[rows] if self.show_truth else None,
+            classify=self.network.classify,
         )
 
     def train_step(self, rows: Tensor) -> float:

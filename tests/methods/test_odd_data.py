@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tagfill import methods
 from tagfill.errors import TagfillError
+from tagfill.models.head import Head
 from tagfill.models.output import Output
 from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.device import make_accelerator
@@ -24,6 +25,7 @@ from tagfill.train.method import Positives, begin
 WIDTH = 6
 NO_POSITIVE = "no observed label is positive"
 NO_NEGATIVE = "needs observed negatives and there are none"
+MANY_PAIRS = "all pairs of 5,000 classes"
 NOT_FINITE = "features are not finite"
 
 
@@ -87,7 +89,7 @@ def not_finite(negatives: bool) -> Odd:
 CASES: dict[str, Callable[[], Odd]] = {
     "one class": lambda: one_class(negatives=True),
     "one class, positives only": lambda: one_class(negatives=False),
-    "5,000 classes": lambda: ordinary(6, 5_000, share=0.001),
+    "5,000 classes": lambda: ordinary(6, 5_000, share=0.001)._replace(true=(MANY_PAIRS,)),
     "one image": lambda: ordinary(1),
     "two images": lambda: ordinary(2),
     "a class never seen": class_never_seen,
@@ -101,7 +103,7 @@ CASES: dict[str, Callable[[], Odd]] = {
 MUST_REFUSE = {"all unknown", "features not finite", "features not finite, positives only"}
 
 
-class Everything(nn.Module):
+class Everything(Head):
     """A head that gives whatever a method may need, for any number of classes."""
 
     def __init__(self, classes: int) -> None:
@@ -111,10 +113,17 @@ class Everything(nn.Module):
         self.bias = nn.Parameter(torch.zeros(classes))
         self.label = nn.Parameter(torch.randn(classes, WIDTH, generator=generator))
 
-    def forward(self, features: Tensor) -> Output:
-        maps = torch.einsum("kd,bdhw->bkhw", self.weight, features) + self.bias[:, None, None]
+    def forward(self, features: Tensor, maps: bool = False) -> Output:
+        scores = torch.einsum("kd,bdhw->bkhw", self.weight, features) + self.bias[:, None, None]
         embeddings = nn.functional.normalize(features.mean((2, 3))[:, None] * self.label, dim=-1)
-        return Output(maps.mean((2, 3)), embeddings, maps)
+        label_wise = features.mean((2, 3))[:, None] * self.weight
+        return Output(scores.mean((2, 3)), embeddings, scores, label_wise)
+
+    def classify(self, features: Tensor) -> Tensor:
+        return features.sum(2) + self.bias
+
+    def classifier_weights(self) -> tuple[Tensor, ...]:
+        return (self.weight,)
 
 
 def train(name: str, odd: Odd) -> nn.Module:

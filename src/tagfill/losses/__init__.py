@@ -42,13 +42,16 @@ from tagfill.losses.pu import (
 from tagfill.losses.ranking import pairwise_ranking
 from tagfill.losses.regularize import count_penalty, expected_positives
 from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
+from tagfill.losses.transfer import blended_mean, co_occurrence, known_mean, label_contrast
 
 __all__ = [
     "adaptive_temperature",
     "assume_negative",
     "assume_negative_smoothed",
     "asymmetric",
+    "blended_mean",
     "boosted_logits",
+    "co_occurrence",
     "confident_labels",
     "count_penalty",
     "count_weight",
@@ -64,8 +67,10 @@ __all__ = [
     "ignore_unknown",
     "ignore_unknown_smoothed",
     "ignore_unobserved_negatives",
+    "known_mean",
     "known_negative_risk",
     "label_aware_consistency",
+    "label_contrast",
     "large_loss_correction",
     "large_loss_rejection",
     "learn_from",

@@ -73,9 +73,10 @@ class Forward:
         self.accelerator, self.world, self.seed, self.whole = accelerator, world, seed, whole
         self.device = accelerator.device
         plain = accelerator.unwrap_model(network)
-        head = _head(plain)
-        self.weights = tuple(plain.parameters()) if head is None else head.classifier_weights()
-        self.classify = head.classify if head and method.needs.label_features else None
+        head = plain.head if isinstance(plain, Network) else plain
+        is_head = isinstance(head, Head)
+        self.weights = head.classifier_weights() if is_head else tuple(head.parameters())
+        self.classify = head.classify if method.needs.label_features else None
 
     def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
         """Answer for the training images ``rows``; ``batch`` holds this process's share of them."""
@@ -155,8 +156,3 @@ def _split(answer: Output, sizes: list[int]) -> Iterator[Output]:
     }
     for number in range(len(sizes)):
         yield Output(**{name: parts[number] for name, parts in pieces.items()})
-
-
-def _head(network: nn.Module) -> Head | None:
-    head = network.head if isinstance(network, Network) else network
-    return head if isinstance(head, Head) else None

@@ -87,6 +87,7 @@ def require_features_suffice(needs: Needs, method: str) -> None:
         "augmented views": needs.two_views,
         "feature maps": needs.activation_maps,
         "label-wise embeddings": needs.embeddings,
+        "label-wise features": needs.label_features,
     }
     for what, needed in lacking.items():
         if needed:

@@ -1,0 +1,72 @@
+"""What the methods on label-wise features share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.methods.base import Setup, Step
+
+
+def label_features(step: Step, method: str) -> Tensor:
+    """[B, K, D] of the batch."""
+    if step.output.features is None or step.classify is None:
+        raise TagfillError(
+            f"{method} needs label-wise features, which this head does not give",
+            remedy="use the `ssgrl` head",
+        )
+    return step.output.features
+
+
+def faded_in(step: Step, setup: Setup) -> float:
+    """0 at the first step, 1 from the second epoch on."""
+    return 1.0 if step.epoch > 1 else step.step / max(setup.steps_per_epoch, 1)
+
+
+class Examples:
+    """Features of the last images that showed each class.
+
+    Args:
+        setup: of the method.
+        count: how many a class.
+    """
+
+    def __init__(self, setup: Setup, count: int) -> None:
+        self.classes, self.count, self.device = setup.classes, count, setup.device
+        self.features = torch.zeros(0, device=setup.device)
+        self.filled = torch.zeros(setup.classes, dtype=torch.int64, device=setup.device)
+
+    def add(self, features: Tensor, observed: Tensor) -> None:
+        """Put the batch's observed positives in front; the oldest go."""
+        if not self.features.numel():
+            shape = (self.classes, self.count, features.shape[2])
+            self.features = torch.zeros(shape, device=self.device)
+        features = features.detach()
+        for k in torch.nonzero((observed == 1).any(dim=0)).flatten().tolist():
+            new = features[observed[:, k] == 1, k]
+            self.features[k] = torch.cat([new.to(self.features), self.features[k]])[: self.count]
+            self.filled[k] = (self.filled[k] + len(new)).clamp(max=self.count)
+
+    def of(self, k: int) -> Tensor:
+        """[n, D] the features kept of a class."""
+        return self.features[k, : int(self.filled[k])]
+
+    def similarity(self, features: Tensor) -> Tensor:
+        """[B, K] mean cosine with the examples of each class; 0 where there are none."""
+        if not self.features.numel():
+            return torch.zeros(features.shape[:2], device=features.device)
+        kept = F.normalize(self.features, dim=2).sum(dim=1) / self.filled.clamp(min=1)[:, None]
+        return (F.normalize(features, dim=2) * kept.to(features)).sum(dim=2)
+
+    def state(self) -> dict[str, Tensor]:
+        """Features, and how many there are."""
+        return {"examples": self.features, "examples_filled": self.filled}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from ``state``."""
+        self.features = state["examples"].to(self.device).clone()
+        self.filled = state["examples_filled"].to(self.device).clone()

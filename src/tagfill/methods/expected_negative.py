@@ -1,0 +1,186 @@
+"""Expected negatives with consistency over epochs, of scores (``en_cl``) or of maps (``en_scl``).
+
+    loss = mean over images and classes of -[z=1] log p - [z=0 or expected negative] log(1 - p)
+           + weight x mean of (p - a)^2                     (en_cl)
+           + weight x mean over places of (sigma(m) - h)^2  (en_scl)
+
+Verelst et al. 2022 (spatial consistency loss), rows of Xie et al. 2022 (LAC), Table 2. a is the
+running average of an image's probabilities over the epochs, a <- momentum a + (1 - momentum) p at
+every visit; the expected negatives of an image are the K - k unknown classes with the lowest a, k
+being the expected number of positives. In ``en_scl`` the consistency is that of the
+class-activation maps m with their running averages h; it needs the ``cam`` head.
+
+The paper is not at hand and its code is not published: form and values of the three terms are our
+reading of its abstract (running averages over consecutive epochs that choose expected negatives;
+consistency with them; the same for heat maps of every class). Maps and their mirror images are
+averaged, so that flips do not matter; crops are not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tagfill.errors import TagfillError
+from tagfill.losses.assume import ignore_unknown
+from tagfill.losses.selection import lowest_per_class
+from tagfill.methods._settings import require_range
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    NamedMethod,
+    Needs,
+    Setup,
+    Step,
+    require_positives,
+    resolve_k,
+)
+
+SOURCE = "Verelst et al. 2022 (SCL); Xie et al. 2022 (LAC), Table 2"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        k: mean number of positive tags per image; "auto" estimates it from the observed labels.
+        momentum: of the running averages; ours.
+        weight: of the consistency; ours.
+    """
+
+    k: float | Literal["auto"] = "auto"
+    momentum: float = 0.8
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_range("momentum", self.momentum, 0, 1)
+        require_range("weight", self.weight, 0)
+
+
+class Averages:
+    """Running averages of something per image; the first visit sets them.
+
+    Args:
+        images: N.
+        device: where they live.
+        momentum: share of the past.
+    """
+
+    def __init__(self, images: int, device: torch.device, momentum: float) -> None:
+        self.images, self.device, self.momentum = images, device, momentum
+        self.table = torch.zeros(0, device=device)
+
+    def of(self, rows: Tensor, now: Tensor) -> Tensor:
+        """The averages of some images; where there are none yet, what is seen now."""
+        if not self.table.numel():
+            return now.detach()
+        past = self.table[rows].to(now)
+        return torch.where(past.isnan(), now.detach(), past)
+
+    def update(self, rows: Tensor, now: Tensor) -> None:
+        """Move the averages of some images towards what is seen now."""
+        past = self.of(rows, now)
+        if not self.table.numel():
+            self.table = torch.full((self.images, *now.shape[1:]), torch.nan, device=self.device)
+        self.table[rows] = past.lerp(now.detach(), 1 - self.momentum).to(self.table)
+
+
+class ExpectedNegatives(Method):
+    """Remembers what it thought of every image.
+
+    Args:
+        name: of the method.
+        config: its settings.
+        spatial: consistency of maps instead of scores.
+    """
+
+    def __init__(self, name: str, config: Config, spatial: bool) -> None:
+        self.name, self.config, self.spatial = name, config, spatial
+        self.needs = Needs(
+            state=True, expected_positives=config.k == "auto", activation_maps=spatial
+        )
+
+    def start(self, setup: Setup) -> None:
+        """Settle k; forget everything."""
+        require_positives(setup.observed, self.name)
+        self.negatives = max(round(setup.classes - resolve_k(self.config.k, setup, self.name)), 0)
+        self.observed = setup.observed
+        self.scores = Averages(setup.images, setup.device, self.config.momentum)
+        self.maps = Averages(setup.images, setup.device, self.config.momentum)
+
+    def loss(self, step: Step) -> LossTerms:
+        """Expected negatives, and consistency."""
+        now = torch.sigmoid(step.output.logits)
+        unknown = step.observed == -1
+        average = self.scores.of(step.index, now)
+        counts = torch.full((len(now),), self.negatives, device=now.device)
+        expected = lowest_per_class(average.T, unknown.T, counts).T
+        terms = ignore_unknown(step.output.logits, torch.where(expected, 0, step.observed))
+        if self.spatial:
+            heat = self._heat(step)
+            drift = heat - self.maps.of(step.index, heat)
+        else:
+            drift = now - average
+        return {"en": terms.mean(), "consistency": self.config.weight * drift.square().mean()}
+
+    def after_step(self, step: Step) -> None:
+        """Move the running averages."""
+        self.scores.update(step.index, torch.sigmoid(step.output.logits))
+        if self.spatial:
+            self.maps.update(step.index, self._heat(step))
+
+    def _heat(self, step: Step) -> Tensor:
+        """[B, K, H, W] probabilities of places, the same for an image and its mirror image."""
+        maps = step.output.maps
+        if maps is None:
+            raise TagfillError(
+                f"{self.name} needs class-activation maps, which this model does not give",
+                remedy="use the `cam` head",
+            )
+        heat = torch.sigmoid(maps)
+        return (heat + heat.flip(3)) / 2
+
+    def state(self) -> dict[str, Tensor]:
+        """The running averages."""
+        return {"scores": self.scores.table, "maps": self.maps.table}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore them."""
+        self.scores.table = state["scores"].to(self.scores.device).clone()
+        self.maps.table = state["maps"].to(self.maps.device).clone()
+
+    def estimates(self) -> Tensor | None:
+        """The running averages of unknown entries; None before every image was seen."""
+        table = self.scores.table
+        if not table.numel() or bool(table.isnan().any()):
+            return None
+        observed = self.observed.to(table.device)
+        return torch.where(observed < 0, table, observed.to(table))
+
+
+METHODS = {
+    "en_cl": NamedMethod(
+        Info(
+            "Expected negatives with consistency over epochs (EN + CL)",
+            SOURCE,
+            Needs(state=True, expected_positives=True),
+        ),
+        Config,
+        lambda config: ExpectedNegatives("en_cl", config, spatial=False),
+    ),
+    "en_scl": NamedMethod(
+        Info(
+            "Expected negatives with spatial consistency over epochs (EN + SCL)",
+            SOURCE,
+            Needs(state=True, expected_positives=True, activation_maps=True),
+        ),
+        Config,
+        lambda config: ExpectedNegatives("en_scl", config, spatial=True),
+    ),
+}

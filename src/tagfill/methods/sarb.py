@@ -1,0 +1,186 @@
+"""Semantic-aware representation blending: lend the features of a known tag to an unknown one.
+
+    loss = mean over known entries of -[z=1] log p - [z=0] log(1 - p)
+           + the same of features blended with another image's, soft labels 1 - alpha there
+           + the same of features blended with a prototype, a soft label 1 - beta there
+           + w L_contrast
+
+Pu et al. 2022 (SARB), as its code has it. f_k, the features of class k, become
+alpha f_k + (1 - alpha) f'_k where k is unknown in the image and observed positive in the image it
+meets (the batch in reverse order); of each image one unknown class becomes beta f_k + (1 - beta)
+c_k with c_k one of the class's ``prototypes`` cluster centers. Blending begins after
+``start_epoch`` epochs; prototypes are made anew every ``interval`` epochs. alpha and beta are
+learned, from 0.5 on, within 0 and 1. L_contrast is that of ``sst`` and fades in during the first
+epoch.
+
+Made for positives and negatives both known in part. Class features come from the ``ssgrl`` head and
+are classified again once blended. Here the centers are of the last ``examples`` positives of a
+class; the code passes over all images again. A class without positives yet is not blended with a
+prototype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tagfill.losses.transfer import blended_mean, known_mean, label_contrast
+from tagfill.methods._label_features import Examples, faded_in, label_features
+from tagfill.methods._settings import require_range
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    Needs,
+    ParameterGroup,
+    Setup,
+    Step,
+    require_negatives,
+    require_positives,
+)
+
+LLOYD_STEPS = 10
+"""Of the k-means that makes prototypes."""
+
+INFO = Info(
+    title="Semantic-aware representation blending (SARB)",
+    source="Pu et al. 2022 (SARB); PU-MLC (arXiv 2306.16016), Table I",
+    needs=Needs(negatives=True, state=True, label_features=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        start_epoch: epochs without blending.
+        prototypes: cluster centers of a class.
+        interval: epochs after which they are made anew.
+        contrast_weight: w.
+        examples: positives of a class they are made of.
+    """
+
+    start_epoch: int = 5
+    prototypes: int = 10
+    interval: int = 5
+    contrast_weight: float = 0.05
+    examples: int = 100
+
+    def __post_init__(self) -> None:
+        require_range("start_epoch", self.start_epoch, 0)
+        require_range("contrast_weight", self.contrast_weight, 0)
+        for name in ("prototypes", "interval", "examples"):
+            require_range(name, getattr(self, name), 1)
+
+
+class Blending(Method):
+    """Knows prototypes of every class and how strongly to blend."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def start(self, setup: Setup) -> None:
+        """Begin with equal shares and without prototypes."""
+        require_positives(setup.observed, "sarb")
+        require_negatives(setup.observed, "sarb")
+        self.setup = setup
+        self.alpha = nn.Parameter(torch.tensor(0.5, device=setup.device))
+        self.beta = nn.Parameter(torch.tensor(0.5, device=setup.device))
+        self.seen = Examples(setup, self.config.examples)
+        self.prototypes = torch.zeros(0, device=setup.device)
+
+    def loss(self, step: Step) -> LossTerms:
+        """The known labels, the contrast, and both kinds of blends."""
+        features = label_features(step, "sarb")
+        contrast = label_contrast(features, step.observed, step.generator)
+        terms = {
+            "known": known_mean(step.output.logits, step.observed),
+            "contrast": faded_in(step, self.setup) * self.config.contrast_weight * contrast,
+        }
+        if step.epoch > self.config.start_epoch:
+            other, lent = features.flip(0), (step.observed == -1) & (step.observed.flip(0) == 1)
+            terms["instance"] = self._blended(step, other, lent, self.alpha)
+            if self.prototypes.numel():
+                centers, chosen = self._centers(step)
+                terms["prototype"] = self._blended(step, centers, chosen, self.beta)
+        return terms
+
+    def after_step(self, step: Step) -> None:
+        """Keep the shares within 0 and 1, and the features of observed positives."""
+        with torch.no_grad():
+            self.alpha.clamp_(0, 1)
+            self.beta.clamp_(0, 1)
+        self.seen.add(label_features(step, "sarb"), step.observed)
+
+    def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
+        """Make prototypes where the next epoch begins with new ones."""
+        later = epoch - self.config.start_epoch
+        if later >= 0 and later % self.config.interval == 0 and self.seen.features.numel():
+            count = self.config.prototypes
+            empty = torch.full((count, self.seen.features.shape[2]), torch.nan)
+            self.prototypes = torch.stack(
+                [
+                    centers(self.seen.of(k), count) if self.seen.filled[k] else empty.to(self.alpha)
+                    for k in range(self.setup.classes)
+                ]
+            )
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """alpha and beta."""
+        return [ParameterGroup([self.alpha, self.beta], self.setup.learning_rate)]
+
+    def state(self) -> dict[str, Tensor]:
+        """Shares, prototypes and examples."""
+        own = {"alpha": self.alpha.detach(), "beta": self.beta.detach()}
+        return own | {"prototypes": self.prototypes} | self.seen.state()
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore them."""
+        with torch.no_grad():
+            self.alpha.copy_(state["alpha"])
+            self.beta.copy_(state["beta"])
+        self.prototypes = state["prototypes"].to(self.prototypes.device)
+        self.seen.load_state(state)
+
+    def _blended(self, step: Step, other: Tensor, blended: Tensor, share: Tensor) -> Tensor:
+        assert step.output.features is not None
+        assert step.classify is not None
+        features = step.output.features
+        mixed = share * features + (1 - share) * other
+        logits = step.classify(torch.where(blended[:, :, None], mixed, features))
+        return blended_mean(logits, step.observed, 1 - share, blended)
+
+    def _centers(self, step: Step) -> tuple[Tensor, Tensor]:
+        """[B, K, D] one prototype of every class, and [B, K] one unknown class of each image."""
+        number = int(torch.randint(self.config.prototypes, (), generator=step.generator))
+        chosen = self.prototypes[:, number]
+        usable = (step.observed == -1) & ~chosen.isnan().any(dim=1)
+        lots = torch.rand(usable.shape, generator=step.generator).to(usable.device)
+        winner = torch.where(usable, lots, -1.0).argmax(dim=1, keepdim=True)
+        one = torch.zeros_like(usable).scatter_(1, winner, True) & usable
+        return chosen.nan_to_num().expand(len(usable), -1, -1), one
+
+
+def centers(points: Tensor, count: int) -> Tensor:
+    """[count, D] cluster centers of [n, D] points by Lloyd's k-means, from evenly spaced points.
+
+    Where there are fewer points than centers, some points are centers more than once.
+    """
+    start = torch.linspace(0, len(points) - 1, count, device=points.device).round().long()
+    middle = points[start].clone()
+    for _ in range(LLOYD_STEPS):
+        nearest = torch.cdist(points, middle).argmin(dim=1)
+        counts = torch.bincount(nearest, minlength=count)
+        sums = torch.zeros_like(middle).index_add_(0, nearest, points)
+        filled = counts > 0
+        middle[filled] = sums[filled] / counts[filled, None]
+    return middle
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return Blending(config)

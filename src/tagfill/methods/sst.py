@@ -1,0 +1,197 @@
+"""Structured semantic transfer: pseudo-labels from classes and from images that go together.
+
+    loss = mean over known entries of -[z=1] log p - [z=0] log(1 - p)
+           + the same with positive pseudo-labels from within the image
+           + the same with positive pseudo-labels from other images
+           + w_pairs L_pairs + w_contrast L_contrast
+
+Chen et al. 2022 (SST), as its code has it. Within an image, a network learns for every pair of
+classes whether both are observed (L_pairs, an asymmetric loss); an unknown class is positive if its
+mean probability of going with the image's positives reaches the margin. Across images, it is
+positive if its features have a mean cosine of at least the margin with those of the last
+``examples`` images that show the class; L_contrast makes features fit for that. Pseudo-labels begin
+after ``start_epoch`` epochs; then the margin falls by 0.025 each epoch, to 0.75 at least. Both
+auxiliary losses fade in during the first epoch.
+
+Made for positives and negatives both known in part. Class features come from the ``ssgrl`` head.
+Here the pair network sees them through a fixed random projection, where the published one learns
+that layer too, and is smaller (``hidden``, 1024 there). ``examples`` is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tagfill.errors import TagfillError
+from tagfill.losses.transfer import co_occurrence, known_mean, label_contrast
+from tagfill.methods._label_features import Examples, faded_in, label_features
+from tagfill.methods._settings import require_range
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    Needs,
+    ParameterGroup,
+    Setup,
+    Step,
+    require_negatives,
+    require_positives,
+)
+
+MOST_CLASSES = 500
+LEAST_MARGIN, MARGIN_STEP = 0.75, 0.025
+
+INFO = Info(
+    title="Structured semantic transfer (SST)",
+    source="Chen et al. 2022 (SST); PU-MLC (arXiv 2306.16016), Table I",
+    needs=Needs(negatives=True, state=True, label_features=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        margin: how sure a pseudo-label must be at first.
+        start_epoch: epochs without pseudo-labels.
+        pairs_weight: w_pairs.
+        contrast_weight: w_contrast.
+        examples: images a class is compared with.
+        joint: width in which the pair network sees a class.
+        hidden: units of the pair network.
+    """
+
+    margin: float = 0.95
+    start_epoch: int = 5
+    pairs_weight: float = 10.0
+    contrast_weight: float = 0.05
+    examples: int = 100
+    joint: int = 64
+    hidden: int = 64
+
+    def __post_init__(self) -> None:
+        require_range("margin", self.margin, 0, 1)
+        require_range("start_epoch", self.start_epoch, 0)
+        require_range("pairs_weight", self.pairs_weight, 0)
+        require_range("contrast_weight", self.contrast_weight, 0)
+        for name in ("examples", "joint", "hidden"):
+            require_range(name, getattr(self, name), 1)
+
+
+class SemanticTransfer(Method):
+    """Knows which classes go together and what each looked like lately."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def start(self, setup: Setup) -> None:
+        """Make the pair network."""
+        require_positives(setup.observed, "sst")
+        require_negatives(setup.observed, "sst")
+        if setup.classes > MOST_CLASSES:
+            raise TagfillError(
+                f"sst cannot start: it looks at all pairs of {setup.classes:,} classes",
+                remedy=f"use sarb, or at most {MOST_CLASSES} classes",
+            )
+        self.setup = setup
+        generator = torch.Generator().manual_seed(setup.seed)
+        joint, hidden = self.config.joint, self.config.hidden
+        pairs = setup.classes * (setup.classes - 1) // 2
+        shapes = {
+            "first": (hidden, 2 * joint),
+            "second": (hidden, hidden),
+            "pairs": (pairs, hidden),
+        }
+        self.weights = {
+            name: nn.Parameter(
+                (torch.randn(shape, generator=generator) / shape[1] ** 0.5).to(setup.device)
+            )
+            for name, shape in shapes.items()
+        }
+        biases = {"first_bias": hidden, "second_bias": hidden, "pairs_bias": pairs}
+        self.weights |= {
+            name: nn.Parameter(torch.zeros(width, device=setup.device))
+            for name, width in biases.items()
+        }
+        self.seen = Examples(setup, self.config.examples)
+
+    def loss(self, step: Step) -> LossTerms:
+        """The known labels, the two auxiliary losses, and both kinds of pseudo-labels."""
+        features, logits = label_features(step, "sst"), step.output.logits
+        pairs = self._pairs(features)
+        ramp = faded_in(step, self.setup)
+        contrast = label_contrast(features, step.observed, step.generator)
+        terms = {
+            "known": known_mean(logits, step.observed),
+            "contrast": ramp * self.config.contrast_weight * contrast,
+        }
+        if pairs.numel():
+            both = co_occurrence(pairs, step.observed).mean()
+            terms["pairs"] = ramp * self.config.pairs_weight * both
+        if step.epoch > self.config.start_epoch:
+            margin = self._margin(step.epoch)
+            within = self._within(pairs.detach(), step.observed) >= margin
+            across = self.seen.similarity(features.detach()) >= margin
+            for name, sure in (("within", within), ("across", across)):
+                labels = torch.where((step.observed == -1) & sure, 1, step.observed)
+                terms[name] = known_mean(logits, labels)
+        return terms
+
+    def after_step(self, step: Step) -> None:
+        """Remember the features of observed positives."""
+        self.seen.add(label_features(step, "sst"), step.observed)
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """The pair network's."""
+        return [ParameterGroup(list(self.weights.values()), self.setup.learning_rate)]
+
+    def state(self) -> dict[str, Tensor]:
+        """Pair network and examples."""
+        return {name: weight.detach() for name, weight in self.weights.items()} | self.seen.state()
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore them."""
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                weight.copy_(state[name])
+        self.seen.load_state(state)
+
+    def _pairs(self, features: Tensor) -> Tensor:
+        """[N, P] logits of pairs of classes both being there."""
+        width = features.shape[2]
+        generator = torch.Generator().manual_seed(self.setup.seed + 1)
+        projection = torch.randn(width, self.config.joint, generator=generator) / width**0.5
+        joint = features @ projection.to(features)
+        classes = features.shape[1]
+        first, second = torch.triu_indices(classes, classes, 1, device=features.device)
+        weights = self.weights
+        both = torch.cat([joint[:, first], joint[:, second]], dim=2)
+        hidden = F.relu(F.linear(both, weights["first"], weights["first_bias"]))
+        hidden = F.linear(hidden, weights["second"], weights["second_bias"])
+        return (hidden * weights["pairs"]).sum(dim=2) + weights["pairs_bias"]
+
+    def _within(self, pairs: Tensor, observed: Tensor) -> Tensor:
+        """[N, K] mean probability of going with the image's observed positives."""
+        images, classes = observed.shape
+        matrix = torch.eye(classes, device=pairs.device).repeat(images, 1, 1)
+        first, second = torch.triu_indices(classes, classes, 1, device=pairs.device)
+        matrix[:, first, second] = matrix[:, second, first] = torch.sigmoid(pairs)
+        positive = (observed == 1).to(matrix)
+        total = (matrix @ positive[:, :, None]).squeeze(2)
+        return total / positive.sum(dim=1, keepdim=True).clamp(min=1)
+
+    def _margin(self, epoch: int) -> float:
+        later = epoch - self.config.start_epoch - 1
+        lowest = min(LEAST_MARGIN, self.config.margin)
+        return max(lowest, self.config.margin - MARGIN_STEP * later)
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return SemanticTransfer(config)
