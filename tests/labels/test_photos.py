@@ -213,6 +213,25 @@ def test_changing_a_packet_keeps_all_else() -> None:
     assert read_packet(changed_packet(after, Keywords())) == Keywords()
 
 
+def test_predictions_and_recovered_tags_are_monotone(tmp_path: Path) -> None:
+    from tagfill.models.tagging import TagRule
+    from tagfill.recover.evidence import Evidence
+    from tagfill.recover.recovery import Recovery
+
+    hierarchy = {"robin": ("bird",), "bird": ("animal",)}
+    classes = ("robin", "animal", "bird")
+    rule = TagRule(classes, (0.5, 0.95, 0.9), hierarchy=hierarchy)
+    (prediction,) = rule.predictions(["a"], np.array([[0.8, 0.1, 0.3]], dtype=np.float32))
+    assert set(prediction.tags) == {"robin", "bird", "animal"}
+    assert prediction.probabilities.tolist() == pytest.approx([0.8, 0.8, 0.8])
+    table = LabelTable(("a", "b"), classes, np.array([[-1, -1, -1], [-1, 0, 0]]), hierarchy)
+    table, _ = complete(table.take([0, 1]), hierarchy)
+    chance = np.array([[0.97, 0.2, 0.4], [0.9, 0.9, 0.9]])
+    recovery = Recovery(tmp_path, "em", table, Evidence("test", chance, chance, ()))
+    assert recovery.probability.tolist() == [[0.97, 0.97, 0.97], [0, 0, 0]]
+    assert recovery.complete(0.9).values.tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
 def test_hierarchy_makes_labels_and_scores_consistent() -> None:
     hierarchy = {"robin": ("bird",), "bird": ("animal",)}
     table = LabelTable(

@@ -21,7 +21,7 @@ OUTPUTS = ["probabilities", "logits"]
 
 def metadata_of(bundle: Bundle) -> Metadata:
     """What an exported file carries."""
-    return Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
+    return Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
 
 
 def write_onnx(bundle: Bundle, path: Path) -> None:

@@ -107,8 +107,14 @@ def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
     column_of = {name: column for column, name in enumerate(classes)}
     place = np.array([column_of[name] for name in names], dtype=np.intp)
 
+    hierarchy = {
+        final.get(child, child): tuple(final.get(parent, parent) for parent in parents)
+        for child, parents in dataset.hierarchy.items()
+    }
+
     def table(of: LabelTable) -> LabelTable:
-        return LabelTable(of.images, classes, _joined(of.values, place, len(classes)))
+        values = _joined(of.values, place, len(classes))
+        return LabelTable(of.images, classes, values, hierarchy)
 
     boxes, suggestions = dataset.boxes, dataset.suggestions
     return replace(
@@ -119,10 +125,6 @@ def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
         suggestions=None
         if suggestions is None
         else replace(suggestions, label=place[suggestions.label]),
-        hierarchy={
-            final.get(child, child): tuple(final.get(parent, parent) for parent in parents)
-            for child, parents in dataset.hierarchy.items()
-        },
     )
 
 

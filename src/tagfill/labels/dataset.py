@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from tagfill.errors import Problem, TagfillError
 from tagfill.labels.features import load_features
-from tagfill.labels.hierarchy import Hierarchy
-from tagfill.labels.table import LabelTable, Rows
+from tagfill.labels.table import Hierarchy, LabelTable, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,6 @@ class Dataset:
         features: files of each named feature set; their rows, one file after the other, are the
             rows of the table (see ``load_features``).
         suggestions: tags a model proposed, where the source has them.
-        hierarchy: the classes each class implies, where the source has paths of tags.
         free_tags: whether people typed the classes freely, so that variants of one may be among
             them.
         notes: decisions of the reader a user should see, such as what absence was taken to mean.
@@ -85,7 +83,6 @@ class Dataset:
     image_root: Path | None = None
     features: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     suggestions: Suggestions | None = None
-    hierarchy: Hierarchy = field(default_factory=dict)
     free_tags: bool = False
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -99,6 +96,11 @@ class Dataset:
         from tagfill.labels.display import table_html
 
         return table_html(self.table, repr(self))
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The classes each class directly implies, where the source has paths of tags."""
+        return self.table.hierarchy
 
     def split(self, split: str) -> LabelTable:
         """The observed labels of one named split."""

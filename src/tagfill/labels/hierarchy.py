@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Hierarchy, LabelTable
 
-Hierarchy = Mapping[str, tuple[str, ...]]
-"""The classes each class directly implies."""
+
+def as_hierarchy(document: Any) -> Hierarchy:
+    """A hierarchy as JSON has it: lists of names; whatever is none is left out."""
+    if not isinstance(document, Mapping):
+        return {}
+    listed = {str(child): parents for child, parents in document.items()}
+    return {
+        child: tuple(map(str, parents))
+        for child, parents in listed.items()
+        if isinstance(parents, list | tuple)
+    }
+
+
+def with_parents(tags: Iterable[str], hierarchy: Hierarchy) -> list[str]:
+    """Tags and all that they imply, each once."""
+    waiting, given = list(tags), dict[str, None]()
+    while waiting:
+        tag = waiting.pop(0)
+        if tag not in given:
+            given[tag] = None
+            waiting += hierarchy.get(tag, ())
+    return list(given)
 
 
 def complete(table: LabelTable, hierarchy: Hierarchy) -> tuple[LabelTable, int]:

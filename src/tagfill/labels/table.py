@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,8 @@ POSITIVE, NEGATIVE, UNKNOWN = 1, 0, -1
 
 Labels = npt.NDArray[np.int8]
 """[N, K] of 1, 0, -1."""
+Hierarchy = Mapping[str, tuple[str, ...]]
+"""The classes each class directly implies."""
 Rows = npt.NDArray[np.intp]
 """Row numbers into a table."""
 
@@ -28,6 +30,7 @@ class LabelTable:
         images: N image ids, each once: paths relative to the image folder, with forward slashes.
         classes: K class names, each once.
         values: [N, K] int8, 1 positive, 0 negative, -1 unknown.
+        hierarchy: the classes each class directly implies; it goes along, and changes no label.
 
     >>> table = LabelTable(("a.jpg", "b.jpg"), ("cat", "dog"), np.array([[1, -1], [-1, 0]]))
     >>> len(table), table.positives, table.unknowns
@@ -37,6 +40,7 @@ class LabelTable:
     images: tuple[str, ...]
     classes: tuple[str, ...]
     values: Labels
+    hierarchy: Hierarchy = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "images", tuple(self.images))
@@ -118,9 +122,8 @@ class LabelTable:
         """The images of the given row numbers (or boolean mask), in that order."""
         index = np.asarray(rows)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
-        return LabelTable(
-            tuple(self.images[row] for row in index), self.classes, self.values[index]
-        )
+        images = tuple(self.images[row] for row in index)
+        return replace(self, images=images, values=self.values[index])
 
     def select(self, images: Iterable[str]) -> LabelTable:
         """The named images, in the given order."""
@@ -137,7 +140,7 @@ class LabelTable:
         for column, name in enumerate(classes):
             if name in columns:
                 values[:, column] = self.values[:, columns[name]]
-        return LabelTable(self.images, tuple(classes), values)
+        return replace(self, classes=tuple(classes), values=values)
 
     def merge(self, other: LabelTable) -> LabelTable:
         """Union of two tables; what one leaves unknown the other may fill in.
@@ -160,7 +163,7 @@ class LabelTable:
                 f" class {classes[column]!r}"
             )
         values[rows] = np.where(theirs == UNKNOWN, ours, theirs)
-        return LabelTable(images, classes, values)
+        return LabelTable(images, classes, values, {**self.hierarchy, **other.hierarchy})
 
 
 def _checked_values(values: npt.ArrayLike) -> Labels:

@@ -19,6 +19,8 @@ from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_folder, write_json
+from tagfill.labels.hierarchy import as_hierarchy
+from tagfill.labels.table import Hierarchy
 from tagfill.models.engines import bundle_engine
 from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
@@ -52,6 +54,11 @@ class Bundle:
     thresholds: tuple[float, ...] | None = None
     calibration: Mapping[str, Any] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The classes each class implies, where the labels said so."""
+        return as_hierarchy(self.details.get("hierarchy"))
 
     @property
     def transform(self) -> Preprocess:

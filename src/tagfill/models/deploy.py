@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Literal, cast
 
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.calibrate import check_calibration
+from tagfill.labels.hierarchy import as_hierarchy
+from tagfill.labels.table import Hierarchy
 from tagfill.models.network import Network
 
 FORMAT, VERSION = "tagfill-deployed", 1
@@ -32,6 +34,7 @@ class Metadata:
         channels: D of the features; 3 for images.
         maps: whether features are maps [N, D, H, W].
         license: of the backbone's weights.
+        hierarchy: the classes each class implies; a tag is never likelier than those.
     """
 
     classes: tuple[str, ...]
@@ -41,10 +44,15 @@ class Metadata:
     channels: int
     maps: bool = False
     license: str = "none"
+    hierarchy: Hierarchy = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, network: Network, classes: Sequence[str], thresholds: Sequence[float] | None
+        cls,
+        network: Network,
+        classes: Sequence[str],
+        thresholds: Sequence[float] | None,
+        hierarchy: Hierarchy | None = None,
     ) -> Metadata:
         """The metadata of a network."""
         spec = network.backbone.spec
@@ -57,6 +65,7 @@ class Metadata:
             channels=spec.channels if given else 3,
             maps=given and network.head.reads == "maps",
             license=spec.license,
+            hierarchy=hierarchy or {},
         )
 
     @property
@@ -81,6 +90,7 @@ class Metadata:
                 "input": what,
                 "outputs": ["probabilities", "logits"],
                 "weights_license": self.license,
+                "hierarchy": dict(self.hierarchy),
                 "written_by": f"tagfill {version('tagfill')}",
             }
         )
@@ -105,6 +115,7 @@ class Metadata:
                 channels=int(what["channels"]),
                 maps=bool(what["maps"]),
                 license=found["weights_license"],
+                hierarchy=as_hierarchy(found.get("hierarchy")),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TagfillError(

@@ -118,7 +118,7 @@ def bundle_engine(
 ) -> Engine:
     """The backbone on ONNX Runtime and the head on torch; all on torch on a GPU."""
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
+    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
     if metadata.reads == "images":
         network = bundle.network.eval()
         features = feature_engine(network.backbone, network.head.reads, place, images=images)
@@ -129,7 +129,7 @@ def bundle_engine(
 
 def torch_engine(bundle: Bundle, place: torch.device) -> Engine:
     """Torch on the network of a bundle."""
-    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds)
+    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
     module = Deployable(bundle.network, bundle.calibration).eval()
     module.to(place, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Engine(metadata, _torch_run(module, place), "torch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from PIL import Image
 
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
+from tagfill.labels.hierarchy import consistent, with_parents
+from tagfill.labels.table import Hierarchy
 from tagfill.models.deploy import Metadata
 
 Numbers = npt.NDArray[np.float32]
@@ -48,11 +50,13 @@ class TagRule:
         classes: K names.
         thresholds: one for all, [K], or None for no lower limit.
         top: give at most this many.
+        hierarchy: the classes each class implies: none is likelier than those, nor given without.
     """
 
     classes: tuple[str, ...]
     thresholds: float | tuple[float, ...] | None
     top: int | None = None
+    hierarchy: Hierarchy = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -68,11 +72,14 @@ class TagRule:
         if threshold is not None and not 0 <= threshold <= 1:
             raise TagfillError(f"a threshold of {threshold:g} is not in 0 to 1")
         if threshold is not None or top is not None:
-            return cls(metadata.classes, threshold, top)
-        return cls(metadata.classes, metadata.thresholds or UNFITTED)
+            return cls(metadata.classes, threshold, top, metadata.hierarchy)
+        limits = metadata.thresholds or UNFITTED
+        return cls(metadata.classes, limits, hierarchy=metadata.hierarchy)
 
     def predictions(self, names: Sequence[str], probabilities: Numbers) -> Iterator[Prediction]:
         """Decide for a batch [N, K]."""
+        if self.hierarchy:
+            probabilities = consistent(probabilities, self.classes, self.hierarchy)
         for name, row in zip(names, probabilities, strict=True):
             yield Prediction(name, row, self._tags(row))
 
@@ -80,11 +87,14 @@ class TagRule:
         order = np.argsort(-probabilities, kind="stable")[: self.top]
         least = 0.0 if self.thresholds is None else self.thresholds
         limits = np.broadcast_to(np.asarray(least, dtype=np.float32), probabilities.shape)
-        return {
-            self.classes[column]: round(float(probabilities[column]), 6)
-            for column in order
-            if probabilities[column] >= limits[column]
-        }
+        reached = [
+            self.classes[column] for column in order if probabilities[column] >= limits[column]
+        ]
+        if self.top is None and self.hierarchy:
+            given = set(with_parents(reached, self.hierarchy))
+            reached = [self.classes[column] for column in order if self.classes[column] in given]
+        chance = dict(zip(self.classes, probabilities.tolist(), strict=True))
+        return {name: round(chance[name], 6) for name in reached}
 
 
 def pixels(picture: Picture, size: int) -> Numbers:

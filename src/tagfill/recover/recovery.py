@@ -12,6 +12,7 @@ import numpy as np
 
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
+from tagfill.labels.hierarchy import complete, consistent
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
 from tagfill.recover.crossfit import CrossFit
 from tagfill.recover.evidence import Evidence, gather_evidence
@@ -50,7 +51,11 @@ class Recovery:
     def probability(self) -> Floats:
         """[N, K] of unknown entries being positive; known entries as they are known."""
         known = (self.table.values == POSITIVE).astype(np.float64)
-        return np.where(self.unknown, self.evidence.unknown, known)
+        chance = np.where(self.unknown, self.evidence.unknown, known)
+        if not self.table.hierarchy:
+            return chance
+        monotone = consistent(chance, self.table.classes, self.table.hierarchy)
+        return np.where(self.unknown, monotone, known)
 
     @property
     def expected_missing(self) -> float:
@@ -70,7 +75,8 @@ class Recovery:
         absent = self.unknown & (self.probability < 0.5)
         there = at_precision(self.probability, self.unknown, precision)
         values = np.where(absent, NEGATIVE, self.table.values)
-        return self.table.with_values(np.where(there, POSITIVE, values))
+        filled = self.table.with_values(np.where(there, POSITIVE, values))
+        return complete(filled, self.table.hierarchy)[0] if self.table.hierarchy else filled
 
     def suspects(self) -> Entries:
         """Positives that look wrong, the least likely first.

@@ -53,7 +53,11 @@ def save_run(
         data.classes,
         thresholds=None if decisions is None else tuple(decisions.thresholds.values.tolist()),
         calibration=None if decisions is None else decisions.calibration,
-        details={**{name: metrics[name] for name in named}, **evaluation.precisions},
+        details={
+            **{name: metrics[name] for name in named},
+            **evaluation.precisions,
+            **({"hierarchy": {**data.train.table.hierarchy}} if data.train.table.hierarchy else {}),
+        },
     ).save(folder.model)
     for name, logits in evaluation.logits.items():
         key = scorefile.key_of(folder.model, data.splits[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -142,12 +143,11 @@ class Gather:
         table, self.place = records.merged()
         absence = [absence_note(self.absent)] if self.absent else []
         return Dataset(
-            table=table,
+            table=replace(table, hierarchy=hierarchy),
             source=self.source,
             format=format,
             splits=records.splits(self.place, self._splits),
             image_root=root or find_root(self.source, table.images),
-            hierarchy=hierarchy,
             free_tags=self.free_tags,
             notes=(*self.notes, *absence),
         )
