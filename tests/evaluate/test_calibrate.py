@@ -16,6 +16,7 @@ from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.calibrate import KINDS, apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import expected_calibration_error
 from tagfill.evaluate.labeling import Labeling
+from tagfill.labels.regime import Regime
 
 FULL = Labeling("full", 1.0, 1.0, 1.0)
 
@@ -123,7 +124,7 @@ def test_a_rare_class_stays_near_the_line_of_all():
     logits, truth = drawn(2000, 4)
     labels = truth.copy()
     labels[6:, 0] = -1
-    known_at_random = Labeling("random", 0.75, 0.75, 0.75)
+    known_at_random = Labeling(Regime.PARTIAL, 0.75, 0.75, 0.75)
     pooled = fit_calibration(logits[:, 1:], truth[:, 1:], shrink=1e9)
     fitted = fit_calibration(logits, labels, labeling=known_at_random)
     assert fitted["slope"][0] == pytest.approx(pooled["slope"][0], rel=0.15)

@@ -20,7 +20,7 @@ def test_full_labels_are_certain():
 def test_entries_known_at_random_are_taken_as_they_are():
     logits, truth = drawn()
     labeling = estimate_labeling(logits, hidden(truth, 0.3, 0.3))
-    assert labeling.regime == "random"
+    assert labeling.regime == "partial"
     assert labeling.positive == labeling.negative == pytest.approx(0.3, abs=0.01)
 
 
@@ -37,7 +37,7 @@ def test_different_rates_are_found(positive, negative):
 def test_the_rate_of_positives_is_found_without_a_negative(rate):
     logits, truth = drawn()
     labeling = estimate_labeling(logits, hidden(truth, rate, 0.0))
-    assert labeling.regime == "positives"
+    assert labeling.regime == "positive_only"
     assert labeling.rate == pytest.approx(rate, abs=0.04)
 
 
@@ -45,7 +45,7 @@ def test_one_positive_an_image_is_a_regime_of_its_own():
     logits, truth = drawn(classes=14)
     labels = one_written(truth)
     labeling = estimate_labeling(logits, labels)
-    assert labeling.regime == "single"
+    assert labeling.regime == "single_positive"
     assert labeling.rate == pytest.approx((labels == 1).sum() / truth.sum(), abs=0.04)
     assert not labeling.positive[(labels == -1).all(axis=1)].any()
 
@@ -67,7 +67,7 @@ def test_negatives_drawn_beside_single_positives():
     negative = ((truth == 0) * np.random.default_rng(2).random(truth.shape)).argmax(axis=1)
     labels[np.arange(len(labels)), negative] = 0
     labeling = estimate_labeling(logits, labels)
-    assert labeling.regime == "single"
+    assert labeling.regime == "single_positive"
     assert labeling.negative == pytest.approx(len(labels) / (truth == 0).sum(), abs=0.02)
 
 

@@ -12,6 +12,7 @@ from tagfill.evaluate.counts import at_threshold, count, precision_recall
 from tagfill.evaluate.decisions import fit_decisions
 from tagfill.evaluate.labeling import Labeling
 from tagfill.evaluate.thresholds import fit_thresholds
+from tagfill.labels.regime import Regime
 
 FULL = Labeling("full", 1.0, 1.0, 1.0)
 ALONE = {"labeling": FULL, "shrink": 0.0, "min_support": 1}
@@ -99,7 +100,7 @@ def test_expected_f1_without_negatives_in_closed_form():
     """Two labeled positives at rate 1/2 stand for four; F1 = 2 TP / (predicted + positives)."""
     probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.2], [0.1]])
     labels = np.array([[1], [-1], [1], [-1], [-1], [-1]])
-    labeling = Labeling("positives", 0.5, 0.0, 0.5)
+    labeling = Labeling(Regime.POSITIVE_ONLY, 0.5, 0.0, 0.5)
     fitted = fit_thresholds(probabilities, labels, labeling=labeling, shrink=0, min_support=1)
     decided = at_threshold(probabilities, fitted.values)
     assert decided.sum() == 3  # the third cut expects 4 true of 3 predicted and 4 there are

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from tagfill.evaluate import Labeling
+from tagfill.labels.regime import Regime
 from tagfill.recover.correct import Unseen, align, calibrate_to, labeling_of, presence
 
 
@@ -21,7 +22,7 @@ def drawn(share: float, images: int = 4000, seed: int = 0) -> tuple[np.ndarray, 
 
 
 def positives_only(share: float) -> Labeling:
-    return Labeling("positives", share, 0.0, share)
+    return Labeling(Regime.POSITIVE_ONLY, share, 0.0, share)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])

@@ -12,6 +12,7 @@ from tagfill.errors import LabelError, Problem, Problems, TagfillError
 from tagfill.images import ImageCheck, check_images
 from tagfill.labels import Dataset
 from tagfill.labels.cleanup import find_variants, write_aliases
+from tagfill.labels.regime import Regime
 from tagfill.labels.stats import Statistics
 
 MOST_PAIRS = 1000
@@ -148,7 +149,7 @@ def _files(check: ImageCheck) -> dict[str, Any]:
 
 def _hints(dataset: Dataset, statistics: Statistics, images: Path | None) -> Iterator[str]:
     one_positive = statistics.labels_per_image.tolist()[:2] == [0, statistics.images]
-    if statistics.regime == "full" and one_positive:
+    if statistics.regime is Regime.FULL and one_positive:
         yield (
             "every image has exactly one positive and the rest is negative; if other tags were only"
             " not mentioned, read with --absent unknown"

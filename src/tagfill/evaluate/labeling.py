@@ -7,7 +7,7 @@ frequencies of observed tags into frequencies of tags.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,8 @@ from tagfill.evaluate.sigmoid_fit import (
     fit_line_and_chances,
     one_thread,
 )
+from tagfill.labels.regime import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
-
-LabelRegime = Literal["full", "random", "uneven", "positives", "single"]
-"""Every entry known; entries known at random; positives and negatives known at different rates;
-some positives and nothing else; one positive an image and nothing else."""
 
 SAMPLE = 1_000_000
 """Entries used to estimate chances; of more, images are taken at regular steps."""
@@ -49,7 +46,7 @@ class Labeling:
         rate: share of all positives that are labeled.
     """
 
-    regime: LabelRegime
+    regime: Regime
     positive: Chance
     negative: float
     rate: float
@@ -63,7 +60,7 @@ class Labeling:
             chance = chance[:, at].ravel()
         found = Entries(scores[:, at].ravel().astype(np.float64), states, chance, self.negative)
         informative = states != UNKNOWN
-        if self.regime in ("full", "random"):
+        if self.regime in (Regime.FULL, Regime.PARTIAL):
             return found.select(informative)
         return found.select(informative | (np.asarray(chance) > 0))
 
@@ -127,7 +124,7 @@ def estimate_labeling(
     if rate is not None:
         return _given(rate, negative)
     if positive + negative == states.size:
-        return Labeling("full", 1.0, 1.0, 1.0)
+        return Labeling(Regime.FULL, 1.0, 1.0, 1.0)
     step = max(1, -(-states.size // SAMPLE))
     sample, known = scores[::step].astype(np.float64), states[::step]
     with one_thread():
@@ -136,7 +133,7 @@ def estimate_labeling(
         if negative:
             return _partly_known(sample, known)
         chance = fit_line_and_chances(sample.ravel(), known.ravel()).positive
-    return Labeling("positives", chance, 0.0, chance)
+    return Labeling(Regime.POSITIVE_ONLY, chance, 0.0, chance)
 
 
 def writing_chance(probabilities: Floats) -> Floats:
@@ -159,7 +156,7 @@ def _given(rate: float, negative: int) -> Labeling:
         raise TagfillError(f"a labeling rate of {rate:g} is not in 0 to 1")
     if negative:
         raise TagfillError("a labeling rate can be given for positive-only labels alone")
-    return Labeling("positives", rate, 0.0, rate)
+    return Labeling(Regime.POSITIVE_ONLY, rate, 0.0, rate)
 
 
 def _partly_known(scores: Floats, labels: Labels) -> Labeling:
@@ -170,8 +167,8 @@ def _partly_known(scores: Floats, labels: Labels) -> Labeling:
     cost -= known.sum() * np.log(share) + (~known).sum() * np.log1p(-share)
     joint = fit_line_and_chances(scores.ravel(), labels.ravel())
     if cost - joint.cost < _EVIDENCE:
-        return Labeling("random", share, share, share)
-    return Labeling("uneven", joint.positive, joint.negative, joint.positive)
+        return Labeling(Regime.PARTIAL, share, share, share)
+    return Labeling(Regime.UNEVEN, joint.positive, joint.negative, joint.positive)
 
 
 def _one_each(labels: Labels) -> bool:
@@ -196,4 +193,4 @@ def _single(scores: Scores, labels: Labels, sample: Floats, known: Labels) -> La
             break
     everywhere = writing_chance(sigmoid(line(scores)))
     everywhere[~(labels == POSITIVE).any(axis=1)] = 0.0
-    return Labeling("single", everywhere, negative, min(rate, 1.0))
+    return Labeling(Regime.SINGLE_POSITIVE, everywhere, negative, min(rate, 1.0))

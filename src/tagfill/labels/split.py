@@ -95,7 +95,7 @@ def _deal(
     generator: np.random.Generator,
 ) -> list[int]:
     """The part of each of ``count`` images of one class: most wanted first, ties at random."""
-    remaining = [list(each) for each in zip(wanted.tolist(), wanted_images.tolist(), strict=True)]
+    remaining = [list(pair) for pair in zip(wanted.tolist(), wanted_images.tolist(), strict=True)]
     ties = generator.random((count, len(remaining))).tolist()
     parts = []
     for tie in ties:

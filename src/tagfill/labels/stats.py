@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.labels.regime import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 
-Regime = Literal["full", "partial", "positive_only", "single_positive", "unlabeled"]
 Counts = npt.NDArray[np.int64]
 
 _BLOCK = 8_192  # rows that fit the cache; float32 counts them exactly
@@ -60,22 +59,22 @@ class Statistics:
 
     @property
     def positives(self) -> int:
-        """How many cells are positive."""
+        """How many labels are positive."""
         return int(self.class_positives.sum())
 
     @property
     def negatives(self) -> int:
-        """How many cells are negative."""
+        """How many labels are negative."""
         return int(self.class_negatives.sum())
 
     @property
     def unknowns(self) -> int:
-        """How many cells nobody labeled."""
+        """How many labels nobody labeled."""
         return self.images * len(self.classes) - self.positives - self.negatives
 
     @cached_property
     def class_unknowns(self) -> Counts:
-        """[K] unknown cells of each class."""
+        """[K] unknown labels of each class."""
         return self.images - self.class_positives - self.class_negatives
 
     @cached_property
@@ -92,19 +91,20 @@ class Statistics:
     def regime(self) -> Regime:
         """What the labels look like; the first that holds.
 
-        - ``full``: there are images and no cell is unknown.
-        - ``unlabeled``: no cell is known.
+        - ``full``: there are images and no label is unknown.
+        - ``unlabeled``: no label is known.
         - ``single_positive``: no negatives, and one positive in every image with a known label.
         - ``positive_only``: no negatives.
-        - ``partial``: negatives too, and some cells unknown.
+        - ``partial``: negatives too, and some labels unknown.
         """
         if self.images and not self.unknowns:
-            return "full"
+            return Regime.FULL
         if not self.positives and not self.negatives:
-            return "unlabeled"
+            return Regime.UNLABELED
         if self.negatives:
-            return "partial"
-        return "single_positive" if len(self.labels_per_image) == 2 else "positive_only"
+            return Regime.PARTIAL
+        single = len(self.labels_per_image) == 2
+        return Regime.SINGLE_POSITIVE if single else Regime.POSITIVE_ONLY
 
     def top_pairs(self, count: int) -> list[tuple[str, str, int]]:
         """The pairs of classes most often positive together, most frequent first."""

@@ -84,17 +84,17 @@ class LabelTable:
 
     @property
     def positives(self) -> int:
-        """How many cells are positive."""
+        """How many labels are positive."""
         return int(np.count_nonzero(self.values == POSITIVE))
 
     @property
     def negatives(self) -> int:
-        """How many cells are negative."""
+        """How many labels are negative."""
         return int(np.count_nonzero(self.values == NEGATIVE))
 
     @property
     def unknowns(self) -> int:
-        """How many cells nobody labeled."""
+        """How many labels are unknown."""
         return int(np.count_nonzero(self.values == UNKNOWN))
 
     @cached_property
@@ -159,7 +159,7 @@ class LabelTable:
         if len(clash):
             row, column = clash[0]
             raise TagfillError(
-                f"{len(clash)} cells contradict each other, first: image {other.images[row]!r},"
+                f"{len(clash)} labels contradict each other, first: image {other.images[row]!r},"
                 f" class {classes[column]!r}"
             )
         values[rows] = np.where(theirs == UNKNOWN, ours, theirs)

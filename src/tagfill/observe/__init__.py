@@ -18,12 +18,12 @@ from tagfill.observe.partial import (
     positive_proportion,
 )
 from tagfill.observe.published import k_positives_m_negatives, single_positive
-from tagfill.observe.regimes import REGIMES, Regime, defaults, make
+from tagfill.observe.regimes import REGIMES, Masking, defaults, make
 
 __all__ = [
     "ALL",
     "REGIMES",
-    "Regime",
+    "Masking",
     "biased_by_frequency",
     "biased_by_place",
     "biased_by_size",

@@ -8,14 +8,14 @@ import numpy as np
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Boxes, Dataset, Rows
-from tagfill.observe.regimes import Regime
+from tagfill.observe.regimes import Masking
 
 ALL = "all"
 TRAIN = "train"
 
 
 def observe_dataset(
-    dataset: Dataset, regime: Regime, seed: int, split: str | None = None
+    dataset: Dataset, regime: Masking, seed: int, split: str | None = None
 ) -> Dataset:
     """Hide labels of a data set as a regime would.
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from tagfill.labels import Dataset
 from tagfill.observe.dataset import observe_dataset
-from tagfill.observe.regimes import Regime
+from tagfill.observe.regimes import Masking
 
 
-def observe_official(dataset: Dataset, regime: Regime, seed: int) -> Dataset:
+def observe_official(dataset: Dataset, regime: Masking, seed: int) -> Dataset:
     """Hide labels of the training images as a regime would, before validation is held out.
 
     The published code draws over training and validation images together, in their order, and

@@ -22,7 +22,7 @@ from tagfill.observe.partial import (
 from tagfill.observe.published import Count, k_positives_m_negatives, single_positive
 
 
-class Regime(Protocol):
+class Masking(Protocol):
     """A way in which labels come to be incomplete."""
 
     def observe(self, truth: Labels, seed: int, boxes: Boxes | None = None) -> Labels:
@@ -133,7 +133,7 @@ class BiasedByFrequency:
         return biased_by_frequency(truth, seed, power=self.power)
 
 
-REGIMES: Mapping[str, type[Regime]] = {
+REGIMES: Mapping[str, type[Masking]] = {
     "single_positive": SinglePositive,
     "k_positives_m_negatives": PositivesAndNegatives,
     "known_proportion": KnownProportion,
@@ -146,7 +146,7 @@ REGIMES: Mapping[str, type[Regime]] = {
 }
 
 
-def make(name: str, settings: Mapping[str, Any] | None = None) -> Regime:
+def make(name: str, settings: Mapping[str, Any] | None = None) -> Masking:
     """A regime by its name; settings it does not have are errors."""
     if name not in REGIMES:
         raise TagfillError(f"unknown regime {name!r}", remedy=f"use one of {', '.join(REGIMES)}")
@@ -161,7 +161,7 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> Regime:
 def defaults(name: str) -> dict[str, Any]:
     """The settings of a regime with their defaults."""
     regime: Any = REGIMES[name]
-    return {each.name: each.default for each in dataclasses.fields(regime)}
+    return {setting.name: setting.default for setting in dataclasses.fields(regime)}
 
 
 def _required(boxes: Boxes | None) -> Boxes:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from tagfill.priors.estimate import PriorEstimate, estimate_prior
 from tagfill.priors.linear import out_of_fold_scores
-from tagfill.priors.regime import Regime, complete_rows, regime_of
+from tagfill.priors.regime import complete_rows, regime_of
 
 __all__ = [
     "PriorEstimate",
-    "Regime",
     "complete_rows",
     "estimate_prior",
     "out_of_fold_scores",

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
+from tagfill.labels.regime import Regime
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.priors.estimators import (
     ONE_SIDED,
@@ -18,11 +19,15 @@ from tagfill.priors.estimators import (
     single_positive_prior,
 )
 from tagfill.priors.linear import Features, OutOfFold, out_of_fold_scores
-from tagfill.priors.regime import Regime, complete_rows, regime_of
+from tagfill.priors.regime import complete_rows, regime_of
 
 Array = npt.NDArray[np.float64]
 
-SPREAD: dict[Regime, float] = {"single": 0.1, "positives": 0.08, "reviewed": 0.25}
+SPREAD: dict[Regime, float] = {
+    Regime.SINGLE_POSITIVE: 0.1,
+    Regime.POSITIVE_ONLY: 0.08,
+    Regime.REVIEWED: 0.25,
+}
 """Standard deviation of log k of the estimates from scores, as measured (docs/priors.md)."""
 RESAMPLES = 10_000
 
@@ -78,14 +83,14 @@ def estimate_prior(
     """
     labels = _checked(observed)
     regime = regime or regime_of(labels)
-    if regime in ("full", "known"):
+    if regime in (Regime.FULL, Regime.PARTIAL):
         return _counted(labels, regime)
     full = complete_rows(labels)
     whole, partial = [labels[full]], labels[~full]
     if complete is not None:
         whole.append(_checked_complete(complete, labels.shape[1]))
     few = np.concatenate(whole)
-    if regime == "reviewed" and len(few):
+    if regime == Regime.REVIEWED and len(few):
         return _from_complete(few, observed_rate(partial))
     if proportion is not None:
         guess = _known_share(partial, proportion)
@@ -155,7 +160,7 @@ def _scored(
 
 
 def _from_scores(observed: Labels, logits: Array, regime: Regime) -> PriorEstimate:
-    if regime == "single":
+    if regime == Regime.SINGLE_POSITIVE:
         prior = single_positive_prior(observed, logits)
         how = "by how often tags that are surely there are the one that was written"
     else:
@@ -186,7 +191,7 @@ def _counted(observed: Labels, regime: Regime) -> PriorEstimate:
     excess = np.where(known, (observed == POSITIVE) - prior, 0.0) / np.maximum(per_class, 1e-12)
     error = ONE_SIDED * float(excess.sum(axis=1).std()) / np.sqrt(len(observed))
     k = float(prior.sum())
-    how = "counted" if regime == "full" else "counted among the known labels"
+    how = "counted" if regime == Regime.FULL else "counted among the known labels"
     return PriorEstimate(prior, k, (max(k - error, 0.0), k + error), how)
 
 

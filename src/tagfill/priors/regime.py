@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.labels.regime import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
-
-Regime = Literal["full", "known", "single", "positives", "reviewed"]
-"""Everything known; entries known at random; one positive an image; some of the positives;
-positives and answers to suggestions."""
 
 
 def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
@@ -34,14 +29,15 @@ def regime_of(observed: Labels) -> Regime:
     """
     partial = observed[~complete_rows(observed)]
     if not len(partial):
-        return "full"
+        return Regime.FULL
     positives = (partial == POSITIVE).sum(axis=1)
     negatives = (partial == NEGATIVE).sum(axis=1)
     alike = positives.min() == positives.max() > 0 and negatives.min() == negatives.max()
     if negatives.any() and not alike:
-        return "known" if negatives.sum() >= positives.sum() else "reviewed"
+        return Regime.PARTIAL if negatives.sum() >= positives.sum() else Regime.REVIEWED
     single = observed.shape[1] > 1 and positives.max(initial=0) == 1
-    return "single" if single and _mostly_labeled(positives) else "positives"
+    asked = single and _mostly_labeled(positives)
+    return Regime.SINGLE_POSITIVE if asked else Regime.POSITIVE_ONLY
 
 
 def _mostly_labeled(positives: npt.NDArray[np.int_]) -> bool:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tagfill.evaluate import Labeling, apply_calibration, estimate_labeling, fit_calibration
 from tagfill.evaluate.arrays import Floats
+from tagfill.labels.regime import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.priors import estimate_prior
 
@@ -82,11 +83,13 @@ def presence(train: Unseen, labeling: Labeling, val: Unseen | None = None) -> Pr
         labeling: how their labels came to be known.
         val: other images to calibrate on where no training entry is known to be negative.
     """
-    on_val = labeling.regime == "positives" and val is not None and val.speaks_for_negatives
+    on_val = (
+        labeling.regime == Regime.POSITIVE_ONLY and val is not None and val.speaks_for_negatives
+    )
     if on_val and val is not None:
         calibration = fit_calibration(val.scores, val.labels)
     else:
-        labels = train.positives_only if labeling.regime == "positives" else train.labels
+        labels = train.positives_only if labeling.regime == Regime.POSITIVE_ONLY else train.labels
         calibration = fit_calibration(train.scores, labels, labeling=labeling)
     there = apply_calibration(train.scores, calibration)
     hidden = there * (1 - np.asarray(labeling.positive))
@@ -113,7 +116,7 @@ def labeling_of(train: Unseen, features: npt.NDArray[np.floating]) -> Labeling:
     expected = estimate_prior(train.positives_only, features=features).expected_positives
     written = (train.labels == POSITIVE).sum() / (expected * len(train.labels))
     share = float(min(written, NEARLY_ALL))
-    return Labeling("positives", share, 0.0, share)
+    return Labeling(Regime.POSITIVE_ONLY, share, 0.0, share)
 
 
 def calibrate_to(scores: Floats, reference: Floats, unknown: Mask) -> Floats:
@@ -130,5 +133,5 @@ def calibrate_to(scores: Floats, reference: Floats, unknown: Mask) -> Floats:
     labels = np.where(unknown, draws, UNKNOWN).astype(np.int8)
     if not (labels == POSITIVE).any():
         return np.zeros(scores.shape)
-    even = Labeling("random", 1.0, 1.0, 1.0)
+    even = Labeling(Regime.PARTIAL, 1.0, 1.0, 1.0)
     return apply_calibration(scores, fit_calibration(scores, labels, labeling=even))

@@ -15,6 +15,7 @@ from tagfill.labels import POSITIVE, Dataset, Labels, LabelTable, Rows
 from tagfill.labels.features import load_features
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
+from tagfill.labels.regime import Regime
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
 from tagfill.train.cache import content_hashes, known_hashes
@@ -96,7 +97,7 @@ class TrainingData:
         return {name: len(split) for name, split in self.splits.items()}
 
     @property
-    def regime(self) -> str:
+    def regime(self) -> Regime:
         """What the training labels look like."""
         return Statistics.of(self.train.table).regime
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tagfill import methods
 from tagfill.labels import Labels
+from tagfill.labels.regime import Regime
 from tagfill.methods.base import Method, Needs, Setup
 from tagfill.priors import PriorEstimate, complete_rows, estimate_prior, regime_of
 from tagfill.train.config import RunConfig, StageConfig
@@ -53,7 +54,7 @@ class Positives:
     def _estimate(self) -> PriorEstimate:
         observed, val = self._observed.numpy(), self._validation
         complete = None
-        if regime_of(observed) == "reviewed" and val is not None and complete_rows(val).any():
+        if regime_of(observed) == Regime.REVIEWED and val is not None and complete_rows(val).any():
             complete = val[complete_rows(val)]
         estimate = estimate_prior(observed, features=self._features(), complete=complete)
         self._events.note(

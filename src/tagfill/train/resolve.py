@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from tagfill import methods
 from tagfill.errors import TagfillError
+from tagfill.labels.regime import Regime
 from tagfill.models.heads import head_giving
 from tagfill.train.config import (
     DataConfig,
@@ -49,7 +50,11 @@ FINETUNED_PER_SECOND = 15
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
 OF_ONE_STAGE = ("linear", "finetune", "second")
 """Prefixes of settings that go to one kind of stage; ``second`` is of two_stage."""
-AUTO_METHOD = {"full": "bce_ls", "partial": "p_asl", "reviewed": "gr"}
+AUTO_METHOD: dict[str, str] = {
+    Regime.FULL: "bce_ls",
+    Regime.PARTIAL: "p_asl",
+    Regime.REVIEWED: "gr",
+}
 """What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
 FEW_ANSWERS = 0.05
 """Fewer known negatives a positive than this do not make labels reviewed; docs/choosing.md."""

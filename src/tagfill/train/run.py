@@ -17,6 +17,7 @@ from accelerate import Accelerator
 
 from tagfill.errors import TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE
+from tagfill.labels.regime import Regime
 from tagfill.methods.base import Method
 from tagfill.priors import regime_of
 from tagfill.train.config import RunConfig
@@ -73,13 +74,13 @@ def configure(request: Request, data: TrainingData) -> tuple[RunConfig, list[str
     )
 
 
-def _regime(data: TrainingData) -> str:
+def _regime(data: TrainingData) -> Regime:
     """What the labels look like; a handful of negatives among positives is no review."""
     observed = data.train.table.values
-    if regime_of(observed) != "reviewed":
+    if regime_of(observed) != Regime.REVIEWED:
         return data.regime
     few = (observed == NEGATIVE).sum() < FEW_ANSWERS * (observed == POSITIVE).sum()
-    return "positive_only" if few else "reviewed"
+    return Regime.POSITIVE_ONLY if few else Regime.REVIEWED
 
 
 def train(

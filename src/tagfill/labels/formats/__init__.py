@@ -19,12 +19,12 @@ __all__ = ["Absent", "Difficult", "Format", "ReadOptions", "find", "formats"]
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    found = {}
+    known = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name != "base" and not module.name.startswith("_"):
             label_format: Format = importlib.import_module(f"{__name__}.{module.name}").FORMAT
-            found[label_format.name] = label_format
-    return found
+            known[label_format.name] = label_format
+    return known
 
 
 def find(name: str) -> Format:

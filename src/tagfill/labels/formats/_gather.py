@@ -164,13 +164,13 @@ class Gather:
         values = np.full((len(self), len(self._label_of)), UNKNOWN, dtype=np.int8)
         values[record, label] = value
         clash = np.flatnonzero(values[record, label] != value)
-        for each in clash:
-            same = np.flatnonzero((record == record[each]) & (label == label[each]))
-            other = same[value[same] != value[each]][0]
-            first, second = sorted((int(row[each]), int(row[other])))
+        for number in clash:
+            same = np.flatnonzero((record == record[number]) & (label == label[number]))
+            other = same[value[same] != value[number]][0]
+            first, second = sorted((int(row[number]), int(row[other])))
             self.problems.error(
-                f"image {self._images[record[each]]!r} is positive and negative for class"
-                f" {self.classes[label[each]]!r}, in rows {first} and {second}",
+                f"image {self._images[record[number]]!r} is positive and negative for class"
+                f" {self.classes[label[number]]!r}, in rows {first} and {second}",
                 file=self.source,
                 row=second,
                 remedy="keep one of the two",
@@ -179,12 +179,12 @@ class Gather:
         self._report_repeats(record * max(1, values.shape[1]) + label, record, row)
         return values
 
-    def _report_repeats(self, cells: Rows, record: Rows, row: npt.NDArray[np.int64]) -> None:
-        first = np.unique(cells, return_index=True)[1]
-        if len(first) < len(cells):
-            again = np.setdiff1d(np.arange(len(cells)), first)[0]
+    def _report_repeats(self, entries: Rows, record: Rows, row: npt.NDArray[np.int64]) -> None:
+        first = np.unique(entries, return_index=True)[1]
+        if len(first) < len(entries):
+            again = np.setdiff1d(np.arange(len(entries)), first)[0]
             self.problems.warn(
-                f"{len(cells) - len(first)} labels are stated more than once, first for image"
+                f"{len(entries) - len(first)} labels are stated more than once, first for image"
                 f" {self._images[record[again]]!r}; repeats were merged",
                 file=self.source,
                 row=int(row[again]) if row[again] >= 0 else None,

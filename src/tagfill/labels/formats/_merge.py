@@ -107,7 +107,7 @@ class Records:
             )
             return
         column = self.values[:, int(np.flatnonzero(clash)[0])]
-        other = next(each for each in others if column[each] not in (UNKNOWN, column[record]))
+        other = next(one for one in others if column[one] not in (UNKNOWN, column[record]))
         self.problems.error(
             f"image {image!r} contradicts row {self.rows[other]} on {_some(self.classes, clash)}",
             file=self.source,
@@ -131,6 +131,6 @@ def usual_split(name: str) -> str:
 
 
 def _some(names: Sequence[str], chosen: npt.NDArray[np.bool_]) -> str:
-    picked = [repr(name) for name, each in zip(names, chosen, strict=True) if each]
+    picked = [repr(name) for name, taken in zip(names, chosen, strict=True) if taken]
     more = f" and {len(picked) - _LISTED} more" if len(picked) > _LISTED else ""
     return ", ".join(picked[:_LISTED]) + more

@@ -52,7 +52,7 @@ def read_scene(file: Path, problems: Problems) -> Scene | None:
     try:
         root = defusedxml.ElementTree.parse(file).getroot()
         size = (_number(root, "size/width"), _number(root, "size/height"))
-        return Scene(size, tuple(_item(each) for each in root.iter("object")))
+        return Scene(size, tuple(_item(thing) for thing in root.iter("object")))
     except _BROKEN as error:
         problems.error(f"not readable as a VOC annotation ({error})", file=file)
         return None

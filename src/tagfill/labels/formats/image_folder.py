@@ -74,12 +74,12 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
     if missing:
         raise TagfillError(f"{len(missing)} images are missing, first {missing[0]!r}", file=root)
     names, lost = split_of_rows(dataset)
-    for folder in [each for each in dataset.splits if len(dataset.splits[each])] or [""]:
+    for folder in [name for name, rows in dataset.splits.items() if len(rows)] or [""]:
         for name in table.classes:
             (path / folder / name).mkdir(parents=True, exist_ok=True)
     for row, image in enumerate(table.images):
         place = [names[row], *known_labels(table, row, POSITIVE)[:1]]
-        target = path / _new_id(image, [each for each in place if each])
+        target = path / _new_id(image, [part for part in place if part])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / image, target)
     several = int(np.count_nonzero((table.values == POSITIVE).sum(axis=1) > 1))

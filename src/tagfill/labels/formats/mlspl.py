@@ -177,13 +177,13 @@ def _classes(
 
 def _features(path: Path, parts: list[str]) -> dict[str, tuple[Path, ...]]:
     first = f"{parts[0]}_features_"
-    found = {}
+    sets = {}
     for file in sorted(path.glob(f"{first}*.npy")):
         name = file.stem.removeprefix(first)
         files = tuple(path / f"{part}_features_{name}.npy" for part in parts)
-        if all(each.is_file() for each in files):
-            found[name] = files
-    return found
+        if all(part.is_file() for part in files):
+            sets[name] = files
+    return sets
 
 
 FORMAT = Format(

@@ -31,13 +31,13 @@ Codes = dict[str, dict[str, int]]
 def find_devkit(path: Path) -> Path | None:
     """The folder ``VOC20xx`` that a path is, or of which it is the parent or grandparent."""
     for base in (path, path / "VOCdevkit"):
-        years = sorted(each for each in base.glob("VOC*") if _YEAR.fullmatch(each.name))
-        found = [each for each in (base, *years) if _is_devkit(each)]
-        if len(found) > 1:
-            names = ", ".join(each.name for each in found)
+        years = sorted(year for year in base.glob("VOC*") if _YEAR.fullmatch(year.name))
+        devkits = [folder for folder in (base, *years) if _is_devkit(folder)]
+        if len(devkits) > 1:
+            names = ", ".join(devkit.name for devkit in devkits)
             raise TagfillError(f"several years are in it: {names}", file=base, remedy="name one")
-        if found:
-            return found[0]
+        if devkits:
+            return devkits[0]
     return None
 
 

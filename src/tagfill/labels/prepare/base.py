@@ -96,7 +96,7 @@ def enumerated(names: Sequence[str]) -> str:
 
 def first(root: Path, patterns: Iterable[str]) -> Path | None:
     """The first file or folder that a pattern below ``root`` finds."""
-    return next((found for each in patterns for found in sorted(root.glob(each))), None)
+    return next((file for pattern in patterns for file in sorted(root.glob(pattern))), None)
 
 
 def require(root: Path, needed: Mapping[str, Iterable[str]], page: str) -> list[Path]:
@@ -110,9 +110,9 @@ def require(root: Path, needed: Mapping[str, Iterable[str]], page: str) -> list[
     Raises:
         TagfillError: names all that are missing, and the page.
     """
-    found = {name: first(root, patterns) for name, patterns in needed.items()}
-    refuse_missing({name: 1 for name, path in found.items() if path is None}, root, page)
-    return [path for path in found.values() if path is not None]
+    files = {name: first(root, patterns) for name, patterns in needed.items()}
+    refuse_missing({name: 1 for name, path in files.items() if path is None}, root, page)
+    return [path for path in files.values() if path is not None]
 
 
 def refuse_missing(missing: Mapping[str, int], root: Path, page: str) -> None:

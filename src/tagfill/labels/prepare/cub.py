@@ -45,10 +45,10 @@ def _read(root: Path, options: Options) -> Prepared:
 
 def _check_parts(dataset: Dataset, file: Path) -> None:
     """Refuse a list without training or without test images."""
-    found = {part: len(dataset.splits.get(part, ())) for part in OFFICIAL}
-    if all(found.values()):
+    counts = {part: len(dataset.splits.get(part, ())) for part in OFFICIAL}
+    if all(counts.values()):
         return
-    listed = f"training images (1): {found['train']:,}, test images (0): {found['test']:,}"
+    listed = f"training images (1): {counts['train']:,}, test images (0): {counts['test']:,}"
     official = " and ".join(f"{count:,}" for count in OFFICIAL.values())
     raise TagfillError(f"{listed}; expected are {official}", file=file)
 

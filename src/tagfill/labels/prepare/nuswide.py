@@ -86,7 +86,7 @@ def _official(root: Path, options: Options) -> Prepared:
 
 def _home(root: Path) -> Path:
     """Of ``root`` and the folders in it the one with most parts of the download."""
-    below = sorted(each for each in root.iterdir() if each.is_dir() and each.name not in _PARTS)
+    below = sorted(part for part in root.iterdir() if part.is_dir() and part.name not in _PARTS)
     return max([root, *below], key=lambda home: sum((home / part).exists() for part in _PARTS))
 
 
@@ -99,12 +99,12 @@ def _missing_lists(home: Path) -> dict[str, int]:
 def _missing_labels(home: Path) -> dict[str, int]:
     """The class files that are missing, in words, and how many they are."""
     folder, concepts = first(home, _LABEL_FOLDERS), first(home, _CONCEPTS)
-    found = set() if folder is None else {file.name for file in folder.glob("Labels_*.txt")}
+    present = set() if folder is None else {file.name for file in folder.glob("Labels_*.txt")}
     names = [] if concepts is None else [line.strip() for _, line in text_lines(concepts)]
     wanted = [f"Labels_{name}_{part}.txt" for name in names for part in ("Train", "Test")]
-    absent = [file for file in wanted if file not in found]
+    absent = [file for file in wanted if file not in present]
     total = len(wanted) or 2 * CONCEPTS
-    count = len(absent) if wanted else max(0, total - len(found))
+    count = len(absent) if wanted else max(0, total - len(present))
     if not count:
         return {}
     more = ", ..." if count > NAMED else ""
