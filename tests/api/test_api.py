@@ -171,6 +171,11 @@ def test_errors_speak_of_arguments(tmp_path: Path) -> None:
     assert "--" not in str(caught.value)
     with pytest.raises(tagfill.TagfillError, match=r"\[20, D\]"):
         tagfill.fit(labels, features=features[:3], out=tmp_path / "b")
+    run = tagfill.fit(labels, features=features, out=tmp_path / "c", epochs=1)
+    run.folder.metrics.unlink()
+    with pytest.raises(tagfill.TagfillError, match=r"tagfill\.resume\('") as caught:
+        tagfill.open_run(run.path).metrics  # noqa: B018
+    assert "--" not in str(caught.value)
 
 
 def test_short_descriptions(run: tagfill.Run) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tagfill.api.given import as_dataset, is_path
 from tagfill.api.table import Table
@@ -18,7 +19,9 @@ from tagfill.labels import Labels as Codes
 from tagfill.labels.display import SHOWN, bars_svg
 from tagfill.labels.io import load_labels
 from tagfill.models.tagging import UNFITTED, Pictures, Prediction
+from tagfill.train.data import TrainingData
 from tagfill.train.score import score_images
+from tagfill.train.scorefile import Scores
 from tagfill.train.trained import TrainedRun
 
 if TYPE_CHECKING:
@@ -34,6 +37,23 @@ class Run(TrainedRun):
     ``data``, ``model``, ``metrics``, ``events`` and ``scores(split)`` are read or computed when
     first asked for, and once.
     """
+
+    @cached_property
+    @speaks_python
+    def metrics(self) -> Mapping[str, Any]:
+        """What was measured at the end of training, by split."""
+        return super().metrics
+
+    @cached_property
+    @speaks_python
+    def data(self) -> TrainingData:
+        """What the run was trained and evaluated on, the same as then."""
+        return super().data
+
+    @speaks_python
+    def scores(self, split: str) -> Scores:
+        """[N, K] logits of train, val or test images: computed once, and kept beside the run."""
+        return super().scores(split)
 
     @speaks_python
     def evaluate(
