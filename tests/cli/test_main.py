@@ -38,3 +38,11 @@ def test_dotted_options_are_settings() -> None:
     ]
     with pytest.raises(TagfillError, match=r"--method\.k needs a value"):
         spelled_out(["--method.k", "--seed"])
+
+
+@pytest.mark.parametrize("command", ["train", "tune", "fill", "inspect"])
+def test_commands_with_shared_options_can_be_called(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "nowhere.csv"]) == 2
+    assert "no such file" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, make_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from typing import Annotated, Any, get_type_hints
 
 from cyclopts import Parameter
@@ -17,7 +17,11 @@ def options_of(name: str, *kinds: type[Any], base: type[Any] = object) -> type[A
         kinds: dataclasses; a field with a text below it becomes an option with that help.
         base: a dataclass with options of its own, which come first.
     """
-    options = []
+    own = get_type_hints(base, include_extras=True)
+    options = [
+        (field.name, own[field.name], field.default)
+        for field in (fields(base) if is_dataclass(base) else ())
+    ]
     for kind in kinds:
         hints = get_type_hints(kind)
         helps = {text.arg_name: text.description for text in parse_from_object(kind).params}
