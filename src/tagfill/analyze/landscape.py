@@ -82,9 +82,9 @@ def scan(run: RunView, steps: Floats) -> Floats:
     ways = tuple(directions(run.module, SEED + index) for index in range(2))
     loss = _loss(run)
     with torch.no_grad(), _movable(run.module, ways) as move:
-        answer = _answers(run, move)
-        center = loss(answer(0, 0))
-        losses = [[loss(answer(x, y)) - center for x in steps] for y in steps]
+        outputs_at = _outputs(run, move)
+        center = loss(outputs_at(0, 0))
+        losses = [[loss(outputs_at(x, y)) - center for x in steps] for y in steps]
     return np.array(losses)
 
 
@@ -103,8 +103,8 @@ def directions(module: nn.Module, seed: int) -> Directions:
     return steps
 
 
-def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]:
-    """The network's answers for the training images when its weights have moved.
+def _outputs(run: RunView, move: Move) -> Callable[[float, float], list[Output]]:
+    """The network's outputs for the training images when its weights have moved.
 
     Those of a linear head are known everywhere from three places.
     """
@@ -113,14 +113,14 @@ def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
     images = len(inputs) if isinstance(network, LinearHead) else min(IMAGES, len(inputs))
     batches = [batch.to(run.device) for batch in inputs.plain(range(images))]
 
-    def answer(x: float, y: float) -> list[Output]:
+    def outputs_at(x: float, y: float) -> list[Output]:
         move(x, y)
         return [network(batch) for batch in batches]
 
     if not isinstance(network, LinearHead):
-        return answer
+        return outputs_at
     center, first, second = (
-        [output.logits for output in answer(*place)] for place in ((0, 0), (1, 0), (0, 1))
+        [output.logits for output in outputs_at(*place)] for place in ((0, 0), (1, 0), (0, 1))
     )
 
     def linear(x: float, y: float) -> list[Output]:
@@ -134,15 +134,15 @@ def _answers(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
 
 
 def _loss(run: RunView) -> Callable[[list[Output]], float]:
-    """The run's training loss as a function of its network's answers."""
+    """The run's training loss as a function of its network's outputs."""
     method = _restored(run)
     observed = torch.from_numpy(np.array(run.data.train.table.values))
     truth = run.data.train.truth if method.needs.truth else None
     full = None if truth is None else torch.from_numpy(np.array(truth))
 
-    def loss(answers: list[Output]) -> float:
+    def loss(outputs: list[Output]) -> float:
         total, done = 0.0, 0
-        for output in answers:
+        for output in outputs:
             rows = torch.arange(done, done + len(output.logits))
             step = Step(
                 output=output,

@@ -37,7 +37,6 @@ class RunView(TrainedRun):
 
     @property
     def name(self) -> str:
-        """What figures call the run."""
         return self.label or super().name
 
     @cached_property
@@ -58,7 +57,7 @@ class RunView(TrainedRun):
         raise CannotDrawError(f"{self.name} has neither test nor validation images")
 
     def split(self, name: str) -> Split:
-        """The images of one purpose."""
+        """The images of one split."""
         if name not in self.data.splits:
             raise CannotDrawError(f"{self.name} has no {name} images")
         return super().split(name)
@@ -69,7 +68,7 @@ class RunView(TrainedRun):
         return raw
 
     def train_truth(self) -> Labels:
-        """[N, K] the full labels of the training images; they must be known."""
+        """[N, K] the full labels of the training images; an error where they are unknown."""
         truth = self.data.train.truth
         if truth is None:
             raise CannotDrawError(
@@ -95,7 +94,7 @@ class RunView(TrainedRun):
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What to look at.
+    """Runs and options of the figures.
 
     Args:
         runs: the first one is what others are compared with.
@@ -112,13 +111,13 @@ class Subject:
     points: int | None = None
 
     def some(self) -> Sequence[RunView]:
-        """The runs; there must be one."""
+        """The runs, at least one."""
         if not self.runs:
             raise CannotDrawError("it needs a run")
         return self.runs
 
     def several(self) -> Sequence[RunView]:
-        """The runs; there must be two, over the same classes."""
+        """The runs, at least two over the same classes."""
         if len(self.runs) < 2:
             raise CannotDrawError("it needs two runs to compare")
         if len({run.data.classes for run in self.runs}) > 1:

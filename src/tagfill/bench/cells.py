@@ -1,4 +1,4 @@
-"""Run a cell, or find that it has been run: metrics and scores by content, never twice."""
+"""Run a cell, or load its cached result; results are cached by content."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Metrics = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell.
+    """The result of a cell.
 
     Args:
         cell: which.
@@ -61,7 +61,7 @@ def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
 
 
 def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
-    """The metrics of a cell: kept ones, or those of a run that is begun or gone on with.
+    """The metrics of a cell: cached, or from a run that is started or resumed.
 
     A failure is recorded and tried again at the next call. A cell that another process is
     running is waited for.
@@ -73,7 +73,7 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
         sinks: where progress goes.
 
     Raises:
-        Interrupted: the user stopped; the run can be gone on with.
+        Interrupted: the user stopped; the run can be resumed.
     """
     task = _task(cell, data, out)
     with _lock(task.folder):
@@ -102,7 +102,7 @@ def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outc
 
 
 def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
-    """What is kept of a cell, without running anything."""
+    """The cached result of a cell, without running anything."""
     try:
         return _kept(cell, _task(cell, data, out).folder)
     except TagfillError:  # without its data nothing can be said about it
@@ -130,14 +130,14 @@ def _kept(cell: Cell, folder: Path) -> Outcome | None:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A run, begun or gone on with."""
+    """A run, started or resumed."""
 
     folder: Path
     config: RunConfig
     data: TrainingData
 
     def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
-        """Train to the end, keep scores and metrics, and let go of what is large."""
+        """Train to the end, keep scores and metrics, and delete checkpoints."""
         folder = self.folder
         if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
             shutil.rmtree(folder, ignore_errors=True)

@@ -46,11 +46,10 @@ class Cell:
 
     @property
     def place(self) -> str:
-        """For people."""
         return f"{self.row} / {self.column} / seed {self.seed}"
 
     def request(self, data: DataConfig) -> Request:
-        """The cell as ``tagfill train`` would be asked for it."""
+        """The request that ``tagfill train`` would make for the cell."""
         overrides: dict[str, Any] = {}
         grouped: dict[str, dict[str, Any]] = {"": overrides, "method": {}, "head": {}}
         for key, value in self.settings.items():
@@ -200,7 +199,7 @@ def _check_names(option: str, wanted: Collection[str], known: Collection[str | N
 
 
 def cell_key(config: RunConfig, data_identity: str) -> str:
-    """Equal exactly for runs with equal results: the data and everything that steers training.
+    """A hash of the data and of all settings that change the result.
 
     The recipe's name is no part of it, nor are paths, presets' names, and aliases of methods.
     """

@@ -58,7 +58,7 @@ class Recipe:
 
 
 def recipe_names() -> list[str]:
-    """The recipes that come with tagfill."""
+    """The built-in recipes."""
     folder = files("tagfill.bench") / "recipes"
     return sorted(file.name.removesuffix(".toml") for file in folder.iterdir())
 
@@ -96,7 +96,7 @@ def _checked(document: Mapping[str, Any], path: Path) -> Recipe:
 
 
 def _problems(recipe: Recipe) -> Iterator[str]:
-    """Names that refer to nothing."""
+    """Problems with names and values of a recipe."""
     for name in recipe.metrics:
         if name not in METRICS:
             yield f"unknown metric {name!r}"

@@ -1,4 +1,4 @@
-"""Run a recipe: every cell once, whatever happened before, and a report of all of them."""
+"""Run a recipe: every cell that is not cached, and a report of all of them."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def _result(outcome: Outcome) -> str:
 
 
 def selected(names: Collection[str] | None) -> tuple[str, ...]:
-    """Names given one by one or with commas between them."""
+    """Names, given one by one or separated by commas."""
     return tuple(name for listed in names or () for name in listed.split(",") if name)

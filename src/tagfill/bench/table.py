@@ -58,12 +58,10 @@ class Entry:
 
     @property
     def finished(self) -> list[Outcome]:
-        """Without failures."""
         return [outcome for outcome in self.outcomes if outcome.error is None]
 
     @property
     def error(self) -> str | None:
-        """The first failure."""
         return next((outcome.error for outcome in self.outcomes if outcome.error is not None), None)
 
     def values(self, metric: str, split: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""Reports on disk: Markdown for people, CSV and JSON for programs."""
+"""Write reports: Markdown, CSV and JSON."""
 
 from __future__ import annotations
 

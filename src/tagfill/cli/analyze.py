@@ -28,8 +28,8 @@ def analyze(
 ) -> None:
     """Draw what happened in runs: as PNG and SVG, with the data as CSV.
 
-    All figures that the runs allow are made; for the others the reason is told. Naming a figure
-    with --kind makes its absence an error. The first run is what others are compared with.
+    Makes every figure the runs allow and says why others are left out. With --kind, a figure that
+    cannot be made is an error. Other runs are compared with the first.
 
     Args:
         runs: Folders of finished runs.
@@ -78,10 +78,10 @@ def _show(analyses: Analyses) -> None:
     from tagfill.cli.output import console, log
 
     for made in analyses.made:
-        console.print(f"{made.files['png']}: {KINDS[made.kind]}", markup=False, soft_wrap=True)
+        console.print(f"{made.files['png']}: {KINDS[made.kind]}", soft_wrap=True)
         for note in made.notes:
-            console.print(f"  {note}", markup=False, soft_wrap=True)
+            console.print(f"  {note}", soft_wrap=True)
     for note in analyses.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.print(f"note: {note}", soft_wrap=True)
     for kind, reason in analyses.skipped.items():
-        log.print(f"skipped {kind}: {reason}", markup=False)
+        log.print(f"skipped {kind}: {reason}")

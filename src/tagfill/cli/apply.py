@@ -50,7 +50,7 @@ def apply(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Put the answers to suggestions into the labels: yes becomes positive, no negative.
+    """Write decisions about suggestions into the labels: yes becomes positive, no negative.
 
     A table keeps its columns, their order and all else; where a format cannot hold a no, it is kept
     in a file beside it and read back with it. `tagfill train OUT --init RUN` goes on from there.
@@ -135,7 +135,6 @@ def _write_photos(
 
 
 def _changes(before: LabelTable, after: LabelTable) -> list[dict[str, Any]]:
-    """Every label that changed."""
     import numpy as np
 
     return [
@@ -169,4 +168,4 @@ def _tell(dataset: Dataset, result: dict[str, Any], *, json: bool) -> None:
     lines += [f"{key.replace('_', ' ')}: {result[key]:,}" for key in counted]
     if result.get("rejections"):
         lines.append(f"what was answered with no is kept in {result['rejections']}")
-    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    console.print("\n".join(lines), soft_wrap=True)

@@ -17,14 +17,10 @@ def backbones(
 ) -> None:
     """List backbones, or describe one.
 
-    Parameters
-    ----------
-    name
-        An offline name, a preset, any timm name, or hf:NAME; none lists what there is.
-    size
-        Input side in pixels; the usual one if not given.
-    json
-        Print one JSON object.
+    Args:
+        name: An offline name, a preset, any timm name, or hf:NAME; none lists what there is.
+        size: Input side in pixels; the usual one if not given.
+        json: Print one JSON object.
     """
     if name is None:
         _list(as_json=json)

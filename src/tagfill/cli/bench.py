@@ -35,35 +35,23 @@ def bench(
 ) -> int:
     """Run methods x regimes x seeds and write a table beside the paper's numbers.
 
-    Finished cells are never computed twice, also by other recipes; interrupted ones go on. A cell
-    that fails is shown with its message and tried again by the next call.
+    Finished cells are cached and shared by recipes; interrupted ones continue. A failed cell is
+    shown with its message and run again by the next call.
 
-    Parameters
-    ----------
-    recipe
-        Name of a recipe, or a TOML file of your own; without it, all recipes are listed.
-    size
-        smoke: drawn scenes, seconds; voc: PASCAL VOC 2012 on 2 CPU cores; paper: the full protocol.
-    data
-        Folder of the data; docs/bench.md says what is looked for in it.
-    out
-        Folder of finished cells and tables; recipes share it.
-    seeds
-        How many, instead of the size's own number.
-    only
-        Rows or methods to run; all others are shown as far as they are finished.
-    columns
-        Columns to run, likewise.
-    write
-        Write the Markdown page and its pictures into this folder too.
-    run
-        With --no-run, tables are made of what is finished.
-    list_
-        List the recipes.
-    dry_run
-        Show what would be run.
-    json
-        One JSON object on stdout.
+    Args:
+        recipe: Name of a recipe, or a TOML file of your own; without it, all recipes are listed.
+        size: smoke: drawn scenes, seconds; voc: PASCAL VOC 2012 on 2 CPU cores; paper: the full
+            protocol.
+        data: Folder of the data; docs/bench.md says what is looked for in it.
+        out: Folder of finished cells and tables; recipes share it.
+        seeds: How many, instead of the size's own number.
+        only: Rows or methods to run; of all others finished results are shown.
+        columns: Columns to run, likewise.
+        write: Write the Markdown page and its pictures into this folder too.
+        run: With --no-run, tables are made of what is finished.
+        list_: List the recipes.
+        dry_run: Show what would be run.
+        json: One JSON object on stdout.
     """
     from tagfill.bench.recipe import load_recipe
 
@@ -84,7 +72,7 @@ def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> in
 
     command = _command(order, name)
     try:
-        report = run(order, lambda line: log.print(line, markup=False))
+        report = run(order, lambda line: log.print(line))
     except Interrupted as stop:
         raise Interrupted(f"the same command ({command} ...)") from stop
     curves = draw_curves(order.recipe, order.size, report, order.out)
@@ -112,10 +100,10 @@ def _show(recipe: Recipe, size: str, report: Report, files: list[Path]) -> None:
     for sheet in report.sheets:
         console.print(table(sheet.title, sheet.headers, sheet.rows))
     for line in (*recipe.size(size).differs, *report.notes):
-        console.print(f"- {line}", markup=False)
+        console.print(f"- {line}")
     for failure in report.failures:
-        console.print(f"failed: {failure}", markup=False)
-    console.print("written: " + ", ".join(map(str, files)), markup=False, soft_wrap=True)
+        console.print(f"failed: {failure}")
+    console.print("written: " + ", ".join(map(str, files)), soft_wrap=True)
 
 
 def _list(as_json: bool) -> int:

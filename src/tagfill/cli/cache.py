@@ -1,4 +1,4 @@
-"""`tagfill cache`: what extracted features take up, and how to be rid of them."""
+"""`tagfill cache`: what extracted features take up; old ones can be deleted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import time
 def cache(*, prune: float | None = None, json: bool = False) -> None:
     """List the cached features; with --prune DAYS delete those unused for that long.
 
-    Parameters
-    ----------
-    prune
-        Delete stores not used for this many days; 0 deletes all.
-    json
-        One JSON object on stdout.
+    Args:
+        prune: Delete stores not used for this many days; 0 deletes all.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import console, log, print_json, table
     from tagfill.compat import cache_root

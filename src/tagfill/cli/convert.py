@@ -54,4 +54,4 @@ def convert(
         return
     report(dataset, lost)
     summary = f"{out}: {images:,} images, {classes:,} classes as {to} (from {dataset.format})"
-    console.print(summary, markup=False, soft_wrap=True)
+    console.print(summary, soft_wrap=True)

@@ -22,18 +22,12 @@ def demo(
 
     Run it again to go on where it stopped; what is done already is not repeated.
 
-    Parameters
-    ----------
-    out
-        Folder for pictures, labels and runs.
-    count
-        Pictures to draw; a quarter of them are test images.
-    seeds
-        Runs of each method.
-    workers
-        Processes that draw and read pictures.
-    json
-        One JSON object on stdout.
+    Args:
+        out: Folder for pictures, labels and runs.
+        count: Pictures to draw; a quarter of them are test images.
+        seeds: Runs of each method.
+        workers: Processes that draw and read pictures.
+        json: One JSON object on stdout.
     """
     from tagfill import demo as story
     from tagfill.cli.output import console, log, print_json, table
@@ -84,7 +78,7 @@ def demo(
         "comparison": comparison,
     }
     for name, path in paths.items():
-        console.print(f"{name}: {path}", markup=False, soft_wrap=True)
+        console.print(f"{name}: {path}", soft_wrap=True)
 
 
 def _recovered(suggested: Found) -> str:

@@ -92,7 +92,7 @@ def evaluate(
 
 
 def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
-    """A word of warning where nobody said which split is meant."""
+    """A note where no split was named."""
     if split is not None or set(dataset.splits) <= {"test"}:
         return []
     sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())

@@ -9,11 +9,7 @@ from tagfill.cli.output import console, table
 
 Metadata = Mapping[str, Any]
 
-_DECISIONS = {
-    "at_threshold": "threshold",
-    "top_3": "top 3",
-    "top_3_at_threshold": "both",
-}
+_DECISIONS = {"at_threshold": "threshold", "top_3": "top 3", "top_3_at_threshold": "both"}
 _RATES = {
     "overall_precision": "OP, overall precision",
     "overall_recall": "OR, overall recall",
@@ -116,4 +112,4 @@ def _number(value: float | None, scale: float = 1.0, digits: int = 2) -> str:
 
 
 def _say(*lines: str) -> None:
-    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    console.print("\n".join(lines), soft_wrap=True)

@@ -37,29 +37,18 @@ def explain(
     Or, with --pointing, how often the hottest place of a map lies on the thing. Images that cannot
     be read are named on stderr and skipped; the exit code is then 1.
 
-    Parameters
-    ----------
-    run
-        A run folder or a model folder.
-    images
-        Image files or folders of them.
-    tags
-        Tags to look for, with commas between them; by default the most probable ones.
-    top
-        How many of these.
-    out
-        Folder for the pictures: one for each image and tag, and sheet.png with 100 images.
-    pointing
-        Play the pointing game on these boxes: a COCO instances file or a VOC devkit. Images the run
-        has learnt from are left out.
-    split
-        With --pointing: only this split.
-    image_root
-        With --pointing: the image folder, where the boxes do not imply it.
-    limit
-        With --pointing: at most so many images, evenly spread.
-    json
-        One JSON object on stdout.
+    Args:
+        run: A run folder or a model folder.
+        images: Image files or folders of them.
+        tags: Tags to look for, with commas between them; by default the most probable ones.
+        top: How many of these.
+        out: Folder for the pictures: one for each image and tag, and sheet.png with 100 images.
+        pointing: Play the pointing game on these boxes: a COCO instances file or a VOC devkit.
+            Images the run has learnt from are left out.
+        split: With --pointing: only this split.
+        image_root: With --pointing: the image folder, where the boxes do not imply it.
+        limit: With --pointing: at most so many images, evenly spread.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import print_json
     from tagfill.errors import TagfillError

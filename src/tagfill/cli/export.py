@@ -27,28 +27,18 @@ def export(
 
     The file is compared with torch before it is put in its place, and refused if it differs.
 
-    Parameters
-    ----------
-    run
-        A run folder or a model folder.
-    to
-        onnx, or torch for a torch.export archive (.pt2).
-    out
-        The file; by default model.onnx, model.int8.onnx or model.pt2 in the run folder.
-    int8
-        8-bit weights: a quarter of the size; give --data to see what it costs in mAP.
-    images
-        Folder of the pictures to compare on (and of those in DATA); drawn scenes by default.
-    data
-        Labels of pictures: measures the mAP of the model before and after.
-    split
-        The split of DATA to use, where it has splits.
-    tolerance
-        Largest difference of a probability that is let pass.
-    force
-        Overwrite OUT.
-    json
-        One JSON object on stdout.
+    Args:
+        run: A run folder or a model folder.
+        to: onnx, or torch for a torch.export archive (.pt2).
+        out: The file; by default model.onnx, model.int8.onnx or model.pt2 in the run folder.
+        int8: 8-bit weights: a quarter of the size; give --data to see what it costs in mAP.
+        images: Folder of the pictures to compare on (and of those in DATA); drawn scenes by
+            default.
+        data: Labels of pictures: measures the mAP of the model before and after.
+        split: The split of DATA to use, where it has splits.
+        tolerance: Largest difference of a probability that is let pass.
+        force: Overwrite OUT.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import log, print_json
     from tagfill.errors import TagfillError

@@ -28,18 +28,12 @@ def fill(
     Run it again to continue after an interruption, or to ask for another precision: what is done
     already is not repeated.
 
-    Parameters
-    ----------
-    data
-        A folder of photos with keywords inside, or a label file; see `tagfill inspect`.
-    precision
-        Share of the suggested tags that should be right.
-    out
-        The run folder; by default one named after DATA, under `tagfill-runs`.
-    quiet
-        No progress.
-    json
-        One JSON object on stdout.
+    Args:
+        data: A folder of photos with keywords inside, or a label file; see `tagfill inspect`.
+        precision: Share of the suggested tags that should be right.
+        out: The run folder; by default one named after DATA, under `tagfill-runs`.
+        quiet: No progress.
+        json: One JSON object on stdout.
     """
     from tagfill.api.fill import fill as fill_labels
     from tagfill.cli.output import log, print_json
@@ -84,4 +78,4 @@ def _show(filled: Filled) -> None:
         f"report: {filled.report}",
     ]
     for line in lines:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)

@@ -22,21 +22,14 @@ def import_weights(
 ) -> None:
     """Turn a released checkpoint into a model folder. Nothing in the file is executed.
 
-    Parameters
-    ----------
-    kind
-        Where the checkpoint comes from: q2l (Query2Label).
-    checkpoint
-        The file.
-    out
-        Folder to write.
-    classes
-        Text file with one class name a line, in the checkpoint's order. COCO's 80 names if not
-        given.
-    heads
-        Attention heads, which no tensor tells; 4 in the released models.
-    json
-        Print one JSON object.
+    Args:
+        kind: Where the checkpoint comes from: q2l (Query2Label).
+        checkpoint: The file.
+        out: Folder to write.
+        classes: Text file with one class name a line, in the checkpoint's order. COCO's 80 names if
+            not given.
+        heads: Attention heads, which no tensor tells; 4 in the released models.
+        json: Print one JSON object.
     """
     from tagfill.models.import_q2l import import_q2l
 

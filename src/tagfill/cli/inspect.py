@@ -75,7 +75,7 @@ def _propose(dataset: Dataset, path: Path) -> None:
     variants = find_variants(dataset.table)
     write_aliases(variants, path)
     count = sum(len(group.others) for group in variants)
-    log.print(f"{path}: {count} proposed aliases; look through them", markup=False)
+    log.print(f"{path}: {count} proposed aliases; look through them")
 
 
 def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dict[str, Any]:

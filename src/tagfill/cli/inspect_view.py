@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.markup import escape
 
 from tagfill.cli.output import console, log, table
 from tagfill.errors import Problem, grouped
@@ -44,7 +43,7 @@ def show_errors(source: Path, errors: Sequence[Problem]) -> None:
     if len(kinds) > MOST_PROBLEMS:
         lines.append(f"  ... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
     lines.append("  mend them first: images and everything else are looked at after that")
-    log.print("\n".join(lines), markup=False, soft_wrap=True)
+    log.print("\n".join(lines), soft_wrap=True)
 
 
 def _summary(result: Metadata) -> Iterator[str]:
@@ -70,7 +69,7 @@ def _splits(splits: Mapping[str, Metadata]) -> None:
     keys = ["images", "positives", "negatives", "unknowns", "regime"]
     usual = [name for name in USUAL_SPLITS if name in splits]
     names = dict.fromkeys([*usual, *splits])
-    rows = [[escape(name), *(splits[name][key] for key in keys)] for name in names]
+    rows = [[name, *(splits[name][key] for key in keys)] for name in names]
     _grid(["split", *keys], rows)
 
 
@@ -81,7 +80,7 @@ def _classes(result: Metadata) -> None:
     _grid(
         ["class", *keys, ""],
         [
-            [escape(row["class"]), *(row[key] for key in keys), _bar(row["positives"], most)]
+            [row["class"], *(row[key] for key in keys), _bar(row["positives"], most)]
             for row in ranked[:MOST_CLASSES]
         ],
     )
@@ -141,4 +140,4 @@ def _percent(part: int, whole: int) -> str:
 
 def _say(*lines: str) -> None:
     if lines:
-        console.print("\n".join(lines), markup=False, soft_wrap=True)
+        console.print("\n".join(lines), soft_wrap=True)

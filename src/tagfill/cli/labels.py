@@ -137,7 +137,7 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 
 def save(dataset: Dataset, out: Path, format: str, *, force: bool) -> list[str]:
-    """Write labels where nothing else lies; returns what the format could not hold."""
+    """Write labels; refuses to overwrite; returns what the format could not hold."""
     from tagfill.labels.io import save_labels
 
     check_free(dataset, out, force=force)
@@ -154,11 +154,7 @@ def check_free(dataset: Dataset, out: Path, *, force: bool) -> None:
 
 def counts(table: LabelTable) -> dict[str, int]:
     """How many entries are in which state."""
-    return {
-        "positives": table.positives,
-        "negatives": table.negatives,
-        "unknowns": table.unknowns,
-    }
+    return {"positives": table.positives, "negatives": table.negatives, "unknowns": table.unknowns}
 
 
 def metadata(problems: Iterable[Problem]) -> list[dict[str, Any]]:
@@ -171,11 +167,11 @@ def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
     from tagfill.cli.output import log
 
     for note in dataset.notes:
-        log.print(f"note: {note}", markup=False, soft_wrap=True)
+        log.print(f"note: {note}", soft_wrap=True)
     for problem in dataset.problems:
-        log.print(f"warning: {problem}", markup=False, soft_wrap=True)
+        log.print(f"warning: {problem}", soft_wrap=True)
     for sentence in lost:
-        log.print(f"not held: {sentence}", markup=False, soft_wrap=True)
+        log.print(f"not held: {sentence}", soft_wrap=True)
 
 
 def target_format(dataset: Dataset, out: Path) -> str:

@@ -31,7 +31,7 @@ COMMANDS = {
     "serve": "The web app: try the model, review the missing tags, train again.",
     "apply": "Answers to suggestions, back into the labels or the photos.",
     "untag": "Take suggested tags out of photos again.",
-    "cache": "What extracted features take up on disk, and how to be rid of them.",
+    "cache": "What extracted features take up on disk; old ones can be deleted.",
     "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
     "scenes": "Draw the embedded picture-book data set.",
     "methods": "Methods that can be named, or all about one: formula, paper, settings.",
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"tagfill: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
         return 2
     except Interrupted as stop:
-        print(f"tagfill: stopped; go on with: {stop}", file=sys.stderr)
+        print(f"tagfill: stopped; continue with: {stop}", file=sys.stderr)
         return 130
     except KeyboardInterrupt:
         print("tagfill: interrupted", file=sys.stderr)

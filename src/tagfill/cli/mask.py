@@ -40,7 +40,7 @@ class Settings:
     power: float | None = None
 
     def given(self) -> dict[str, Any]:
-        """Those the user has set."""
+        """The settings that were given."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -121,7 +121,7 @@ def _show(result: Mapping[str, Any]) -> None:
         f"masked: {result['split']}, {result['images']:,} images"
         + (f"; left fully labeled: {left}" if left else ""),
     ]
-    console.print("\n".join(lines), markup=False, soft_wrap=True)
+    console.print("\n".join(lines), soft_wrap=True)
     states = ("positives", "negatives", "unknowns")
     rows = [[state, result["before"][state], result["after"][state]] for state in states]
     console.print(table("", ["labels", "before", "after"], rows))

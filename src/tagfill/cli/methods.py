@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
@@ -46,15 +45,15 @@ def _print_list(described: list[Description]) -> None:
         table.add_column(column)
     for method in described:
         title = f"{method.title}: {method.alias_of}" if method.alias_of else method.title
-        table.add_row(method.name, escape(title), escape(method.source))
+        table.add_row(method.name, title, method.source)
     console.print(table)
-    console.print("\n`tagfill methods NAME` explains one; `--json` tells all of all.", markup=False)
+    console.print("\n`tagfill methods NAME` explains one; `--json` tells all of all.")
 
 
 def _print_one(method: Description) -> None:
     alias = f", another name for {method.alias_of}" if method.alias_of else ""
-    console.print(f"{method.name}: {method.title}{alias}", style="bold", markup=False)
-    console.print(f"{method.source}\n", markup=False)
+    console.print(f"{method.name}: {method.title}{alias}", style="bold")
+    console.print(f"{method.source}\n")
     _print_text(method.text)
     if method.needs:
         console.print("Needs", style="bold")
@@ -81,14 +80,14 @@ def _print_text(text: str) -> None:
     """Paragraphs fill the terminal's width; formulas, which are indented, keep their lines."""
     for paragraph in text.split("\n\n"):
         if paragraph.startswith(" "):
-            console.print(paragraph, markup=False, soft_wrap=True)
+            console.print(paragraph, soft_wrap=True)
         else:
-            console.print(" ".join(paragraph.split("\n")), markup=False)
+            console.print(" ".join(paragraph.split("\n")))
         console.print()
 
 
 def _print_entries(entries: Mapping[str, str]) -> None:
     for head, words in entries.items():
-        console.print(f"  {head}", markup=False)
-        console.print(Padding(escape(words), (0, 0, 0, 6)))
+        console.print(f"  {head}")
+        console.print(Padding(words, (0, 0, 0, 6)))
     console.print()

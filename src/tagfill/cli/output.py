@@ -1,4 +1,4 @@
-"""How commands answer: one JSON object on stdout, or tables for people; logs go to stderr."""
+"""What commands print: one JSON object on stdout, or tables for people; logs go to stderr."""
 
 from __future__ import annotations
 

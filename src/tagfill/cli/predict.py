@@ -33,34 +33,21 @@ def predict(
 
     Images that cannot be read are named on stderr and skipped; the exit code is then 1.
 
-    Parameters
-    ----------
-    run
-        A run folder, a model folder, or an exported .onnx or .pt2 file.
-    paths
-        Image files, folders, patterns in quotes ("photos/**/*.jpg"), or - for names on standard
-        input. For a run on given features: .npy files.
-    out
-        Write here instead of to the terminal; the suffix says the format.
-    format
-        table for people; json, jsonl (tags), csv, parquet (tags and all probabilities).
-    top
-        Give this many tags, the most probable ones, whatever their probability.
-    threshold
-        Give tags from this probability on, instead of from the model's own thresholds. With --top,
-        at most that many.
-    batch_size
-        Images at once.
-    workers
-        Threads that decode images.
-    device
-        Where torch runs: cpu, cuda, cuda:1 ...
-    force
-        Overwrite OUT.
-    quiet
-        No progress and no closing line on stderr.
-    json
-        The same as --format json.
+    Args:
+        run: A run folder, a model folder, or an exported .onnx or .pt2 file.
+        paths: Image files, folders, patterns in quotes ("photos/**/*.jpg"), or - for names on
+            standard input. For a run on given features: .npy files.
+        out: Write here instead of to the terminal; the suffix says the format.
+        format: table for people; json, jsonl (tags), csv, parquet (tags and all probabilities).
+        top: Give this many tags, the most probable ones, whatever their probability.
+        threshold: Give tags from this probability on, instead of from the model's own thresholds.
+            With --top, at most that many.
+        batch_size: Images at once.
+        workers: Threads that decode images.
+        device: Where torch runs: cpu, cuda, cuda:1 ...
+        force: Overwrite OUT.
+        quiet: No progress and no closing line on stderr.
+        json: The same as --format json.
     """
     from tagfill.cli.output import log
     from tagfill.errors import TagfillError

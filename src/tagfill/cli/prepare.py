@@ -165,12 +165,12 @@ def _show(result: Mapping[str, Any]) -> None:
     from tagfill.cli.output import console, log, table
 
     for note in result["notes"]:
-        log.print(f"note: {note}", markup=False)
+        log.print(f"note: {note}")
     if result["images_missing"] is None:
-        log.print("note: the image folder was not found; say where with --images", markup=False)
+        log.print("note: the image folder was not found; say where with --images")
     elif result["images_missing"]:
         missing = counted(result["images_missing"], "image file is", "image files are")
-        log.print(f"warning: {missing} not in {result['image_root']}", markup=False)
+        log.print(f"warning: {missing} not in {result['image_root']}")
     wanted = result["published_images"] or {}
     rows = [[split, count, wanted.get(split)] for split, count in result["images"].items()]
     classes = counted(result["classes"], "class", "classes")
@@ -181,10 +181,10 @@ def _show(result: Mapping[str, Any]) -> None:
         before, after = result["labels_before"], result["labels"]
         drawn = f"{result['regime']}, seed {result['seed']}, training labels"
         console.print(table(drawn, ["", "all", "kept"], [[k, before[k], after[k]] for k in after]))
-    console.print(f"written: {result['out']}", markup=False, soft_wrap=True)
+    console.print(f"written: {result['out']}", soft_wrap=True)
     if result["truth"]:
-        console.print(f"full labels: {result['truth']}", markup=False, soft_wrap=True)
-    console.print(f"next: {_next(result)}", markup=False, soft_wrap=True)
+        console.print(f"full labels: {result['truth']}", soft_wrap=True)
+    console.print(f"next: {_next(result)}", soft_wrap=True)
 
 
 def _next(result: Mapping[str, Any]) -> str:

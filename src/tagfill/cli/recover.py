@@ -34,30 +34,20 @@ def recover(
     The suggestions are in review order: at the top stands what an answer brings most for. Fill in
     their column `decision` (yes, no, or leave it) and read it back with `tagfill apply`.
 
-    Parameters
-    ----------
-    run
-        Folder of a finished run.
-    out
-        Where the suggestions go: .csv, .jsonl, .parquet, or .json for Label Studio.
-    precision
-        As many tags as possible, of which this share is expected to be right; 0.9 by default.
-    top
-        Instead: the likeliest tags of every image, so many.
-    budget
-        Instead: so many tags in all, those most worth a look.
-    completed
-        Also write the labels with what is sure enough filled in, as far as the precision reaches.
-    suspects
-        Also write the positives that look wrong.
-    folds
-        How often the head is trained again to score images it has not seen.
-    force
-        Overwrite files.
-    quiet
-        No progress.
-    json
-        One JSON object on stdout.
+    Args:
+        run: Folder of a finished run.
+        out: Where the suggestions go: .csv, .jsonl, .parquet, or .json for Label Studio.
+        precision: As many tags as possible, of which this share is expected to be right; 0.9 by
+            default.
+        top: Instead: the likeliest tags of every image, so many.
+        budget: Instead: so many tags in all, those most worth a look.
+        completed: Also write the labels with what is sure enough filled in, as far as the precision
+            reaches.
+        suspects: Also write the positives that look wrong.
+        folds: How often the head is trained again to score images it has not seen.
+        force: Overwrite files.
+        quiet: No progress.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import log, print_json
     from tagfill.errors import TagfillError
@@ -137,13 +127,13 @@ def _show(result: dict[str, Any]) -> None:
     from tagfill.cli.output import console, table
 
     for note in result["notes"]:
-        console.print(note, markup=False)
+        console.print(note)
     about = (
         f"about {result['expected_missing']:,.0f} tags are missing in {result['images']:,} images"
     )
     if result["missing"] is not None:
         about += f" (in truth {result['missing']:,})"
-    console.print(about, markup=False)
+    console.print(about)
     truth = result["missing"] is not None
     columns = ["expected precision", "tags", "expected recall"]
     columns += ["precision", "recall"] if truth else []
@@ -157,4 +147,4 @@ def _show(result: dict[str, Any]) -> None:
             metadata = ", ".join(
                 f"{n:,} {key}" for key, n in result[name].items() if type(n) is int
             )
-            console.print(f"{result[name]['out']}: {metadata}", markup=False)
+            console.print(f"{result[name]['out']}: {metadata}")

@@ -19,10 +19,10 @@ _TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 
 
 class Bar(Terminal):
-    """Progress only: what a run decided stands on its page."""
+    """Progress only; decisions are on the page."""
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """Not shown."""
+        """Print nothing."""
 
 
 def report(
@@ -36,19 +36,13 @@ def report(
 
     The file needs no network and no other file: pass it around as it is.
 
-    Parameters
-    ----------
-    runs
-        Folders of finished runs.
-    out
-        The file; by default report.html, or comparison.html, in the first folder.
-    images
-        Look for missing tags in at most so many training images, evenly spread; 0 for none. For one
-        run only.
-    quiet
-        No progress.
-    json
-        One JSON object on stdout.
+    Args:
+        runs: Folders of finished runs.
+        out: The file; by default report.html, or comparison.html, in the first folder.
+        images: Look for missing tags in at most so many training images, evenly spread; 0 for none.
+            For one run only.
+        quiet: No progress.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import console, log, print_json
     from tagfill.errors import TagfillError
@@ -66,16 +60,16 @@ def report(
     else:
         written = write_comparison(runs, out, sinks=sinks)
     for gap in written.gaps:
-        log.print(f"not on the page: {gap}", markup=False)
+        log.print(f"not on the page: {gap}")
     if json:
         size = written.path.stat().st_size
         print_json({"report": written.path, "bytes": size, "gaps": list(written.gaps)})
     else:
-        console.print(f"report: {written.path}", markup=False, soft_wrap=True)
+        console.print(f"report: {written.path}", soft_wrap=True)
 
 
 def after_training(run: TrainedRun, *, quiet: bool) -> Path | None:
-    """Write a run's report; whatever goes wrong with it costs the page, never the run."""
+    """Write a run's report; an error loses the page, never the run."""
     from tagfill.cli.output import log
 
     if not quiet:
@@ -96,7 +90,7 @@ def after_training(run: TrainedRun, *, quiet: bool) -> Path | None:
 
 
 def _page_of_another_process(run: Path) -> Path:
-    """Among processes that train together every step waits for all: one of its own writes alone."""
+    """Write the page in a process of its own: training processes would wait for each other."""
     ours = {name: value for name, value in os.environ.items() if name not in _TOGETHER}
     command = [sys.executable, "-m", "tagfill.cli.main", "report", str(run), "--quiet"]
     done = subprocess.run(command, env=ours, capture_output=True, text=True)  # noqa: S603

@@ -26,26 +26,16 @@ def scenes(
 ) -> None:
     """Draw the embedded picture-book data set: images, full labels, boxes, a contact sheet.
 
-    Parameters
-    ----------
-    out
-        Folder to make.
-    count
-        Number of pictures. More pictures leave the first ones as they are.
-    size
-        Side of a picture in pixels.
-    seed
-        Other seeds give other pictures.
-    difficulty
-        From 0 (large, clear things) to 1 (small, hidden, noisy ones).
-    test_fraction
-        Share of pictures in the test split.
-    workers
-        Number of processes; all cores unless given.
-    overwrite
-        Replace scenes that are in the folder already.
-    json
-        Print one JSON object.
+    Args:
+        out: Folder to make.
+        count: Number of pictures. More pictures leave the first ones as they are.
+        size: Side of a picture in pixels.
+        seed: Other seeds give other pictures.
+        difficulty: From 0 (large, clear things) to 1 (small, hidden, noisy ones).
+        test_fraction: Share of pictures in the test split.
+        workers: Number of processes; all cores unless given.
+        overwrite: Replace scenes that are in the folder already.
+        json: Print one JSON object.
     """
     from tagfill.scenes import write_scenes
 

@@ -18,24 +18,16 @@ def serve(
 ) -> None:
     """Try the model, review the missing tags and train again, in a browser; also an HTTP interface.
 
-    Parameters
-    ----------
-    run
-        The folder of a finished run, its photos where they were.
-    host
-        Address to listen on. Any but this machine's own needs a token.
-    port
-        Port to listen on.
-    database
-        Where decisions are kept: a file, sqlite:///FILE or postgresql://USER@HOST/NAME. By default
-        review.db in the run folder.
-    token
-        What everybody must know to be let in; auto makes one up and prints it. The environment
-        variable TAGFILL_TOKEN is taken where this is not given.
-    read_only
-        Look, but change nothing.
-    name
-        A further host name the server goes by.
+    Args:
+        run: The folder of a finished run, its photos where they were.
+        host: Address to listen on. Any but this machine's own needs a token.
+        port: Port to listen on.
+        database: Where decisions are kept: a file, sqlite:///FILE or postgresql://USER@HOST/NAME.
+            By default review.db in the run folder.
+        token: What everybody must know to be let in; auto makes one up and prints it. The
+            environment variable TAGFILL_TOKEN is taken where this is not given.
+        read_only: Look, but change nothing.
+        name: A further host name the server goes by.
     """
     import os
     import secrets
@@ -59,7 +51,7 @@ def serve(
     options = Options(host, port, database, secret, read_only, tuple(name or ()))
     service = open_service(run, options)
     shown = f"[{host}]" if ":" in host else host
-    log.print(f"tagfill serves {run} at http://{shown}:{port}/", markup=False)
+    log.print(f"tagfill serves {run} at http://{shown}:{port}/")
     if given == "auto":
-        log.print(f"token: {secret}", markup=False)
+        log.print(f"token: {secret}")
     make_server(service, options).run()

@@ -79,42 +79,27 @@ def train(
     """Train a tagger from labels, however incomplete.
 
     Everything has a default that suits the data; what was chosen is printed. Ctrl-C stops with a
-    checkpoint; `tagfill train --resume RUN` goes on.
+    checkpoint; `tagfill train --resume RUN` continues.
 
-    Parameters
-    ----------
-    data
-        Label file or folder; see `tagfill inspect`.
-    method
-        See `tagfill methods`; or the path of a Python file with a method of your own.
-    mode
-        linear: head on cached features. finetune: everything. linear_init: one after the other.
-        two_stage: the schedule of LAC.
-    protocol
-        Train as a paper states it.
-    preset
-        fast, good or best.
-    time_limit
-        Stop in time, such as 20m or 1h30m.
-    out
-        The run folder.
-    resume
-        Go on with an interrupted run.
-    previous
-        With --resume: go on from the checkpoint before the last, where the last is damaged.
-    config
-        Repeat the run of a config.toml.
-    set_
-        A hyper-parameter of the method or the head: method.NAME=VALUE, head.NAME=VALUE. Also
-        written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset.
-    tensorboard
-        Also write TensorBoard scalars into the run folder.
-    report
-        Write report.html into the run folder.
-    quiet
-        No progress.
-    json
-        One JSON object on stdout.
+    Args:
+        data: Label file or folder; see `tagfill inspect`.
+        method: See `tagfill methods`; or the path of a Python file with a method of your own.
+        mode: linear: head on cached features. finetune: everything. linear_init: one after the
+            other. two_stage: the schedule of LAC.
+        protocol: Train as a paper states it.
+        preset: fast, good or best.
+        time_limit: Stop in time, such as 20m or 1h30m.
+        out: The run folder.
+        resume: Continue an interrupted run.
+        previous: With --resume: go on from the checkpoint before the last, where the last is
+            damaged.
+        config: Repeat the run of a config.toml.
+        set_: A hyper-parameter of the method or the head: method.NAME=VALUE, head.NAME=VALUE. Also
+            written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset.
+        tensorboard: Also write TensorBoard scalars into the run folder.
+        report: Write report.html into the run folder.
+        quiet: No progress.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import print_json
     from tagfill.cli.report import after_training
@@ -148,7 +133,7 @@ def train(
 
 
 def _speaks() -> bool:
-    """Whether this process is the one that talks to the user, among those torchrun started."""
+    """Whether this process prints; of several started by torchrun only one does."""
     import os
 
     return os.environ.get("RANK", "0") == "0"
@@ -192,7 +177,7 @@ def make_request(
     choices: Mapping[str, Any],
     settings: list[str],
 ) -> Request:
-    """The request that options of the command line make.
+    """The request of the options given.
 
     Args:
         labels: the label source.
@@ -280,6 +265,6 @@ def _show(run: TrainedRun, page: Path | None) -> None:
     if of_positives:
         score = f"observed_mAP {run.metrics['best_score']:.2f}"
         console.print(f"validation: {score}; there are too few known negatives for mAP")
-    console.print(f"run folder: {run.path}", markup=False, soft_wrap=True)
+    console.print(f"run folder: {run.path}", soft_wrap=True)
     if page is not None:
-        console.print(f"report: {page}", markup=False, soft_wrap=True)
+        console.print(f"report: {page}", soft_wrap=True)

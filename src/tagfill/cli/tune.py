@@ -51,35 +51,23 @@ def tune(
     """Search learning rate, batch size and the method's hyper-parameters.
 
     Points are evaluated on the validation images only. What you fix (--learning-rate, --batch-size,
-    --method.NAME) is not searched. The same command goes on where it was interrupted.
+    --method.NAME) is not searched. The same command continues after an interruption.
 
-    Parameters
-    ----------
-    data
-        Label file or folder; see `tagfill inspect`.
-    trials
-        Finish so many trials in all; 32 by default, and those of the grid where one is named.
-    grid
-        Begin with a paper's grid. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5. em_alpha:
-        alpha of em and em_apl. lac: batch size and delta. lac_queue: K.
-    method
-        See `tagfill methods`.
-    mode
-        As for `tagfill train`; linear trains many points at once.
-    protocol
-        What is not searched is as a paper states it.
-    out
-        Folder of the study, its table and its picture.
-    storage
-        URL of a database that several machines share; by default a file in the folder.
-    study
-        Name of the study in a shared database.
-    set_
-        A hyper-parameter that is fixed: method.NAME=VALUE, also written --method.NAME VALUE.
-    quiet
-        No progress.
-    json
-        One JSON object on stdout.
+    Args:
+        data: Label file or folder; see `tagfill inspect`.
+        trials: Finish so many trials in all; 32 by default, and those of the grid where one is
+            named.
+        grid: Begin with a paper's grid. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5.
+            em_alpha: alpha of em and em_apl. lac: batch size and delta. lac_queue: K.
+        method: See `tagfill methods`.
+        mode: As for `tagfill train`; linear trains many points at once.
+        protocol: What is not searched is as a paper states it.
+        out: Folder of the study, its table and its picture.
+        storage: URL of a database that several machines share; by default a file in the folder.
+        study: Name of the study in a shared database.
+        set_: A fixed hyper-parameter: method.NAME=VALUE, also written --method.NAME VALUE.
+        quiet: No progress.
+        json: One JSON object on stdout.
     """
     from tagfill.cli.output import log, print_json
     from tagfill.cli.train import given, make_request
@@ -184,4 +172,4 @@ def _show(result: Mapping[str, Any], done: list[Trial]) -> None:
         console.print(f"{len(failed)} trials failed, the first: {failed[0].error}")
     console.print(f"table: {result['table']}, picture: {result['picture']}")
     console.print("train with the best settings:")
-    console.print(result["command"], soft_wrap=True, markup=False)
+    console.print(result["command"], soft_wrap=True)

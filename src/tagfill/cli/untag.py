@@ -6,12 +6,7 @@ from pathlib import Path
 
 
 def untag(
-    photos: Path,
-    /,
-    *,
-    confirmed: bool = False,
-    in_place: bool = False,
-    json: bool = False,
+    photos: Path, /, *, confirmed: bool = False, in_place: bool = False, json: bool = False
 ) -> None:
     """Take back tags that tagfill wrote: suggested ones, and on request confirmed ones.
 

@@ -33,7 +33,7 @@ class Decisions:
     expected: PrecisionRecall
 
     def as_dict(self) -> dict[str, Any]:
-        """The fit in a few metrics."""
+        """A summary of the fit."""
         return {
             **self.thresholds.as_dict(),
             **self.labeling.as_dict(),

@@ -79,7 +79,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Everything there is to say about scores; fractions, but what is named mAP is in percent.
+    """All metrics of a score matrix: fractions, but mAP in percent.
 
     Args:
         images: N.

@@ -1,4 +1,4 @@
-"""From which probability on a tag is given: one threshold a class, drawn toward a common one."""
+"""Thresholds: one a class, shrunk toward a common one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Thresholds:
     target: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The fit in a few metrics."""
+        """A summary of the fit."""
         return {
             "goal": self.goal,
             "target": self.target,

@@ -128,7 +128,7 @@ class Calibration:
 
 
 def calibration(held: HeldOut | None) -> Calibration | None:
-    """How often tags of a given probability are really there; None where it cannot be told."""
+    """How often tags of a given probability are present; None where that is unknown."""
     if held is None or not held.has_negatives:
         return None
     raw = sigmoid(held.logits.astype(np.float64))

@@ -1,4 +1,4 @@
-"""What a run learned from, and how it learned: label counts and training curves."""
+"""Label counts and training curves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class SplitCounts:
 
     @property
     def entries(self) -> int:
-        """Images times classes."""
         return self.positives + self.negatives + self.unknowns
 
 

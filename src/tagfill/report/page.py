@@ -1,4 +1,4 @@
-"""Write the page: gather the metadata, fill in the template, put the file in place."""
+"""Write the page: collect its content, render the template, write the file."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def run_metadata(source: Source, recovery: Recovery | None, gaps: Sequence[str])
 def _recovered(
     run: TrainedRun, images: int, sinks: Sequence[Sink], gaps: list[str]
 ) -> Recovery | None:
-    """Missing tags; data too odd or too few for it cost this section, never the page."""
+    """Missing tags; an error loses this section, never the page."""
     try:
         return recover(run, folds=FOLDS, images=images, sinks=sinks)
     except Exception as error:
@@ -150,7 +150,7 @@ def _percent(share: float, digits: int = 0) -> str:
 
 
 def _chance(probability: float) -> str:
-    """Nothing is quite certain."""
+    """A probability in percent, never 0 or 100."""
     if probability > 0.99:
         return "over 99 %"
     return "under 1 %" if probability < 0.01 else _percent(probability)

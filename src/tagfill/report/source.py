@@ -29,7 +29,7 @@ Metadata = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Images the model was not trained on, and what it says of them.
+    """Held-out images, and the model's scores of them.
 
     Args:
         name: test or val.
@@ -60,7 +60,7 @@ class HeldOut:
 
     @property
     def thresholds(self) -> Floats:
-        """[K] from which on a tag is given."""
+        """[K] a tag is given from this probability on."""
         fitted = self.bundle.thresholds
         return np.full(len(self.bundle.classes), UNFITTED) if fitted is None else np.array(fitted)
 
@@ -102,12 +102,10 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call the run."""
         return self.path.resolve().name
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the K classes."""
         return tuple(self.described["classes"])
 
     @property
@@ -131,7 +129,7 @@ class Source:
 
 
 def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> Source:
-    """Look at a run, its held-out images and the model's scores of them.
+    """Open a run with its held-out images and their scores.
 
     Raises:
         TagfillError: it is no run folder, or the run is not finished.

@@ -72,7 +72,6 @@ class Objective:
 
     @property
     def method(self) -> str:
-        """The method that is tuned."""
         return self.config.stages[-1].method.name
 
     def scores(self, points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Result]:

@@ -30,7 +30,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Search:
-    """A study that can be gone on with by anyone who reaches its storage.
+    """A study; every process with access to its storage can continue it.
 
     Args:
         objective: trains and evaluates points.
@@ -53,7 +53,7 @@ class Search:
         object.__setattr__(self, "study", self._open())
 
     def run(self, trials: int, grid: Grid | None = None) -> list[Trial]:
-        """Go on until so many trials are finished, by whichever machine.
+        """Continue until this many trials are finished, on any machine.
 
         Args:
             trials: how many in all.
@@ -99,7 +99,7 @@ class Search:
         return study
 
     def _check_metadata(self, study: Any) -> None:
-        """Refuse to mix scores that cannot be compared."""
+        """Refuse a study with another method, criterion or data set."""
         metadata = {
             "method": self.objective.method,
             "criterion": self.objective.criterion,
@@ -148,7 +148,7 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 
 def _give_back(study: Any, trials: Sequence[Any]) -> None:
-    """Queue trials nobody has evaluated again, with the same values."""
+    """Queue unfinished trials again, with the same values."""
     for trial in trials:
         study.enqueue_trial(trial.params)
         study.tell(trial.number, state=_state("FAIL"))
