@@ -7,10 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 _PARTICULARS = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 Severity = Literal["error", "warning"]
+
+
+class Place(TypedDict, total=False):
+    """Where a flaw is, and what to do about it."""
+
+    file: str | Path | None
+    row: int | None
+    remedy: str | None
 
 
 class TagfillError(Exception):
@@ -51,38 +59,24 @@ class Problems:
 
     found: list[Problem] = field(default_factory=list)
 
-    def error(
-        self,
-        message: str,
-        *,
-        file: str | Path | None = None,
-        row: int | None = None,
-        remedy: str | None = None,
-    ) -> None:
+    def error(self, message: str, **place: Unpack[Place]) -> None:
         """Record a flaw that makes the labels unusable."""
-        self._add("error", message, file, row, remedy)
+        self._add("error", message, **place)
 
-    def warn(
-        self,
-        message: str,
-        *,
-        file: str | Path | None = None,
-        row: int | None = None,
-        remedy: str | None = None,
-    ) -> None:
+    def warn(self, message: str, **place: Unpack[Place]) -> None:
         """Record a flaw that was handled harmlessly, in a way the message states."""
-        self._add("warning", message, file, row, remedy)
+        self._add("warning", message, **place)
 
-    def _add(
-        self,
-        severity: Severity,
-        message: str,
-        file: str | Path | None,
-        row: int | None,
-        remedy: str | None,
-    ) -> None:
+    def _add(self, severity: Severity, message: str, **place: Unpack[Place]) -> None:
+        file = place.get("file")
         self.found.append(
-            Problem(severity, message, None if file is None else str(file), row, remedy)
+            Problem(
+                severity,
+                message,
+                None if file is None else str(file),
+                place.get("row"),
+                place.get("remedy"),
+            )
         )
 
     @property

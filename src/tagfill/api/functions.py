@@ -17,6 +17,7 @@ from tagfill.train import run as runs
 from tagfill.train.config import (
     Augment,
     DataConfig,
+    Mode,
     OptimizerName,
     Precision,
     ScheduleName,
@@ -27,7 +28,7 @@ from tagfill.train.events import progress_sinks
 from tagfill.train.folder import GIVEN, RunFolder, free_path
 from tagfill.train.method import trust_methods
 from tagfill.train.protocols import PresetName, ProtocolName
-from tagfill.train.resolve import Mode, Request
+from tagfill.train.resolve import Request
 from tagfill.trust import trust
 
 if TYPE_CHECKING:

@@ -40,8 +40,7 @@ def fill(
     from tagfill.cli.train import given, make_request
     from tagfill.train.events import Terminal
 
-    choices = {"mode": "auto", "method": "auto", "protocol": None, "preset": None}
-    request = make_request(data, given(data_options), {}, choices, [])
+    request = make_request(data, given(data_options), {})
     sinks = [] if quiet else [Terminal(log)]
     filled = fill_labels(request, out, precision=precision, sinks=sinks)
     if json:

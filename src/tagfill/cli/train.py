@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
 from tagfill.cli.labels import TableOptions, settled
 from tagfill.cli.options import options_of
-from tagfill.train.config import DataConfig, ModelConfig, RunConfig, StageConfig
+from tagfill.train.config import DataConfig, Mode, ModelConfig, RunConfig, StageConfig
+from tagfill.train.protocols import PresetName, ProtocolName
 
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
@@ -42,32 +43,35 @@ else:
     LoopOptions = options_of("LoopOptions", StageConfig, RunConfig, base=_StageOptions)
 
 
+@dataclass(frozen=True)
+class Choices:
+    """What is trained and how, in one word each."""
+
+    method: str = "auto"
+    "See `tagfill methods`; or the path of a Python file with a method of your own."
+    mode: Mode = "auto"
+    """linear: head on cached features. finetune: everything. linear_init: one after the other.
+    two_stage: the schedule of LAC."""
+    protocol: ProtocolName | None = None
+    "Train as a paper states it."
+    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None
+    """A hyper-parameter of the method or the head: method.NAME=VALUE, head.NAME=VALUE. Also
+    written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset."""
+
+
+AUTOMATIC = Choices()
+
+
 def train(
     data: str | None = None,
     *,
-    method: str = "auto",
-    mode: Literal["auto", "linear", "finetune", "linear_init", "two_stage"] = "auto",
-    protocol: Literal[
-        "mlspl",
-        "mlspl_nus",
-        "mlspl_cub",
-        "em_apl",
-        "em_apl_coco",
-        "em_apl_nus",
-        "em_apl_cub",
-        "lac",
-        "pu_mlc",
-        "pu_mlc_voc07",
-        "q2l",
-    ]
-    | None = None,
-    preset: Literal["fast", "good", "best"] | None = None,
+    choices: Annotated[Choices, Parameter(name="*")] = AUTOMATIC,
+    preset: PresetName | None = None,
     time_limit: str | None = None,
     out: Path | None = None,
     resume: Path | None = None,
     previous: bool = False,
     config: Path | None = None,
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
     network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
     loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
@@ -83,10 +87,6 @@ def train(
 
     Args:
         data: Label file or folder; see `tagfill inspect`.
-        method: See `tagfill methods`; or the path of a Python file with a method of your own.
-        mode: linear: head on cached features. finetune: everything. linear_init: one after the
-            other. two_stage: the schedule of LAC.
-        protocol: Train as a paper states it.
         preset: fast, good or best.
         time_limit: Stop in time, such as 20m or 1h30m.
         out: The run folder.
@@ -94,8 +94,6 @@ def train(
         previous: With --resume: go on from the checkpoint before the last, where the last is
             damaged.
         config: Repeat the run of a config.toml.
-        set_: A hyper-parameter of the method or the head: method.NAME=VALUE, head.NAME=VALUE. Also
-            written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset.
         tensorboard: Also write TensorBoard scalars into the run folder.
         report: Write report.html into the run folder.
         quiet: No progress.
@@ -112,9 +110,8 @@ def train(
         overrides["time_limit"] = seconds_of(time_limit)
     request = None
     if data is not None:
-        choices = {"mode": mode, "method": method, "protocol": protocol, "preset": preset}
-        request = make_request(data, given(data_options), overrides, choices, set_ or [])
-    elif overrides or set_ or data_options is not None:
+        request = make_request(data, given(data_options), overrides, choices, preset)
+    elif overrides or choices.set_ or data_options is not None:
         raise TagfillError(
             "a resumed or repeated run takes all settings from its config.toml",
             remedy="leave the other options out, or change them in a copy of that file",
@@ -174,8 +171,8 @@ def make_request(
     labels: str,
     data: Mapping[str, Any],
     overrides: dict[str, Any],
-    choices: Mapping[str, Any],
-    settings: list[str],
+    choices: Choices = AUTOMATIC,
+    preset: PresetName | None = None,
 ) -> Request:
     """The request of the options given.
 
@@ -183,15 +180,14 @@ def make_request(
         labels: the label source.
         data: options of ``DataOptions`` that were given.
         overrides: options of the network and the loop that were given.
-        choices: mode, method and the like, by their names in ``Request``.
-        settings: what ``--set`` was given.
+        choices: method, mode, protocol, and settings of method and head.
+        preset: fast, good or best.
     """
-    from tagfill.train.config import DataConfig
     from tagfill.train.resolve import Request
     from tagfill.trust import trust
 
     parts: dict[str, dict[str, Any]] = {"method": {}, "head": {}}
-    for setting in settings:
+    for setting in choices.set_ or ():
         part, name, value = _setting(setting)
         parts[part][name] = value
     method_preset = parts["method"].pop("preset", None)
@@ -199,14 +195,16 @@ def make_request(
         overrides["head_preset"] = parts["head"].pop("preset")
     if parts["head"]:
         overrides["head_settings"] = parts["head"]
-    if "method" in choices:
-        trust(choices["method"])
+    trust(choices.method)
     return Request(
         data=DataConfig(labels=labels, **settled(data)),
         method_preset=method_preset,
         method_settings=parts["method"],
         overrides=overrides,
-        **choices,
+        method=choices.method,
+        mode=choices.mode,
+        protocol=choices.protocol,
+        preset=preset,
     )
 
 

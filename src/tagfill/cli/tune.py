@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tagfill.cli.train import DataOptions, LoopOptions, NetworkOptions
+from tagfill.cli.train import AUTOMATIC, Choices, DataOptions, LoopOptions, NetworkOptions
 
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
@@ -22,26 +22,10 @@ def tune(
     *,
     trials: int | None = None,
     grid: Literal["mlspl", "em_alpha", "lac", "lac_queue"] | None = None,
-    method: str = "auto",
-    mode: Literal["auto", "linear", "finetune", "linear_init", "two_stage"] = "auto",
-    protocol: Literal[
-        "mlspl",
-        "mlspl_nus",
-        "mlspl_cub",
-        "em_apl",
-        "em_apl_coco",
-        "em_apl_nus",
-        "em_apl_cub",
-        "lac",
-        "pu_mlc",
-        "pu_mlc_voc07",
-        "q2l",
-    ]
-    | None = None,
+    choices: Annotated[Choices, Parameter(name="*")] = AUTOMATIC,
     out: Path = Path("tagfill-tune"),
     storage: str | None = None,
     study: str = "tagfill",
-    set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
     network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
     loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
@@ -51,7 +35,8 @@ def tune(
     """Search learning rate, batch size and the method's hyper-parameters.
 
     Points are evaluated on the validation images only. What you fix (--learning-rate, --batch-size,
-    --method.NAME) is not searched. The same command continues after an interruption.
+    --method.NAME, --protocol) is not searched. --mode linear trains many points at once. The same
+    command continues after an interruption.
 
     Args:
         data: Label file or folder; see `tagfill inspect`.
@@ -59,13 +44,9 @@ def tune(
             named.
         grid: Begin with a paper's grid. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5.
             em_alpha: alpha of em and em_apl. lac: batch size and delta. lac_queue: K.
-        method: See `tagfill methods`.
-        mode: As for `tagfill train`; linear trains many points at once.
-        protocol: What is not searched is as a paper states it.
         out: Folder of the study, its table and its picture.
         storage: URL of a database that several machines share; by default a file in the folder.
         study: Name of the study in a shared database.
-        set_: A fixed hyper-parameter: method.NAME=VALUE, also written --method.NAME VALUE.
         quiet: No progress.
         json: One JSON object on stdout.
     """
@@ -77,9 +58,8 @@ def tune(
     from tagfill.tune.space import find_grid, narrowed, space_of
     from tagfill.tune.study import Search, best_of
 
-    choices = {"mode": mode, "method": method, "protocol": protocol}
-    overrides = {**given(network), **given(loop)}
-    request = make_request(data, given(data_options), overrides, choices, set_ or [])
+    overrides = given(network) | given(loop)
+    request = make_request(data, given(data_options), overrides, choices)
     objective = Objective(request, out, [] if quiet else [Terminal(log)])
     chosen = find_grid(grid) if grid else None
     config = objective.config

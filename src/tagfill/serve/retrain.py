@@ -16,8 +16,8 @@ from tagfill.files import write_text
 from tagfill.serve.library import library_of
 from tagfill.serve.model import posterior_of
 from tagfill.train import run as runs
-from tagfill.train.config import DataConfig
-from tagfill.train.resolve import Mode, Request
+from tagfill.train.config import DataConfig, Mode
+from tagfill.train.resolve import Request
 
 LABELS, PROGRESS, RESULT = "labels.csv", "progress.json", "result.json"
 

@@ -17,6 +17,7 @@ from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.settings import build, load_toml, plain
 
+Mode = Literal["auto", "linear", "finetune", "linear_init", "two_stage"]
 InputKind = Literal["features", "images"]
 Select = Literal[
     "auto", "mAP", "known_mAP", "observed_mAP", "observed_reciprocal_rank", "loss", "last"

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from tagfill import methods
 from tagfill.errors import TagfillError
@@ -16,14 +16,13 @@ from tagfill.train.config import (
     DataConfig,
     InputKind,
     MethodConfig,
+    Mode,
     ModelConfig,
     RunConfig,
     StageConfig,
 )
 from tagfill.train.protocols import PRESETS, PROTOCOLS, PresetName, ProtocolName
 from tagfill.trust import is_file
-
-Mode = Literal["auto", "linear", "finetune", "linear_init", "two_stage"]
 
 LINEAR: dict[str, Any] = {
     "epochs": 25,
