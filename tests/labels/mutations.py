@@ -6,14 +6,17 @@ import io
 import json
 import random
 import re
+import tempfile
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from PIL import Image
+from tests.labels.test_formats_exchange import CVAT, IMAGE, NAMES, saved, shard
 from tests.labels.test_photos import iptc, packet
 from tests.labels.test_tables import ods, xlsx
 
@@ -38,6 +41,18 @@ def _photo(xmp: bytes) -> bytes:
     Image.new("RGB", (8, 8)).save(buffer, "JPEG", xmp=xmp)
     content = buffer.getvalue()
     return content[:2] + iptc(b"cat", "Löwe".encode(), character_set=b"\x1b%G") + content[2:]
+
+
+def _tar(files: dict[str, bytes]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return shard(Path(folder) / "x.tar", files).read_bytes()
+
+
+def _hf_disk() -> Source:
+    with tempfile.TemporaryDirectory() as folder:
+        columns = {"image": [{"bytes": b"x", "path": "a.jpg"}], "label": [1]}
+        saved(Path(folder) / "set", columns, {"image": IMAGE, "label": NAMES})
+        return {file.name: file.read_bytes() for file in (Path(folder) / "set").iterdir()}
 
 
 TASKS = [
@@ -124,6 +139,15 @@ SOURCES: dict[str, Source] = {
         "a.xmp": packet("cat", "dog"),
         "sub/b.jpg": _photo(packet("eel")),
     },
+    "cvat": {"annotations.xml": CVAT.encode()},
+    "webdataset": {"0.tar": _tar({"a.jpg": b"x", "a.json": b'{"tags": ["cat"]}', "b.cls": b"1"})},
+    "hf_disk": _hf_disk(),
+    "fiftyone": {
+        "samples.json": b'{"samples": [{"filepath": "a.jpg", "tags": ["val"],'
+        b' "truth": {"label": "x"}}]}',
+        "metadata.json": b"{}",
+    },
+    "json by image": {"": b'{"a.jpg": ["cat", "dog"], "b.jpg": {"tags": "dog"}}'},
     "image_folder": {"cat/a.jpg": b"", "dog/b.jpg": b"", "notes.txt": b"1"},
 }
 

@@ -296,10 +296,13 @@ def test_ragged_rows(tmp_path: Path, row: str) -> None:
     assert table.values[1].tolist() == [-1, -1]
 
 
-def test_ragged_tag_list_tells_to_quote(tmp_path: Path) -> None:
-    ((where, message),) = errors(make(tmp_path, "image,tags\na.jpg,cat\nb.jpg,cat,dog\n"))
-    assert where == 3
-    assert "left out" in message
+def test_fields_beyond_the_tags_are_more_tags(tmp_path: Path) -> None:
+    path = make(tmp_path, "image,tags\na.jpg,cat\nb.jpg,cat,dog\n")
+    assert load_labels(path).table.values.tolist() == [[1, -1], [1, 1]]
+    ((row, message),) = warnings(path)
+    assert (row, "taken as more tags" in message) == (3, True)
+    ((row, message),) = errors(make(tmp_path, "image,tags,n\na.jpg,cat,1\nb.jpg,cat,dog,1\n"))
+    assert (row, "left out" in message) == (3, True)
 
 
 def test_duplicate_and_nameless_columns(tmp_path: Path) -> None:

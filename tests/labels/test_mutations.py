@@ -18,7 +18,12 @@ COUNT = int(os.environ.get("TAGFILL_MUTATIONS", "1000"))
 """Files in all; `make torture` sets more."""
 SEED = int(os.environ.get("TAGFILL_SEED", "1200"))
 NAMED = {"tags latin-1": "tag_list", "json list": "jsonl", "json-min": "label_studio"}
-NAMED |= {"parquet lists": "parquet", "xlsx": "spreadsheet", "ods": "spreadsheet"}
+NAMED |= {
+    "json by image": "jsonl",
+    "parquet lists": "parquet",
+    "xlsx": "spreadsheet",
+    "ods": "spreadsheet",
+}
 
 
 def written(source: Source, folder: Path) -> Path:

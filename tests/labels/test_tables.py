@@ -62,6 +62,12 @@ TAG_LISTS = {
     "hashtags": "image,tags\na.jpg,#cat #dog\nb.jpg,dog\nc.jpg,\n",
     "blank rows": "image,tags\n\na.jpg,cat;dog\n,\nb.jpg,dog\nc.jpg,\n,\n",
     "lists under label": "image,label\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
+    "blanks around": " image , tags \n a.jpg , cat ; dog \n b.jpg , dog \n c.jpg , \n",
+    "commas without quotes": "image,tags\na.jpg,cat,dog\nb.jpg,dog\nc.jpg,\n",
+    "tags twice": "image,tags,tags\na.jpg,cat,dog\nb.jpg,dog,\nc.jpg,,\n",
+    "windows paths": "Pfad;Tags\nC:\\My\\a.jpg;cat,dog\nC:\\My\\b.jpg;dog\nC:\\My\\c.jpg;\n",
+    "old mac lines": "image,tags\ra.jpg,cat;dog\rb.jpg,dog\rc.jpg,\r",
+    "comment above": "# my photos\nimage,tags\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\n",
     "three separators": 'image,tags\na.jpg,"cat, dog"\nb.jpg,dog|\nc.jpg,;\n',
 }
 
@@ -85,6 +91,21 @@ def test_ticks(tmp_path: Path, yes: str, no: str, blank: str) -> None:
     dataset = load_labels(make(tmp_path, "image,cat,dog\n" + rows))
     assert dataset.format == "csv_wide"
     assert content(dataset) == WIDE
+
+
+def test_index_and_label_text_beside_ticks(tmp_path: Path) -> None:
+    text = (
+        ",file,label,cat,dog,set\n0,a.jpg,cat,1,0,train\n1,b.jpg,cat,1,,val\n2,c.jpg,dog,,1,test\n"
+    )
+    dataset = load_labels(make(tmp_path, text))
+    assert content(dataset) == WIDE
+    assert set(dataset.splits) == {"train", "val", "test"}
+
+
+def test_other_alphabets_are_told_from_accents(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_bytes("файл,метки\na.jpg,кошка;собака\nb.jpg,собака\n".encode("cp1251"))
+    assert set(load_labels(path).table.classes) == {"кошка", "собака"}
 
 
 def test_ratings_dates_and_sizes_are_left_out_with_examples(tmp_path: Path) -> None:

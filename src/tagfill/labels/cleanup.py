@@ -28,6 +28,8 @@ Aliases = tuple[tuple[str, str], ...]
 
 MOST_CLASSES = 5_000
 """Of more classes only case and spelling are compared: pairs grow too many."""
+_LONGEST = 60
+"""Letters of the longest tag that is compared letter by letter."""
 _RARER = 4
 """A typo is at least so many times rarer than the right word."""
 _ONE_TYPO, _TWO_TYPOS = 5, 7
@@ -219,7 +221,7 @@ def _group(kind: Kind, names: Iterable[str], counts: Mapping[str, int]) -> Varia
 
 def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
     """Rare names a letter or two from a frequent one that no image has beside it."""
-    names = sorted(counts, key=lambda name: -counts[name])
+    names = sorted((n for n in counts if len(n) <= _LONGEST), key=lambda name: -counts[name])
     if len(names) < 2:
         return []
     keys = [_spelling_key(name) for name in names]

@@ -25,6 +25,8 @@ _SAMPLE = 1 << 16
 _MULTIBYTE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}"
 )
+_OTHER_SCRIPT = re.compile(rb"[\xc0-\xff]{4}")
+"""Words of another alphabet: Western ones have no four accents in a row."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _WESTERN = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛÝàáâãåæçèéêëìíîïñòóôõøùúûýÿŒœŠšŽž")
 _WESTERN_MARKS = frozenset("\xa0«»“”„‘’‚–—…€£§©®°²³´·½¼¾¡¿×ªº•™")  # noqa: RUF001
@@ -93,7 +95,8 @@ def _single_byte(path: Path) -> str | None:
         return _refuse(path)
     text = sample.decode("cp1252", errors="replace")
     beyond = {letter for letter in text if not letter.isascii()}
-    if beyond <= _WESTERN | _WESTERN_MARKS and beyond & _WESTERN and _decodes(path, "cp1252"):
+    western = beyond <= _WESTERN | _WESTERN_MARKS and beyond & _WESTERN
+    if western and not _OTHER_SCRIPT.search(sample) and _decodes(path, "cp1252"):
         return "cp1252"
     guess = charset_normalizer.from_bytes(sample, cp_isolation=[*_OTHERS, "cp1252"]).best()
     name = None if guess is None else guess.encoding

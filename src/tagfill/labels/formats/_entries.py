@@ -157,18 +157,23 @@ def read_careful(sheet: Sheet, plan: Plan, problems: Problems) -> tuple[Entries,
     return Entries(images, rows, splits, shaped), tallies
 
 
-def even_records(sheet: Sheet, image: int | None, problems: Problems) -> Iterator[Record]:
+def even_records(
+    sheet: Sheet, image: int | None, problems: Problems, *, spread: str | None = None
+) -> Iterator[Record]:
     """Records as wide as the header.
 
     Others are errors, reported together; they are left out, or kept with their image id alone
-    where ``image`` tells its column. Fields to spare that are empty are cut off; a table without
-    header may have shorter records.
+    where ``image`` tells its column. Fields to spare that are empty are cut off, or joined to the
+    last one with ``spread``; a table without header may have shorter records.
     """
     width = len(sheet.header)
-    uneven = Tally()
+    uneven, joined = Tally(), Tally()
     for row, fields in sheet.records():
         if len(fields) > width and not any(text.strip() for text in fields[width:]):
             fields = fields[:width]
+        elif len(fields) > width and spread is not None:
+            joined.add(row, str(len(fields)))
+            fields = [*fields[: width - 1], spread.join(fields[width - 1 :])]
         elif len(fields) < width and sheet.header_row is None:
             fields = fields + [""] * (width - len(fields))
         if len(fields) != width:
@@ -177,6 +182,12 @@ def even_records(sheet: Sheet, image: int | None, problems: Problems) -> Iterato
                 continue
             fields = _id_only(fields, image, width)
         yield row, fields
+    if joined.bad:
+        problems.warn(
+            f"{joined.bad:,} rows have more fields than the header; they were taken as more tags",
+            file=sheet.path,
+            row=joined.examples[0][0],
+        )
     if uneven.bad:
         _report_uneven(
             uneven, sheet, "left out" if image is None else "kept without labels", problems

@@ -17,7 +17,7 @@ from tagfill.errors import Problems
 from tagfill.labels.table import Rows
 
 _URL = r"^[A-Za-z][\w+.-]*://"
-_ODD = r"^/|^\s*\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
+_ODD = r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
@@ -58,7 +58,8 @@ def clean_ids(
     """Bring ids into their simplest form; ids that leave the image folder are errors.
 
     An absolute id, or one with ``..`` seen from the label file, that lies inside ``root`` is made
-    relative to it. Where all ids are absolute they are made relative to the folder they share.
+    relative to it. Where all ids are absolute they are made relative to the folder they share;
+    where an image folder is given, only if the images are found there.
 
     Returns:
         The ids, and the image folder where it is known.
@@ -69,7 +70,7 @@ def clean_ids(
     respelled: list[int] = []
     for number in odd_ids(cleaned).tolist():
         image = cleaned[number]
-        simple = posixpath.normpath(image.replace("\\", "/"))
+        simple = posixpath.normpath(image.strip().replace("\\", "/"))
         if not image.strip() or simple == ".":
             problems.error("there is no image id", file=source, row=rows[number])
             cleaned[number] = f"(no id, record {number + 1})"
@@ -126,7 +127,7 @@ def _writable(
 def _relative(
     images: list[str], odd: list[int], source: Path, root: Path | None, problems: Problems
 ) -> tuple[list[str], Path | None]:
-    """Absolute ids, if all are, without the folder they share, if the files lie in a known one."""
+    """Absolute ids, if all are, without the folder they share."""
     simple = [images[number].replace("\\", "/") for number in odd]
     if len(odd) < len(images) or not images or not all(map(_ABSOLUTE.match, simple)):
         return images, root
@@ -139,7 +140,7 @@ def _relative(
     short = [image[len(shared) :].lstrip("/") for image in simple]
     places = [root] if root is not None else [Path(shared), *_places(source.parent)]
     base = next((place for place in places if _lie_in(place, short)), None)
-    if base is None or not all(short):
+    if not all(short) or (base is None and root is not None):
         return images, root
     problems.warn(f"image ids are absolute; they were taken relative to {shared}", file=source)
     return short, base

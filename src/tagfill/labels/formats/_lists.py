@@ -27,7 +27,7 @@ def read_tag_list(
     """The data set of a table with the tags of an image in one entry, or in several."""
     gather = Gather(sheet.path, options, problems, "unknown", free_tags=True)
     gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    records = list(even_records(sheet, None, problems))
+    records = list(even_records(sheet, None, problems, spread=_spread(sheet, plan, options)))
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
     for row, fields in records:
@@ -44,6 +44,11 @@ def read_tag_list(
                 gather.path(record, path.split(_PATH), row)
     _note_separators(gather, [fields[column] for _, fields in records for column in plain])
     return gather.dataset(format)
+
+
+def _spread(sheet: Sheet, plan: Plan, options: ReadOptions) -> str | None:
+    """What joins fields beyond the header's: more tags, where tags come last."""
+    return options.separator or ";" if plan.tags[-1] == len(sheet.header) - 1 else None
 
 
 def _tags(text: str, options: ReadOptions) -> list[str]:

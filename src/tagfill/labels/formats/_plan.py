@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tagfill.errors import TagfillError
+from tagfill.labels.formats._merge import usual_split
 from tagfill.labels.formats._names import (
     SPLIT,
     TAGS_NAMES,
@@ -24,6 +25,7 @@ from tagfill.labels.formats.base import ReadOptions
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
 """Name of the image column that our own wide files have where a class looks like a tags column."""
+_SPLIT_LIKE, _SPLITS = {"set", "subset", "partition"}, {"train", "val", "test"}
 _WORDY = 3.0
 """Sentences have more words than this."""
 
@@ -104,8 +106,14 @@ class _Columns:
         self.image = self._image()
         self.left_out.pop(self.image, None)
         others = [n for n in range(len(self.header)) if n != self.image and n not in self.left_out]
-        self.split = next((n for n in others if plain_name(self.header[n]) == SPLIT), None)
+        self.split = next((n for n in others if self._is_split(n)), None)
         self.rest = [number for number in others if number != self.split]
+
+    def _is_split(self, number: int) -> bool:
+        """A column called split, or one like it that names nothing but the usual splits."""
+        name = plain_name(self.header[number])
+        texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
+        return name == SPLIT or (name in _SPLIT_LIKE and bool(texts) and texts <= _SPLITS)
 
     @cached_property
     def kinds(self) -> list[Kind]:

@@ -16,7 +16,7 @@ from tagfill.labels.table import POSITIVE
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_BROKEN = (
+BROKEN = (
     defusedxml.ElementTree.ParseError,
     defusedxml.DefusedXmlException,
     ValueError,
@@ -53,7 +53,7 @@ def read_scene(file: Path, problems: Problems) -> Scene | None:
         root = defusedxml.ElementTree.parse(file).getroot()
         size = (_number(root, "size/width"), _number(root, "size/height"))
         return Scene(size, tuple(_item(thing) for thing in root.iter("object")))
-    except _BROKEN as error:
+    except BROKEN as error:
         problems.error(f"not readable as a VOC annotation ({error})", file=file)
         return None
 

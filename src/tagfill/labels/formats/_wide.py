@@ -14,7 +14,7 @@ from tagfill.labels.formats._entries import Entries, Tally, read_careful, read_f
 from tagfill.labels.formats._gather import absence_note
 from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes
 from tagfill.labels.formats._merge import Records
-from tagfill.labels.formats._names import SPLIT, is_about_file
+from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, is_tags_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._ticks import REMEDY, code_of, some
@@ -73,7 +73,7 @@ def classes_among(
     foreign = [
         number
         for number, tally in enumerate(tallies)
-        if tally.bad and (tally.no_labels or (is_about_file(names[number]) and tally.all_bad))
+        if tally.bad and (tally.no_labels or (_no_class_name(names[number]) and tally.all_bad))
     ]
     kept = [number for number in range(len(names)) if number not in foreign]
     clean = any(tallies[number].filled for number in kept)
@@ -86,6 +86,10 @@ def classes_among(
         return kept, []
     listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in foreign)
     return kept, [f"columns left out, as they hold no labels: {listed}"]
+
+
+def _no_class_name(name: str) -> bool:
+    return is_about_file(name) or is_label_name(name) or is_tags_name(name)
 
 
 def _no_classes(

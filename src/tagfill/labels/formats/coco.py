@@ -12,6 +12,7 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._json import load_json
 from tagfill.labels.formats._json_types import listed, number
 from tagfill.labels.formats._text import head
@@ -71,7 +72,8 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 def _identity(item: Item, key: str = "id") -> str:
     """An id as text: files have numbers, texts, and both for one thing."""
     value = item.get(key)
-    return str(value) if isinstance(value, int | str) else quoted(value)
+    plain = isinstance(value, int) or (isinstance(value, str) and is_text(value))
+    return str(value) if plain else quoted(value)
 
 
 def _labels(categories: Sequence[Item], gather: Gather) -> dict[str, int | None]:

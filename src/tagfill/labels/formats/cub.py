@@ -6,6 +6,7 @@ do; ``ReadOptions.min_certainty`` makes the less certain ones unknown.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,8 +88,10 @@ def _numbered(file: Path) -> dict[int, str]:
 def _statements(file: Path) -> npt.NDArray[np.int64]:
     """[lines, 4] of image, attribute, present, certainty; some lines have fields to spare."""
     try:
-        table = np.loadtxt(file, dtype=np.int64, usecols=(0, 1, 2, 3), ndmin=2)
-    except (ValueError, OverflowError, IndexError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            table = np.loadtxt(file, dtype=np.int64, usecols=(0, 1, 2, 3), ndmin=2)
+    except (ValueError, OverflowError, IndexError, UserWarning) as error:
         raise TagfillError(f"not a list of attribute labels ({error})", file=file) from None
     bad = np.flatnonzero((table[:, 2] != POSITIVE) & (table[:, 2] != NEGATIVE))
     if len(bad):

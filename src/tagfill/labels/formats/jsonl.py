@@ -18,11 +18,11 @@ from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._json import load_json, parse_json
-from tagfill.labels.formats._json_types import listed
+from tagfill.labels.formats._json_types import listed, mapped
 from tagfill.labels.formats._names import SPLIT, is_image_name, is_label_name, is_tags_name
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, text_lines
-from tagfill.labels.formats._ticks import quoted
+from tagfill.labels.formats._ticks import IMAGE_SUFFIXES, quoted
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
@@ -30,6 +30,7 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 _LISTS = ("positives", "negatives", "classes")
 _METADATA = "metadata.jsonl"
 _LIST = re.compile(r'\[\s*\{\s*"')
+_BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in IMAGE_SUFFIXES)})"\s*:', re.I)
 _TASKS = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
 """Signs of Label Studio."""
 
@@ -40,6 +41,8 @@ def _file(path: Path) -> Path:
 
 def _detect(path: Path) -> bool:
     text = head(_file(path)).lstrip()
+    if _BY_IMAGE.match(text):
+        return True
     if text.startswith("["):
         return _LIST.match(text) is not None and _TASKS.search(text) is None
     first = text.split("\n", 1)[0]
@@ -58,7 +61,7 @@ def _id_key(line: Mapping[str, Any]) -> str | None:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
     gather = Gather(file, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = _LineReader(gather)
+    reader = LineReader(gather)
     for row, line in _objects(file, problems):
         reader.read(row, line)
     if reader.ignored:
@@ -77,14 +80,24 @@ def _objects(file: Path, problems: Problems) -> Iterator[tuple[int, dict[str, An
 
 def _values(file: Path) -> Iterator[tuple[int, Any]]:
     """The values of all lines, or of a list that fills the file, numbered from 1."""
-    if head(file).lstrip().startswith("["):
+    text = head(file).lstrip()
+    if text.startswith("["):
         yield from enumerate(listed(load_json(file)), 1)
+        return
+    if _BY_IMAGE.match(text):
+        yield from enumerate(map(_as_line, mapped(load_json(file)).items()), 1)
         return
     for row, text in text_lines(file):
         yield row, parse_json(text, file, row)
 
 
-class _LineReader:
+def _as_line(item: tuple[str, Any]) -> Any:
+    """An entry of an object by image: its tags, or an object that holds them."""
+    image, value = item
+    return {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})}
+
+
+class LineReader:
     """Turns the objects of one file into records."""
 
     def __init__(self, gather: Gather) -> None:

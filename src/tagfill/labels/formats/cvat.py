@@ -1,0 +1,78 @@
+"""CVAT for images (XML): tags and shapes of every image, with the labels of the task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import defusedxml.ElementTree
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._boxes import BoxList
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._text import head
+from tagfill.labels.formats._voc_xml import BROKEN
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import POSITIVE
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_FILE = "annotations.xml"
+_CORNERS = ("xtl", "ytl", "xbr", "ybr")
+
+
+def _file(path: Path) -> Path:
+    return path / _FILE if path.is_dir() else path
+
+
+def _detect(path: Path) -> bool:
+    text = head(_file(path)).lstrip()
+    return text.startswith("<") and "<annotations" in text[:2000] and "<image " in text
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    file = _file(path)
+    try:
+        root = defusedxml.ElementTree.parse(file).getroot()
+    except BROKEN as error:
+        raise TagfillError(f"not readable as CVAT annotations ({error})", file=file) from None
+    gather = Gather(file, options, problems, FORMAT.default_absent)
+    names = [label.findtext("name") or "" for label in root.iterfind(".//labels/label")]
+    gather.declare(dict.fromkeys(name for name in names if name.strip()))
+    boxes = BoxList()
+    for number, image in enumerate(root.iterfind("image"), 1):
+        record = gather.record(image.get("name", ""), number)
+        gather.split(record, image.get("subset", ""), number)
+        shapes = [shape for shape in image if shape.get("label")]
+        for name in dict.fromkeys(shape.get("label", "") for shape in shapes):
+            gather.mark(record, gather.label(name, number), POSITIVE, number)
+        for shape in shapes:
+            _add_box(boxes, record, shape, image, gather)
+    gather.notes += boxes.notes
+    return replace(gather.dataset(FORMAT.name), boxes=boxes.boxes(gather.place))
+
+
+def _add_box(boxes: BoxList, record: int, shape: Element, image: Element, gather: Gather) -> None:
+    if shape.tag != "box":
+        return
+    try:
+        corners = [float(shape.get(corner, "nan")) for corner in _CORNERS]
+        size = [float(image.get(side, "0")) for side in ("width", "height")]
+    except ValueError:
+        gather.problems.error(
+            f"a box of image {image.get('name')!r} has no numbers", file=gather.source
+        )
+        return
+    boxes.add(record, gather.label(shape.get("label", "")), corners, size)
+
+
+FORMAT = Format(
+    name="cvat",
+    title="CVAT for images: annotations.xml",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)

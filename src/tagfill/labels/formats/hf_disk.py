@@ -1,0 +1,98 @@
+"""Hugging Face datasets saved to disk: an image column beside classes or lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._json import load_json
+from tagfill.labels.formats._json_types import listed, mapped, texts
+from tagfill.labels.formats._names import SPLIT
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.parquet import read_arrow
+
+_INFO, _SPLITS = "dataset_info.json", "dataset_dict.json"
+
+
+def _detect(path: Path) -> bool:
+    return (path / _SPLITS).is_file() or (
+        (path / _INFO).is_file() and any(path.glob("data-*.arrow"))
+    )
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    if not path.is_dir():
+        raise TagfillError("expected a folder that datasets wrote with save_to_disk", file=path)
+    folders = {"": path}
+    if (path / _SPLITS).is_file():
+        names = texts(mapped(load_json(path / _SPLITS)).get("splits"))
+        folders = {name: path / name for name in names if "/" not in name and name != ".."}
+    tables = [_table(folder, name) for name, folder in folders.items()]
+    if not tables:
+        raise TagfillError("there is no split in it", file=path)
+    try:
+        table = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise TagfillError(f"its splits do not fit each other ({error})", file=path) from None
+    dataset = read_arrow(table, path, FORMAT.name, options, problems)
+    note = "images are inside the data set; write them to files by their names to train on them"
+    return replace(dataset, notes=(*dataset.notes, note))
+
+
+def _table(folder: Path, split: str) -> pa.Table:
+    features = mapped(mapped(load_json(folder / _INFO)).get("features"))
+    parts = []
+    for file in sorted(folder.glob("data-*.arrow")):
+        try:
+            with pa.memory_map(str(file)) as source:
+                parts.append(pa.ipc.open_stream(source).read_all())
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise TagfillError(f"not readable as Arrow data ({error})", file=file) from None
+    if not parts:
+        raise TagfillError("there is no data-*.arrow in it", file=folder)
+    table = pa.concat_tables(parts)
+    for number, name in enumerate(table.column_names):
+        classes = _classes(features.get(name))
+        if classes:
+            column = [_named(value, classes) for value in table.column(number).to_pylist()]
+            table = table.set_column(number, name, pa.array(column, pa.list_(pa.string())))
+        elif mapped(features.get(name)).get("_type") == "Image":
+            names = _image_names(table.column(number).to_pylist(), split)
+            table = table.set_column(number, name, pa.array(names, pa.string()))
+    return table.append_column(SPLIT, pa.array([split] * len(table))) if split else table
+
+
+def _classes(feature: Any) -> list[str]:
+    """The class names of a feature, or of the lists it holds."""
+    if isinstance(feature, list) and feature:
+        return _classes(feature[0])
+    inner: Mapping[str, Any] = mapped(feature)
+    return texts(inner.get("names")) or (_classes(inner["feature"]) if "feature" in inner else [])
+
+
+def _named(value: Any, classes: list[str]) -> list[str]:
+    numbers = [value] if isinstance(value, int) else listed(value)
+    return [classes[n] for n in numbers if isinstance(n, int) and 0 <= n < len(classes)]
+
+
+def _image_names(values: list[Any], split: str) -> list[str]:
+    paths = [mapped(value).get("path") for value in values]
+    usable = all(isinstance(path, str) and path for path in paths) and len(set(paths)) == len(paths)
+    if usable:
+        return [str(path) for path in paths]
+    return [f"{split or 'image'}-{number:06}.png" for number in range(len(values))]
+
+
+FORMAT = Format(
+    name="hf_disk",
+    title="Hugging Face datasets folder (save_to_disk)",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)

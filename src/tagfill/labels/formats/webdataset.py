@@ -1,0 +1,91 @@
+"""WebDataset shards: tar files with ``key.jpg`` beside ``key.json``, ``key.cls`` or ``key.txt``."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._json import parse_json
+from tagfill.labels.formats._tags import split_tags
+from tagfill.labels.formats._walk import is_image_file
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.jsonl import LineReader
+
+_LABELS = (".json", ".cls", ".txt", ".tags")
+_MOST_BYTES = 1 << 20
+"""Labels of one image are smaller than this."""
+
+
+def _shards(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(path.glob("*.tar"))
+    return [path] if path.suffix.lower() == ".tar" and path.is_file() else []
+
+
+def _detect(path: Path) -> bool:
+    shards = _shards(path)
+    return bool(shards) and tarfile.is_tarfile(shards[0])
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    shards = _shards(path)
+    if not shards:
+        raise TagfillError("there is no .tar file in it", file=path)
+    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
+    reader = LineReader(gather)
+    for shard in shards:
+        for key, files in _samples(shard):
+            _state(gather, reader, key, files, shard)
+    gather.notes.append("images are inside the tar files; unpack them to train on them")
+    return gather.dataset(FORMAT.name)
+
+
+def _samples(shard: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """The files of each key, those that hold labels with their content."""
+    samples: dict[str, dict[str, bytes]] = {}
+    try:
+        with tarfile.open(shard) as archive:
+            for member in archive:
+                place = PurePosixPath(member.name)
+                if not member.isfile() or place.name.startswith("."):
+                    continue
+                stem, dot, suffix = place.name.partition(".")
+                small = f".{suffix.lower()}" in _LABELS and member.size <= _MOST_BYTES
+                stream = archive.extractfile(member) if small else None
+                content = b"" if stream is None else stream.read()
+                samples.setdefault(str(place.parent / stem), {})[dot + suffix] = content
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        raise TagfillError(f"not readable as a tar file ({error})", file=shard) from None
+    yield from samples.items()
+
+
+def _state(
+    gather: Gather, reader: LineReader, key: str, files: dict[str, bytes], shard: Path
+) -> None:
+    image = next((suffix for suffix in files if is_image_file(Path(f"x{suffix}"))), None)
+    if image is None:
+        return
+    name = f"{key}{image}"
+    labels = {suffix.lower(): files[suffix].decode("utf-8", "replace") for suffix in files}
+    if ".json" in labels:
+        document = parse_json(labels[".json"], shard)
+        if isinstance(document, dict):
+            reader.read(len(gather) + 1, {**document, "file_name": name})
+            return
+        gather.problems.error(f"the labels of {name!r} are no JSON object", file=shard)
+    record = gather.record(name)
+    for suffix in (".cls", ".txt", ".tags"):
+        gather.tags(record, dict.fromkeys(split_tags(labels.get(suffix, ""))))
+
+
+FORMAT = Format(
+    name="webdataset",
+    title="WebDataset tar shards: key.jpg beside key.json, key.cls or key.txt",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)
