@@ -7,7 +7,7 @@ FAST := tests/losses tests/evaluate tests/observe tests/labels tests/linear test
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist clean
+.PHONY: demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -54,6 +54,14 @@ lowest newest:
 	.venv-$@/bin/python -m pip install --quiet -c .venv-$@/constraints.txt \
 	  -e ".[serve,postgres,onnx,tune,hf,lite,tensorboard]" $(TESTERS)
 	.venv-$@/bin/python -m pytest -q -n 2 -m "not slow" $(FAST)
+
+# What some tests need from Debian; where apt does not work they skip and say so.
+services:
+	@if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  (apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+	    chromium postgresql libimage-exiftool-perl) >/dev/null 2>&1 \
+	  || echo "services: apt-get did not work; tests that need Chromium, PostgreSQL or exiftool skip"; \
+	else echo "services: no apt-get, or not root; tests that need Chromium, PostgreSQL or exiftool skip"; fi
 
 unit: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.serve.conftest import Reviewer
 
+from tagfill.cli.main import main
 from tagfill.labels.io import load_labels
 from tagfill.serve import queue as queues
 from tagfill.serve.app import create_app
@@ -187,3 +189,31 @@ def test_export_holds_written_labels_and_decisions(
     kept = table.select(old.images).with_classes(old.classes).values
     untouched = known & (kept == old.values)
     assert untouched.sum() >= known.sum() - 2
+
+
+def test_apply_reads_the_database(anna: Reviewer, service: Service, tmp_path: Path) -> None:
+    row = 0
+    written = anna.get(f"/api/photos/{row}").json()["yes"]
+    anna.say(row, written[0], "no", view="suspects")  # a person overrules the file
+    anna.say(1, "boat")
+    anna.say(2, "unicorn")
+    anna.post("/api/review/complete", json={"photo": 3, "yes": []})
+    anna.post("/api/tags/rename", json={"tag": "car", "to": "automobile"})
+    labels, out = service.library.source, tmp_path / "applied.csv"
+    code = main(["apply", str(tmp_path / "review.db"), str(labels), str(out), "--to", "csv_wide"])
+    assert code == 0
+    table, now = load_labels(out).table, service.ledger.table
+    assert set(table.classes) == set(now.classes)
+    kept = table.select(now.images).with_classes(now.classes)
+    assert (kept.values == now.values).all()
+    missing = tmp_path / "nothing.db"
+    assert main(["apply", str(missing), str(labels), str(tmp_path / "x.csv")]) == 2
+    assert not missing.exists()
+
+
+def test_export_as_sidecars(anna: Reviewer, service: Service) -> None:
+    anna.say(0, "boat & <sail>")
+    content = anna.get("/api/labels/export", params={"format": "xmp"}).content
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        name = Path(service.library.table.images[0]).with_suffix(".xmp").as_posix()
+        assert "boat &amp; &lt;sail&gt;" in archive.read(name).decode()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tagfill.recover.decisions import Decision
 
 XMP = "xmp"
+DATABASES = (".db", ".sqlite", ".sqlite3")
 _SHOWN = 10
 
 
@@ -38,7 +39,7 @@ class PhotoOptions:
 
 
 def apply(
-    suggestions: Path,
+    suggestions: str,
     data: Path,
     out: Path | None = None,
     /,
@@ -57,7 +58,8 @@ def apply(
 
     Args:
         suggestions: What `tagfill recover` wrote, its column `decision` filled in (yes or no, y or
-            n, 1 or 0, true or false; blank says nothing); or the JSON export of Label Studio.
+            n, 1 or 0, true or false; blank says nothing); the JSON export of Label Studio; or the
+            database of `tagfill serve`, a file or an address.
         data: The labels the suggestions are about.
         out: The file or folder to write; for photos the folder for sidecars, by default theirs.
         to: Format to write; by default what the suffix of OUT says, else that of DATA. `xmp` writes
@@ -67,11 +69,11 @@ def apply(
         json: One JSON object on stdout.
     """
     from tagfill.labels.hierarchy import complete
-    from tagfill.recover.decisions import apply_decisions, read_decisions
+    from tagfill.recover.decisions import apply_decisions
 
-    dataset = reading.load(data, format)
-    decisions = read_decisions(suggestions, dataset.table)
-    applied = apply_decisions(dataset, decisions, suggestions)
+    read = reading.load(data, format)
+    dataset, decisions = _decided(suggestions, read)
+    applied = apply_decisions(dataset, decisions, Path(suggestions))
     after, _ = complete(applied.dataset.table, dataset.hierarchy)
     target = to or (XMP if out is None and dataset.format == XMP else None)
     if target == XMP:
@@ -79,7 +81,8 @@ def apply(
     elif out is None:
         raise TagfillError("name the file to write")
     else:
-        written = _write_file(dataset, after, out, to, reading, force=force)
+        edits = dataset is read  # a table over other tags than the file's is written anew
+        written = _write_file(dataset, after, out, to, reading if edits else None, force=force)
     result = {
         "out": str(out or dataset.image_root or data),
         "yes": applied.yes,
@@ -93,8 +96,29 @@ def apply(
     _tell(dataset, result, json=json)
 
 
+def _decided(source: str, dataset: Dataset) -> tuple[Dataset, list[Decision]]:
+    """Decisions of a file or a database, and the labels over the tags they are about."""
+    from tagfill.recover.decisions import read_decisions
+
+    if "://" not in source and Path(source).suffix.lower() not in DATABASES:
+        return dataset, read_decisions(Path(source), dataset.table)
+    from tagfill.compat import optional
+
+    for module in ("sqlalchemy", "alembic"):
+        optional(module, "serve")
+    from tagfill.serve.stored import stored_decisions
+
+    return stored_decisions(source, dataset)
+
+
 def _write_file(
-    dataset: Dataset, after: LabelTable, out: Path, to: str | None, reading: Reading, *, force: bool
+    dataset: Dataset,
+    after: LabelTable,
+    out: Path,
+    to: str | None,
+    reading: Reading | None,
+    *,
+    force: bool,
 ) -> dict[str, Any]:
     from dataclasses import replace
 
@@ -103,7 +127,7 @@ def _write_file(
 
     target = to or target_format(dataset, out)
     lost: list[str] = []
-    if editable(dataset, out, to):
+    if reading is not None and editable(dataset, out, to):
         check_free(dataset, out, force=force)
         save_changes(dataset, after, out, reading.options())
     else:

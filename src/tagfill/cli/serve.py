@@ -15,6 +15,7 @@ def serve(
     token: str | None = None,
     read_only: bool = False,
     name: list[str] | None = None,
+    engine: Path | None = None,
 ) -> None:
     """Try the model, review the missing tags and train again, in a browser; also an HTTP interface.
 
@@ -28,6 +29,7 @@ def serve(
             environment variable TAGFILL_TOKEN is taken where this is not given.
         read_only: Look, but change nothing.
         name: A further host name the server goes by.
+        engine: Answer requests with this export of the model (.onnx or .pt2) instead of torch.
     """
     import os
     import secrets
@@ -48,7 +50,7 @@ def serve(
 
     given = token or os.environ.get("TAGFILL_TOKEN") or None
     secret = secrets.token_urlsafe(24) if given == "auto" else given
-    options = Options(host, port, database, secret, read_only, tuple(name or ()))
+    options = Options(host, port, database, secret, read_only, tuple(name or ()), engine)
     service = open_service(run, options)
     shown = f"[{host}]" if ":" in host else host
     log.print(f"tagfill serves {run} at http://{shown}:{port}/")

@@ -32,6 +32,7 @@ class Options:
         token: needed by everybody, where given.
         read_only: refuse whatever changes something.
         names: further host names the server goes by.
+        engine: an exported file of the model to answer requests with.
     """
 
     host: str = "127.0.0.1"
@@ -40,6 +41,7 @@ class Options:
     token: str | None = None
     read_only: bool = False
     names: tuple[str, ...] = ()
+    engine: Path | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -71,7 +73,8 @@ def open_service(run: Path, options: Options) -> Service:
     """Open the photos, the model and the database of a run."""
     from tagfill.serve.model import open_run
 
-    library, model = open_run(run)
+    library, model = open_run(run, options.engine)
+    _ = model.engine.metadata  # loads it, or says why not
     service = build_service(library, model, options)
     service.restore()
     return service

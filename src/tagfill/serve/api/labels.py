@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
-import zipfile
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
-from tagfill.labels.formats import formats
-from tagfill.labels.io import save_labels
 from tagfill.serve.api.schema import VALUES, BulkRequest, Saved
+from tagfill.serve.export import exported, writable
 from tagfill.serve.ledger import BULK
 from tagfill.serve.service import Asker, Served
 
@@ -20,16 +15,6 @@ FILE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {}}, "description": "A label file, or a zip."}
 }
 router = APIRouter(prefix="/api/labels", tags=["labels"])
-
-_SUFFIXES = {
-    "csv_wide": ".csv",
-    "csv_long": ".csv",
-    "tag_list": ".csv",
-    "jsonl": ".jsonl",
-    "parquet": ".parquet",
-    "label_studio": ".json",
-    "coco": ".json",
-}
 
 
 @router.post("")
@@ -48,34 +33,16 @@ def bulk(service: Served, person: Asker, wanted: BulkRequest) -> Saved:
 
 
 @router.get("/formats")
-def writable() -> list[str]:
+def listed() -> list[str]:
     """Formats that can be written."""
-    return sorted(name for name, label_format in formats().items() if label_format.write)
+    return writable()
 
 
 @router.get("/export", response_class=Response, responses=FILE)
 def export(service: Served, format: Annotated[str, Query(max_length=40)] = "csv_wide") -> Response:
-    """All labels with the decisions in them, as a file; as a zip where the format is a folder."""
+    """All labels with the decisions in them, as a file; as a zip where the format is several."""
     if format not in writable():
-        raise HTTPException(422, f"write one of {', '.join(writable())}")
-    with service.ledger.lock:
-        service.refresh()
-        dataset = service.library.dataset(service.ledger.table)
-    with tempfile.TemporaryDirectory(prefix="tagfill-export-") as folder:
-        target = Path(folder) / f"labels{_SUFFIXES.get(format, '')}"
-        save_labels(dataset, target, format=format)
-        content, suffix = _packed(Path(folder), target)
+        raise HTTPException(404, f"there is {', '.join(writable())}")
+    content, suffix = exported(service, format)
     headers = {"content-disposition": f'attachment; filename="labels-{format}{suffix}"'}
     return Response(content, media_type="application/octet-stream", headers=headers)
-
-
-def _packed(folder: Path, target: Path) -> tuple[bytes, str]:
-    """One file as it is; several as a zip."""
-    written = sorted(path for path in folder.rglob("*") if path.is_file())
-    if written == [target]:
-        return target.read_bytes(), target.suffix
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in written:
-            archive.write(path, path.relative_to(folder))
-    return stream.getvalue(), ".zip"
