@@ -281,3 +281,14 @@ def test_mean_over_pairs_does_not_grow_with_the_queue():
             method.after_step(make_step(seed=1))
         terms[pairs] = method.loss(step)["lac"].item()
     assert terms["sum"] > 15 * terms["mean"] > 0
+
+
+def test_control_trains_both_views_on_assumed_negatives():
+    method, step = started("plc", strong_labels="assumed"), make_step()
+    terms = method.loss(step)
+    assert set(terms) == {"an", "strong_an"}
+    targets = (OBSERVED == 1).float()
+    strong = F.binary_cross_entropy_with_logits(LOGITS * 0.5, targets, reduction="none")
+    assert terms["strong_an"].item() == pytest.approx(strong.sum().item() / B)
+    method.after_step(step)
+    assert method.pseudo_labels() is None

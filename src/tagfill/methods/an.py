@@ -22,5 +22,4 @@ class Config:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return ElementwiseMethod("an", assume_negative)

@@ -57,12 +57,10 @@ class Oracle(Method):
         require_negatives(labels, self.name)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term."""
         labels = step.observed if step.truth is None else step.truth
         known = (labels >= 0).sum().clamp(min=1)
         return {self.name: self.terms(step.output.logits, labels).sum() / known}
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return Oracle("bce", ignore_unknown)

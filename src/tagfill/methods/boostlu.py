@@ -63,15 +63,12 @@ class BoostedMaps(Method):
         self.needs = Needs(activation_maps=True, state=config.base == "ll_cp")
 
     def start(self, setup: Setup) -> None:
-        """As the base."""
         self.base.start(setup)
 
     def loss(self, step: Step) -> LossTerms:
-        """The base's terms."""
         return self.base.loss(self._boosted(step))
 
     def after_step(self, step: Step) -> None:
-        """As the base."""
         self.base.after_step(self._boosted(step))
 
     def _boosted(self, step: Step) -> Step:
@@ -85,19 +82,15 @@ class BoostedMaps(Method):
         return replace(step, output=Output(logits=logits, maps=maps))
 
     def state(self) -> dict[str, Tensor]:
-        """The base's."""
         return self.base.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """The base's."""
         self.base.load_state(state)
 
     def estimates(self) -> Tensor | None:
-        """The base's."""
         return self.base.estimates()
 
     def pseudo_labels(self) -> Tensor | None:
-        """The base's."""
         return self.base.pseudo_labels()
 
 
@@ -112,5 +105,4 @@ def _base(config: Config) -> Method:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return BoostedMaps(config)

@@ -87,7 +87,6 @@ class CurriculumLabeling(Method):
         self.scores = torch.full(self.observed.shape, 0.5, device=setup.device)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         labels = torch.where(step.observed == -1, self.labels[step.index], step.observed)
         terms = partial_cross_entropy(step.output.logits, labels, durand_weight(labels))
         return {"curriculum": terms.mean()}
@@ -110,7 +109,6 @@ class CurriculumLabeling(Method):
         return {"labels": self.labels, "scores": self.scores}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore both."""
         self.labels = state["labels"].to(self.labels)
         self.scores = state["scores"].to(self.scores)
 
@@ -153,5 +151,4 @@ def _surest(confidence: Tensor, candidates: Tensor, share: float) -> Tensor:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return CurriculumLabeling(config)

@@ -53,7 +53,6 @@ PRESETS = {
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return ElementwiseMethod(
         "em", partial(entropy_maximization, alpha=config.alpha, eps=config.eps)
     )

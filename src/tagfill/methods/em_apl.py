@@ -124,7 +124,6 @@ class AsymmetricPseudoLabels(Method):
         self.positives = _per_round(unknown, self.config.positive_theta, rounds)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         terms = entropy_with_pseudo_labels(
             step.output.logits,
             step.observed,
@@ -157,10 +156,8 @@ class AsymmetricPseudoLabels(Method):
         return {"pseudo": self.pseudo, "chosen": self.chosen, "scores": self.scores}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         self.pseudo = state["pseudo"].to(self.pseudo)
-        negative = torch.where(self.pseudo >= 0, 0, -1)  # what earlier checkpoints mean
-        self.chosen = state.get("chosen", negative).to(self.chosen)
+        self.chosen = state["chosen"].to(self.chosen)
         self.scores = state["scores"].to(self.pseudo)
 
     def estimates(self) -> Tensor:
@@ -190,5 +187,4 @@ def _per_round(unknown: Tensor, share: float, rounds: int) -> Tensor:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return AsymmetricPseudoLabels(config)

@@ -45,7 +45,6 @@ class Config:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return ElementwiseMethod(
         "entmin",
         partial(

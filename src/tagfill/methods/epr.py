@@ -83,5 +83,4 @@ class ExpectedPositiveRegularization(Method):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return ExpectedPositiveRegularization(config)

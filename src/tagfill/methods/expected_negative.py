@@ -151,7 +151,6 @@ class ExpectedNegatives(Method):
         return {"scores": self.scores.table, "maps": self.maps.table}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         self.scores.table = state["scores"].to(self.scores.device).clone()
         self.maps.table = state["maps"].to(self.maps.device).clone()
 

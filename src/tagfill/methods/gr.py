@@ -82,7 +82,6 @@ class GeneralizedRobust(Method):
         self.epochs = setup.epochs
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         config = self.config
         before, after = (step.epoch - 1) / self.epochs, step.epoch / self.epochs
         terms = generalized_robust(
@@ -104,5 +103,4 @@ def _between(start: float, end: float, share: float) -> float:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return GeneralizedRobust(config)

@@ -49,6 +49,5 @@ PRESETS = {"published": Config(reduction="sum")}
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     terms = partial(hill, lam=config.lam, margin=config.margin, gamma=config.gamma)
     return ElementwiseMethod("hill", reduced(terms, config.reduction))

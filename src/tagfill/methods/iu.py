@@ -37,5 +37,4 @@ class IgnoreUnknown(ElementwiseMethod):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return IgnoreUnknown("iu", ignore_unknown)

@@ -42,12 +42,10 @@ class TrueNegatives(Method):
             )
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         truth = step.observed if step.truth is None else step.truth
         terms = ignore_unobserved_negatives(step.output.logits, step.observed, truth)
         return {"iun": terms.mean()}
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return TrueNegatives()

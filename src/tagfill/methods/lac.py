@@ -135,7 +135,7 @@ class LabelAwareConsistency(Method):
     def loss(self, step: Step) -> LossTerms:
         """Three terms; the third is 0 in the first stage."""
         config = self.config
-        terms = {"an": assumed(step, config.normalize)}
+        terms = {"an": assumed(step.output, step, config.normalize)}
         if config.plc_weight:
             terms["plc"] = config.plc_weight * consistency(
                 step,
@@ -160,7 +160,6 @@ class LabelAwareConsistency(Method):
         return self.memory.state() | self.labels.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         self.memory.load_state(state)
         self.labels.load_state(state)
 
@@ -240,5 +239,4 @@ def stages(config: Config) -> tuple[StagePlan, StagePlan]:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return LabelAwareConsistency(config)

@@ -93,11 +93,9 @@ class GrowingLargeLoss(Method):
         self.name, self.modified, self.delta = name, modified, delta
 
     def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
         require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         logits = step.output.logits
         count = modified_count(logits.numel(), min(self.delta * (step.epoch - 1), 1.0))
         return {self.name: self.modified(logits, step.observed, count=count).mean()}
@@ -116,7 +114,6 @@ class PermanentCorrection(Method):
         self.corrected = torch.zeros(self.observed.shape, dtype=torch.bool, device=setup.device)
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         terms = large_loss_correction(
             step.output.logits, self._labels(step), count=self._count(step)
         )
@@ -140,7 +137,6 @@ class PermanentCorrection(Method):
         return {"corrected": self.corrected}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         self.corrected = state["corrected"].to(self.corrected)
 
     def estimates(self) -> Tensor:

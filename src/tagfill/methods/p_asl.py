@@ -113,7 +113,6 @@ class SelectiveAsymmetric(Method):
             self.prior = resolve_prior(self.config.prior, setup, "p_asl")
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, over all entries."""
         terms = reduced(self._cells, self.config.reduction)(step.output.logits, step.observed)
         return {"p_asl": terms.mean()}
 
@@ -149,5 +148,4 @@ class SelectiveAsymmetric(Method):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return SelectiveAsymmetric(config)

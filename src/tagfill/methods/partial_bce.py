@@ -40,7 +40,6 @@ class Config:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     weight = count_weight if config.weighting == "count" else durand_weight
 
     def terms(logits: Tensor, observed: Tensor) -> Tensor:

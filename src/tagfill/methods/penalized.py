@@ -67,7 +67,6 @@ class Penalized(Method):
         self.name, self.norm, self.weight = name, norm, weight
 
     def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
         require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:

@@ -40,15 +40,12 @@ class PairwiseRanking(Method):
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
         require_positives(setup.observed, "pr")
 
     def loss(self, step: Step) -> LossTerms:
-        """One term."""
         pairs = pairwise_ranking(step.output.logits, step.observed)
         return {"pr": pairs.mean() if self.config.per_class else pairs.sum(1).mean()}
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return PairwiseRanking(config)

@@ -27,11 +27,9 @@ class PseudoNegative(Method):
     """Draws anew at every step."""
 
     def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
         require_positives(setup.observed, "pseudo_negative")
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, the mean over all entries."""
         chosen = sample_unknown(step.observed, step.generator)
         return {
             "pseudo_negative": sampled_negative(step.output.logits, step.observed, chosen).mean()
@@ -39,5 +37,4 @@ class PseudoNegative(Method):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return PseudoNegative()

@@ -159,11 +159,9 @@ class OnlineEstimation(Method):
         return [ParameterGroup(parameters, self.rate)] if parameters else []
 
     def state(self) -> dict[str, Tensor]:
-        """The estimator's."""
         return self.estimator.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """The estimator's."""
         self.estimator.load_state(state)
 
     def inherit(self, previous: Method) -> None:
@@ -210,5 +208,4 @@ class OnlineEstimation(Method):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return OnlineEstimation(config)

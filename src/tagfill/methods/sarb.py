@@ -139,7 +139,6 @@ class Blending(Method):
         return own | {"prototypes": self.prototypes} | self.seen.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         with torch.no_grad():
             self.alpha.copy_(state["alpha"])
             self.beta.copy_(state["beta"])
@@ -182,5 +181,4 @@ def centers(points: Tensor, count: int) -> Tensor:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return Blending(config)

@@ -66,11 +66,9 @@ class SelfPacedCorrection(Method):
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
         require_positives(setup.observed, "splc")
 
     def loss(self, step: Step) -> LossTerms:
-        """One term, over all entries."""
         correcting = step.epoch >= self.config.start_epoch
 
         def corrected(logits: Tensor, observed: Tensor) -> Tensor:
@@ -88,5 +86,4 @@ class SelfPacedCorrection(Method):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return SelfPacedCorrection(config)

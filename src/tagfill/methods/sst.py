@@ -156,7 +156,6 @@ class SemanticTransfer(Method):
         return {name: weight.detach() for name, weight in self.weights.items()} | self.seen.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore them."""
         with torch.no_grad():
             for name, weight in self.weights.items():
                 weight.copy_(state[name])
@@ -193,5 +192,4 @@ class SemanticTransfer(Method):
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return SemanticTransfer(config)

@@ -127,7 +127,6 @@ class Variational(Method):
         self.needs = Needs(mixup=mixup > 0)
 
     def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
         require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
