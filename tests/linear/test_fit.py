@@ -11,7 +11,7 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear.basis import Basis, rooted
-from tagfill.linear.choose import candidates, labeling_cost
+from tagfill.linear.choose import candidates, held_out_cost, labeling_cost
 from tagfill.linear.solve import Likelihood, solve
 from tagfill.losses.likelihood import each_written, some_written
 
@@ -161,14 +161,35 @@ def test_only_possible_writers_are_tried() -> None:
 def test_labeling_cost_is_that_of_the_entries_states() -> None:
     """With logits that are right, the cost of a state is minus its log chance."""
     observed = torch.tensor([[1, -1, -1, 0], [1, 1, -1, -1]], dtype=torch.int8)
-    at_random = labeling_cost(Choice(writer="each", share=0.0), observed, None)
+    at_random = labeling_cost(Choice(writer="each", share=0.0), observed)
     known = 4 / 8
     assert at_random == pytest.approx(-8 * np.log(known) / 2, abs=1e-6)
     everything = replace(Choice(), writer="each", share=1.0)
     only_positives = torch.where(observed == 0, -1, observed)
-    assert labeling_cost(everything, only_positives, None) == pytest.approx(0.0)
-    some = labeling_cost(Choice(), only_positives, None)
+    assert labeling_cost(everything, only_positives) == pytest.approx(0.0)
+    some = labeling_cost(Choice(), only_positives)
     assert some == pytest.approx(np.log(2))  # one image with one tag, one with two
+
+
+def test_after_a_review_images_have_as_many_written_tags_as_most() -> None:
+    observed = torch.tensor([[1, -1, -1], [-1, 1, -1], [1, 1, 0]], dtype=torch.int8)
+    reviewed = candidates(observed, Choice())[0]
+    assert reviewed.most == 1
+    told = some_written(observed, torch.tensor([1, 1, 1]))
+    for guessed, known in zip(reviewed.written_by(observed), told, strict=True):
+        torch.testing.assert_close(guessed, known)
+    untouched = candidates(torch.where(observed == 0, -1, observed), Choice())[0]
+    assert untouched.most == 0
+
+
+def test_a_better_scale_of_the_scores_costs_a_third() -> None:
+    features, truth = _data(images=400)
+    labels = torch.from_numpy(truth)
+    objective = Likelihood(labels, each_written(labels, 1.0))
+    logits = torch.from_numpy(fit_head(features, truth).logits(features))
+    shrunk = held_out_cost(objective, 0.2 * logits)
+    plain = float(objective(0.2 * logits, slice(None))[0].mean())
+    assert held_out_cost(objective, logits) < shrunk < plain
 
 
 def test_start_is_the_frequency_among_entries_that_tell() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.train.given import write_given_features
 
@@ -27,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("protocol", "method", "epochs"),
     [
-        ("mlspl", "em", 25),
+        ("mlspl", "role", 25),
         ("em_apl", "em_apl", 10),
         ("pu_mlc", "pu_mlc", 40),
         ("q2l", "asl_q2l", 80),
@@ -65,47 +64,40 @@ def test_the_mode_follows_hardware_and_data(
     assert reason in "\n".join(notes)
 
 
-@pytest.mark.parametrize(
-    ("negatives", "answers", "method"),
-    [(0.0, 0, "em"), (0.0, 2, "em"), (0.0, 20, "gr"), (0.5, 0, "p_asl"), (1.0, 0, "bce_ls")],
-)
-def test_the_method_follows_the_labels(
-    negatives: float, answers: int, method: str, data: Path
-) -> None:
-    prepared = prepare(DataConfig(str(data)))
-    truth = prepared.train.truth
-    assert truth is not None
-    draw = np.random.default_rng(5)
-    observed = np.where(draw.random(truth.shape) < negatives, truth, -1).astype(np.int8)
-    if negatives == 0:
-        observed = np.array(prepared.train.table.values)
-        rows, columns = np.nonzero((truth == 0) & (observed == -1))
-        observed[rows[:answers], columns[:answers]] = 0
-    table = replace(prepared.train.table, values=observed)
-    labeled = replace(prepared, train=replace(prepared.train, table=table))
-    config, notes = configure(Request(DataConfig(str(data))), labeled)
-    assert config.stages[-1].method.name == method
-    assert any(f"method: {method}, for labels that look" in note for note in notes)
+@pytest.mark.parametrize("regime", ["single_positive", "positive_only", "partial", "full"])
+def test_auto_is_the_likelihood_of_any_labels(regime: str) -> None:
+    config, notes = resolve(
+        Request(DataConfig("labels.csv")),
+        regime=regime,
+        images=100,
+        given_features=True,
+        has_gpu=False,
+    )
+    assert config.stages[-1].method.name == "likelihood"
+    assert any("method: likelihood" in note for note in notes)
 
 
 @pytest.mark.parametrize(
     ("wishes", "settings"),
     [
-        ({}, {"power": 0.5}),
-        ({"overrides": {"head_settings": {"power": 1.0}}}, {"power": 1.0}),
-        ({"overrides": {"head_settings": {"dropout": 0.1}}}, {"dropout": 0.1, "power": 0.5}),
-        ({"method": "em"}, {}),
-        ({"protocol": "mlspl"}, {}),
+        ({}, {}),
+        ({"overrides": {"head_settings": {"power": 1.0}}}, {"transform": "plain"}),
+        ({"overrides": {"head_settings": {"power": 0.5}}}, {}),
+        ({"method": "em", "overrides": {"head_settings": {"power": 1.0}}}, {}),
     ],
 )
-def test_auto_takes_roots_of_features(
-    wishes: dict[str, Any], settings: dict[str, float], data: Path
+def test_a_power_that_was_asked_for_is_kept(
+    wishes: dict[str, Any], settings: dict[str, str], data: Path
 ) -> None:
     request = Request(DataConfig(str(data)), **wishes)
-    config, notes = configure(request, prepare(request.data))
-    assert config.model.head_settings == settings
-    told = any("square roots of the features" in note for note in notes)
-    assert told == (settings.get("power") == 0.5)
+    config, _ = configure(request, prepare(request.data))
+    assert config.stages[-1].method.settings == settings
+
+
+def test_options_of_the_loop_without_a_loop_are_told(data: Path) -> None:
+    request = Request(DataConfig(str(data)), overrides={"epochs": 3, "learning_rate": 0.1})
+    _, notes = configure(request, prepare(request.data))
+    assert any("epochs, learning_rate: no effect" in note for note in notes)
 
 
 @pytest.mark.parametrize(

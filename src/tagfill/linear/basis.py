@@ -20,6 +20,7 @@ Matrix = npt.NDArray[np.floating]
 """[N, D] features: an array, or a mapped file; half precision will do."""
 Transform = Literal["plain", "roots", "standard"]
 """Features as they are, their signed square roots, or each divided by its standard deviation."""
+TRANSFORMS: tuple[Transform, ...] = ("roots", "plain", "standard")
 
 _ROWS = 8192
 """Rows handled at a time."""

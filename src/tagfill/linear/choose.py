@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
-from tagfill.linear.basis import Basis, Matrix, Transform
+from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform
 from tagfill.linear.solve import Likelihood, Solution, solve
 from tagfill.losses.likelihood import Writer, each_written, some_written
 
@@ -19,6 +20,9 @@ WriterName = Literal["some", "each"]
 
 SMOOTHING = 0.05
 """Held-out likelihood cannot choose it, it always wants less; the best or nearly so on all data."""
+FREE_SCALE = 2 / 3
+"""Share of the held-out cost that is taken after the best scale and shift of the scores. Without it
+penalties are too weak (they pay for smoothed, small scores), with nothing else too strong."""
 FOLDS = 3
 HELD_OUT = 3_000
 """Images that are scored for a choice, as far as there are so many."""
@@ -28,9 +32,6 @@ STRENGTHS = (1e-5, 10.0)
 FIRST = 0.1
 SHARES = (0.35, 0.7, 1.0)
 """Chances of being written that are tried for writers who write each tag by itself."""
-TRANSFORMS: tuple[Transform, ...] = ("roots", "plain", "standard")
-_COARSE = 1e-4
-"""Tolerance of fits that are only compared."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Choice:
     Args:
         writer: "some": any n of the tags that are there were written; "each": each by itself.
         share: chance of being written for "each"; 0 means entries known at random.
+        most: for "some", an image's ones beyond so many were confirmed by a review; 0: none were.
         strength: of the L2 penalty, relative to the features' mean sum of squares.
         smoothing: of entries, see ``Likelihood``.
         transform: of the features.
@@ -47,15 +49,38 @@ class Choice:
 
     writer: WriterName = "some"
     share: float = 0.5
+    most: int = 0
     strength: float = FIRST
     smoothing: float = SMOOTHING
     transform: Transform = "roots"
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for files."""
+        return asdict(self)
+
+    def describe(self) -> str:
+        """In a few words."""
+        kinds = {0.0: "entries known at random", 1.0: "unknown tags are absent"}
+        each = kinds.get(self.share, f"{self.share:.0%} of the tags written")
+        how = "any n of the tags written" if self.writer == "some" else each
+        return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
+
+    def stepped(self, steps: float) -> Choice:
+        """With a penalty so many steps stronger."""
+        return replace(self, strength=float(f"{self.strength * STEP**steps:.6g}"))
+
     def written_by(self, observed: Tensor, written: Tensor | None = None) -> Writer:
-        """The writer of these labels."""
-        if self.writer == "some":
-            return some_written(observed, written)
-        return each_written(observed, self.share)
+        """The writer of these labels.
+
+        Args:
+            observed: [N, K] labels 1, 0, -1.
+            written: [N] how many of the ones were written, where that is known.
+        """
+        if self.writer == "each":
+            return each_written(observed, self.share)
+        if written is None and self.most:
+            written = (observed == 1).sum(1).clamp(max=self.most)
+        return some_written(observed, written)
 
     def objective(self, observed: Tensor, written: Tensor | None = None) -> Likelihood:
         """What is minimized on these labels."""
@@ -85,7 +110,7 @@ class Chooser:
     ) -> None:
         self.features, self.observed, self.written = features, observed, written
         self.folds = fold_of(len(observed), FOLDS, seed)
-        self.trials: list[Trial] = []
+        self._scored: dict[Choice, float] = {}
         self._bases: dict[Transform, Basis] = {}
         self._last: dict[Transform, Solution] = {}
 
@@ -97,17 +122,18 @@ class Chooser:
 
     def score(self, choice: Choice) -> float:
         """Held-out cost per image of the labels under a choice."""
-        for trial in self.trials:
-            if trial.choice == choice:
-                return trial.score
-        rows, logits = self._held_out(choice)
-        observed = self.observed[rows]
-        written = None if self.written is None else self.written[rows]
-        cost = replace(choice, smoothing=0.0).objective(observed, written)
-        value = float(cost(logits, slice(None))[0].mean(dtype=torch.float64))
-        value += labeling_cost(choice, observed, written)
-        self.trials.append(Trial(choice, value))
-        return value
+        if choice not in self._scored:
+            rows, logits = self._held_out(choice)
+            observed = self.observed[rows]
+            written = None if self.written is None else self.written[rows]
+            cost = replace(choice, smoothing=0.0).objective(observed, written)
+            self._scored[choice] = held_out_cost(cost, logits) + labeling_cost(choice, observed)
+        return self._scored[choice]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """What was compared so far."""
+        return [Trial(*pair) for pair in self._scored.items()]
 
     def _held_out(self, choice: Choice) -> tuple[Tensor, Tensor]:
         basis = self.basis(choice.transform)
@@ -125,7 +151,6 @@ class Chooser:
                 choice.strength,
                 rows=kept,
                 start=start,
-                tolerance=_COARSE,
             )
             rows.append(left)
             logits.append(start.scores(basis.rotated[left]))
@@ -139,27 +164,25 @@ class Chooser:
 
     def best(self, choices: Sequence[Choice]) -> Choice:
         """The one with the least held-out cost, the earlier at a tie."""
-        return min(choices, key=self.score)
+        return choices[0] if len(choices) == 1 else min(choices, key=self.score)
 
     def best_strength(self, choice: Choice) -> Choice:
-        """Walk downhill from the given strength, and end between the lowest three."""
+        """Walk downhill from the given strength; ``between`` refines the end."""
 
-        def at(place: int) -> Choice:
-            return replace(choice, strength=choice.strength * STEP**place)
+        def lower(one: Choice) -> bool:
+            inside = STRENGTHS[0] <= one.strength <= STRENGTHS[1]
+            return inside and self.score(one) < self.score(choice)
 
-        def allowed(place: int) -> bool:
-            return STRENGTHS[0] <= at(place).strength <= STRENGTHS[1]
+        way = -1 if lower(choice.stepped(-1)) else 1
+        while lower(choice.stepped(way)):
+            choice = choice.stepped(way)
+        return choice
 
-        place = min((0, -1, 1), key=lambda each: self.score(at(each)))
-        way = place or 1
-        while (
-            place and allowed(place + way) and self.score(at(place + way)) < self.score(at(place))
-        ):
-            place += way
-        low, middle, high = (self.score(at(place + step)) for step in (-1, 0, 1))
+    def between(self, choice: Choice) -> Choice:
+        """The lowest point of the parabola through a strength and its neighbors."""
+        low, middle, high = (self.score(choice.stepped(step)) for step in (-1, 0, 1))
         bend = low - 2 * middle + high
-        shift = 0.5 * (low - high) / bend if bend > 0 else 0.0
-        return replace(choice, strength=at(place).strength * STEP ** float(np.clip(shift, -1, 1)))
+        return choice.stepped(float(np.clip(0.5 * (low - high) / bend, -1, 1)) if bend > 0 else 0)
 
 
 def choose(
@@ -167,45 +190,82 @@ def choose(
     observed: Tensor,
     *,
     written: Tensor | None = None,
+    open_: Sequence[Choice] | None = None,
+    strength: float | None = None,
     transforms: Sequence[Transform] = TRANSFORMS,
     seed: int = 0,
 ) -> tuple[Choice, Chooser]:
-    """Writer, transform and strength with the best held-out likelihood."""
+    """Writer, transform and strength with the best held-out likelihood.
+
+    Args:
+        features: [N, D].
+        observed: [N, K] labels 1, 0, -1.
+        written: [N] how many ones were written, where known.
+        open_: writers to choose from; by default all that could have left these labels.
+        strength: a given one.
+        transforms: to choose from, the likeliest first.
+        seed: of the folds.
+    """
     chooser = Chooser(features, observed, written, seed)
-    start = Choice(transform=transforms[0])
-    writer = chooser.best(candidates(observed, start))
-    ways = [chooser.best_strength(replace(writer, transform=each)) for each in transforms]
-    choice = chooser.best(ways)
-    return choice, chooser
+    start = candidates(observed, Choice()) if open_ is None else open_
+    at = FIRST if strength is None else strength
+    choice = chooser.best([replace(one, transform=transforms[0], strength=at) for one in start])
+    if strength is None:
+        choice = chooser.best_strength(choice)
+    other = chooser.best([replace(choice, transform=each) for each in transforms])
+    if strength is not None:
+        return other, chooser
+    if other != choice:
+        choice = chooser.best_strength(other)
+    return chooser.between(choice), chooser
 
 
 def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
-    """Writers that could have left these labels."""
+    """Writers that could have left these labels.
+
+    Where entries are known to be absent there was a review, and which ones it confirmed is not
+    written down: images have as many written tags as most images have, if they have so many.
+    """
     if not bool((observed < 0).any()):
         return [replace(choice, writer="each", share=1.0)]
-    at_random = (0.0,) if bool((observed == 0).any()) else ()
-    each = [replace(choice, writer="each", share=share) for share in (*at_random, *SHARES)]
-    return [replace(choice, writer="some"), *each]
+    reviewed = bool((observed == 0).any())
+    counts = torch.bincount((observed == 1).sum(1))[1:]
+    most = int(counts.argmax()) + 1 if reviewed and len(counts) else 0
+    shares = (0.0, *SHARES) if reviewed else SHARES
+    each = [replace(choice, writer="each", share=share) for share in shares]
+    return [replace(choice, writer="some", most=most), *each]
 
 
-def labeling_cost(choice: Choice, observed: Tensor, written: Tensor | None) -> float:
+def held_out_cost(objective: Likelihood, logits: Tensor) -> float:
+    """Cost per image of held-out labels, in part after the best scale and shift of the scores."""
+
+    def cost(line: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        scaled = float(np.exp(line[0])) * logits
+        value, slopes = objective(scaled + float(line[1]), slice(None))
+        along = (slopes * scaled).sum(dtype=torch.float64), slopes.sum(dtype=torch.float64)
+        size = len(logits)
+        return float(value.sum(dtype=torch.float64)) / size, np.array([*map(float, along)]) / size
+
+    plain, _ = cost(np.zeros(2))
+    best = minimize(cost, np.zeros(2), jac=True, method="L-BFGS-B", options={"maxiter": 15})
+    return FREE_SCALE * float(best.fun) + (1 - FREE_SCALE) * plain
+
+
+def labeling_cost(choice: Choice, observed: Tensor) -> float:
     """Cost per image of which entries are known at all, the part that the logits do not decide.
 
     Entries that nobody wrote are reviewed with a chance r of their own. A writer of "each" tag with
     chance c leaves a known positive with chance c + (1 - c) r, a writer of "some" with a
-    distribution over how many are written.
+    distribution over how many are known.
     """
     images = len(observed)
     yes, no = int((observed == 1).sum()), int((observed == 0).sum())
     unknown = observed.numel() - yes - no
     if choice.writer == "each":
         return _each_cost(choice.share, yes, no, unknown) / images
-    ones = (observed == 1).sum(1)
-    counts = ones if written is None else torch.minimum(written, ones)
-    reviewed = no + yes - int(counts.sum())
-    sizes = torch.bincount(counts).double()
+    sizes = torch.bincount((observed == 1).sum(1)).double()
     share = sizes[sizes > 0] / images
-    return float(-(share * share.log()).sum()) + _cost(reviewed, unknown) / images
+    return float(-(share * share.log()).sum()) + _cost(no, unknown) / images
 
 
 def _each_cost(share: float, yes: int, no: int, unknown: int) -> float:

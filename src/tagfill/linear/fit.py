@@ -12,8 +12,8 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
-from tagfill.linear.basis import Basis, Matrix, Transform, blocks
-from tagfill.linear.choose import TRANSFORMS, Choice, Chooser, Trial, choose, fold_of
+from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, blocks
+from tagfill.linear.choose import Choice, Chooser, Trial, choose, fold_of
 from tagfill.linear.solve import Solution, solve
 
 Floats = npt.NDArray[np.float32]
@@ -60,6 +60,8 @@ def fit_head(
     *,
     choice: Choice | None = None,
     written: npt.NDArray[np.integer] | None = None,
+    candidates: Sequence[Choice] | None = None,
+    strength: float | None = None,
     transforms: Sequence[Transform] = TRANSFORMS,
     seed: int = 0,
 ) -> LikelihoodHead:
@@ -72,6 +74,8 @@ def fit_head(
             likelihood of the observed labels.
         written: [N] how many of an image's ones were written by the one who tagged it, where that
             is known; the others were confirmed by a review.
+        candidates: writers to choose from.
+        strength: of the penalty, where it is not to be chosen.
         transforms: of the features, to choose from.
         seed: of the folds.
 
@@ -82,7 +86,15 @@ def fit_head(
     if choice is not None:
         basis = Basis.of(features, choice.transform)
         return _fitted(basis, labels, counts, choice)
-    choice, chooser = choose(features, labels, written=counts, transforms=transforms, seed=seed)
+    choice, chooser = choose(
+        features,
+        labels,
+        written=counts,
+        open_=candidates,
+        strength=strength,
+        transforms=transforms,
+        seed=seed,
+    )
     return _fitted(chooser.basis(choice.transform), labels, counts, choice, chooser)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -40,6 +41,20 @@ class Solution:
         return torch.addmm(self.bias.float(), rotated, self.weight.float())
 
 
+class Objective(Protocol):
+    """What is minimized, image by image."""
+
+    @property
+    def classes(self) -> int:
+        """K."""
+
+    def __call__(self, logits: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+        """Terms [n] of some rows, and their derivatives [n, K] by the logits."""
+
+    def start(self) -> Tensor:
+        """[K] biases to start from."""
+
+
 @dataclass(frozen=True, eq=False)
 class Likelihood:
     """The objective: likelihood of the labels, smoothed where the labels say something.
@@ -54,6 +69,11 @@ class Likelihood:
     observed: Tensor
     writer: Writer
     smoothing: float = 0.0
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.observed.shape[1]
 
     def __call__(self, logits: Tensor, rows: slice | Tensor) -> tuple[Tensor, Tensor]:
         """Terms and derivatives of some rows."""
@@ -86,7 +106,7 @@ def told(observed: Tensor, writer: Writer) -> Tensor:
 
 def solve(
     basis: Basis,
-    objective: Likelihood,
+    objective: Objective,
     strength: float,
     *,
     rows: Tensor | None = None,
@@ -108,7 +128,7 @@ def solve(
     sums, penalty = basis.sums * share, strength * basis.typical * share
     scale = (CURVATURE * sums + penalty).rsqrt().float()
     lift = 1 / float(np.sqrt(CURVATURE * len(rotated)))
-    count, classes = len(scale), objective.observed.shape[1]
+    count, classes = len(scale), objective.classes
     pull = (penalty * scale.square())[:, None]
     inner = torch.zeros(count + 1, classes)
     inner[-1] = (objective.start() if start is None else start.bias) / lift
@@ -138,7 +158,7 @@ def solve(
 
 
 def _total(
-    rotated: Tensor, objective: Likelihood, weight: Tensor, bias: Tensor
+    rotated: Tensor, objective: Objective, weight: Tensor, bias: Tensor
 ) -> tuple[float, Tensor]:
     """Sum of the terms, and its derivatives by weights and, in the last row, biases."""
     value, slopes = 0.0, torch.zeros(len(weight) + 1, weight.shape[1])

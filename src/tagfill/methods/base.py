@@ -32,6 +32,7 @@ import torch
 from torch import Tensor
 
 from tagfill.errors import TagfillError
+from tagfill.linear.problem import LinearProblem, LinearWeights, solve_elementwise
 from tagfill.models.output import Output
 
 HEAD_NEEDS = ("embeddings", "activation_maps", "label_features")
@@ -59,6 +60,7 @@ class Needs:
         label_features: label-wise features that can be classified again (``ssgrl`` head).
         epoch_scores: scores of all training images at the end of each epoch.
         augmented_scores: these scores from views such as training sees.
+        solver: a linear head on fixed features is found at once, without epochs.
     """
 
     truth: bool = False
@@ -73,6 +75,7 @@ class Needs:
     label_features: bool = False
     epoch_scores: bool = False
     augmented_scores: bool = False
+    solver: bool = False
 
     def of_the_head(self) -> list[str]:
         """What the head must give besides scores."""
@@ -246,6 +249,13 @@ class Method:
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Restore what ``state`` gave; called after ``start``."""
 
+    def solve(self, problem: LinearProblem) -> LinearWeights | None:
+        """A linear head on fixed features, found at once from all images; called after ``start``.
+
+        None leaves the head to the training loop.
+        """
+        return None
+
     def inherit(self, previous: Method) -> None:
         """Take over what the same method learned in an earlier stage; called after ``start``."""
 
@@ -279,6 +289,10 @@ class ElementwiseMethod(Method):
     def loss(self, step: Step) -> LossTerms:
         """One term, the mean over all entries."""
         return {self.name: self.terms(step.output.logits, step.observed).mean()}
+
+    def solve(self, problem: LinearProblem) -> LinearWeights | None:
+        """By L-BFGS, where an L2 penalty is asked for."""
+        return solve_elementwise(problem, problem.observed, self.terms)
 
 
 class MethodModule(Protocol):

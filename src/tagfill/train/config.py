@@ -147,6 +147,8 @@ class StageConfig:
     "Optimizer."
     weight_decay: float = 0.0
     "Weight decay."
+    l2: float | None = None
+    "Find a linear head on fixed features at once (L-BFGS) with an L2 penalty of this strength."
     head_multiplier: float = 1.0
     "Learning rate of the head over that of the backbone."
     schedule: ScheduleName = "constant"
@@ -177,7 +179,7 @@ class StageConfig:
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulate", "strong_views"):
             _require(name, getattr(self, name), 1)
-        for name in ("learning_rate", "weight_decay", "head_multiplier", "clip", "patience"):
+        for name in ("learning_rate", "weight_decay", "l2", "head_multiplier", "clip", "patience"):
             _require(name, getattr(self, name), 0)
         _require("schedule_epochs", self.schedule_epochs, self.epochs)
         for name in ("warmup", "ema"):

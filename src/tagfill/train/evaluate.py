@@ -55,6 +55,7 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
         "best_epoch": stage.selector.best_epoch,
         "best_score": stage.selector.best_score,
         "weights": stage.best_weights,
+        "solved": stage.solved,
         "epochs": len(stage.history),
         "seconds_per_epoch": float(np.median(seconds)) if seconds else None,
         "parameters": sum(parameter.numel() for parameter in stage.plain.parameters()),

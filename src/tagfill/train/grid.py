@@ -77,8 +77,10 @@ def is_batchable(stage: StageConfig, method: Method, head: Head) -> bool:
     needs = method.needs
     plain = isinstance(head, LinearHead) and head.dropout.p == 0 and stage.inputs == "features"
     one_view = not (needs.two_views or needs.mixup or needs.embeddings or needs.activation_maps)
+    looped = not needs.solver and stage.l2 is None
     each_weight_alone = stage.clip is None and stage.optimizer != "adafactor"
-    return plain and one_view and each_weight_alone and stage.ema is None and stage.accumulate == 1
+    stepwise = looped and stage.ema is None and stage.accumulate == 1
+    return plain and one_view and each_weight_alone and stepwise
 
 
 def _started(

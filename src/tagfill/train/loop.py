@@ -30,6 +30,7 @@ from tagfill.train.optim import (
 )
 from tagfill.train.placement import place
 from tagfill.train.select import Selector
+from tagfill.train.solver import solve_head
 from tagfill.train.watch import Watch
 
 MID_EPOCH_PATIENCE = 60
@@ -122,6 +123,7 @@ class Stage:
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, dict[str, Tensor]] = {}
         self.best_weights = "raw"
+        self.solved: dict[str, Any] | None = None
         self._saved = time.monotonic()
         self._spent = 0.0
         self._unstepped: list[Step] = []
@@ -133,14 +135,34 @@ class Stage:
 
     def run(self) -> None:
         """Train to the end; afterwards the network holds the best weights found."""
+        if not self._solve():
+            self._loop()
+        self._save()
+        self.placement.finish(self.best["network"])
+        self.method.load_state(self.best["method"])
+
+    def _solve(self) -> bool:
+        """Where the method finds the head at once; an interrupted run finds it again."""
+        started, last = time.monotonic(), self.number == self.stages
+        found = solve_head(
+            self.plain, self.method, self.config, self.data, seed=self.seed, last=last
+        )
+        if found is None:
+            return False
+        if found.note is not None:
+            self.events.note(found.note)
+        self.solved, self._spent = dict(found.details), time.monotonic() - started
+        self.history, self.selector = [], Selector()
+        self.position = Position(batch=1)
+        self._finish_epoch()
+        return True
+
+    def _loop(self) -> None:
         while self.position.epoch <= self.config.epochs and not self.selector.exhausted:
             if self.history and self._too_late():
                 break
             self._train_epoch()
             self._finish_epoch()
-        self._save()
-        self.placement.finish(self.best["network"])
-        self.method.load_state(self.best["method"])
 
     def _train_epoch(self) -> None:
         """Go through the rest of the current epoch, or as far as the time limit allows."""
@@ -232,7 +254,7 @@ class Stage:
             "stage": self.number,
             "stages": self.stages,
             "epoch": epoch,
-            "epochs": self.config.epochs,
+            "epochs": self.config.epochs if self.solved is None else 1,
             "loss": sum(terms.values()),
             "terms": terms,
             "criterion": self.data.criterion,

@@ -18,6 +18,7 @@ from tagfill.labels import Labels
 from tagfill.methods.base import Needs
 from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
+from tagfill.models.head import LinearConfig, LinearHead
 from tagfill.models.heads import build_head, configure_head
 from tagfill.models.network import Network, build_network
 from tagfill.models.preprocess import eval_transform
@@ -80,6 +81,12 @@ class Assembly:
         head = self.network.head
         head.train_embeddings(needs.embeddings)
         return self.network if stage.inputs == "images" else head
+
+    def follow_head(self) -> None:
+        """Describe the head as it is, where its features' power was chosen in training."""
+        head, config = self.network.head, self.network.config
+        if isinstance(head, LinearHead) and isinstance(config, LinearConfig):
+            self.network.config = replace(config, power=head.power)
 
     def stage_data(self, stage: StageConfig, needs: Needs) -> StageData:
         """Inputs and labels of a stage, and how its epochs are evaluated."""

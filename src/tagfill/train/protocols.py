@@ -83,7 +83,8 @@ _MLSPL = Protocol(
     "Cole et al. 2021, Sec. 6.1: Adam, no decay, no schedule; 25 epochs linear, 10 fine-tuned,"
     " 5 fine-tuned after a linear start; epoch chosen on 20 % of the training images",
     {**_ADAM, "batch_size": 16, "finetune_learning_rate": 1e-5},
-    val_split="published",
+    MethodConfig("role"),
+    "published",
     by_method={"an_ls": _linear_phase(1e-4, 8), "role": _linear_phase(1e-3, 16)},
 )
 _EM_APL = Protocol(

@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.labels.regime import Regime
 from tagfill.models.heads import head_giving
 from tagfill.train.config import (
     DataConfig,
@@ -47,18 +46,14 @@ HEAD_MULTIPLIER = 10.0
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
+OF_THE_LOOP = (
+    *("epochs", "batch_size", "learning_rate", "optimizer", "weight_decay", "schedule", "warmup"),
+    *("clip", "accumulate", "ema", "patience"),
+)
 OF_ONE_STAGE = ("linear", "finetune", "second")
 """Prefixes of settings that go to one kind of stage; ``second`` is of two_stage."""
-AUTO_METHOD: dict[str, str] = {
-    Regime.FULL: "bce_ls",
-    Regime.PARTIAL: "p_asl",
-    Regime.REVIEWED: "gr",
-}
-"""What ``auto`` means in each regime; ``em`` in all others. The evidence is in docs/choosing.md."""
-FEW_ANSWERS = 0.05
-"""Fewer known negatives a positive than this do not make labels reviewed; docs/choosing.md."""
-AUTO_POWER = 0.5
-"""The power of features that ``auto`` gives linear heads on fixed features; docs/choosing.md."""
+AUTO_METHOD = "likelihood"
+"""What ``auto`` means for all labels; the evidence is in docs/choosing.md."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,7 @@ def resolve(
 
     Args:
         request: of the user.
-        regime: what the training labels look like; "reviewed" for positives and a few negatives.
+        regime: what the training labels look like.
         images: how many there are to train on.
         given_features: whether the source has features instead of images.
         has_gpu: of this machine.
@@ -121,8 +116,9 @@ def resolve(
     model = _fill(ModelConfig, overrides)
     stages = _stages(mode, method, overrides, features=given_features or not has_gpu)
     model = _fitting_head(model, stages, overrides, notes)
-    if mode == "linear" and request.method == "auto" and request.protocol is None:
-        model = _with_power(model, notes)
+    if mode == "linear":
+        stages = _as_the_head(stages, model)
+        notes += _idle_options(stages[-1], model, request.overrides)
     run = _fill(RunConfig, overrides, data=request.data, model=model, stages=stages)
     _check_known(overrides)
     assert isinstance(run, RunConfig)
@@ -205,7 +201,7 @@ def _method(
         settings = {**default.settings, **settings}
         notes.append(f"method: {name}, as the protocol has it")
     elif name == "auto":
-        name = AUTO_METHOD.get(regime, "em")
+        name = AUTO_METHOD
         notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
     if is_file(name):
         name = str(Path(name).absolute())  # a run can be resumed from any folder
@@ -283,12 +279,24 @@ def _fitting_head(
     return replace(model, head=wanted, head_settings=settings)
 
 
-def _with_power(model: ModelConfig, notes: list[str]) -> ModelConfig:
-    """A linear head that takes the root of its features, unless the user chose a power."""
-    if model.head != "linear" or "power" in model.head_settings:
-        return model
-    notes.append("head: linear, on the square roots of the features; --head.power 1 leaves them")
-    return replace(model, head_settings={**model.head_settings, "power": AUTO_POWER})
+def _idle_options(
+    stage: StageConfig, model: ModelConfig, overrides: Mapping[str, Any]
+) -> list[str]:
+    """Options of the training loop that a method without epochs does not read."""
+    solved = methods.find(stage.method.name).INFO.needs.solver or stage.l2 is not None
+    idle = [name for name in OF_THE_LOOP if overrides.get(name) is not None]
+    if not solved or not idle or model.head != "linear":
+        return []
+    return [f"{', '.join(idle)}: no effect, {stage.method.name} finds a linear head at once"]
+
+
+def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[StageConfig, ...]:
+    """A user who sets the power of the features does not want another to be chosen."""
+    method = stages[-1].method
+    if model.head_settings.get("power") != 1 or method.name != AUTO_METHOD:
+        return stages
+    fixed = replace(method, settings={"transform": "plain", **method.settings})
+    return (*stages[:-1], replace(stages[-1], method=fixed))
 
 
 def _fill(kind: Any, overrides: Mapping[str, Any], **fixed: Any) -> Any:

@@ -16,10 +16,7 @@ import torch
 from accelerate import Accelerator
 
 from tagfill.errors import TagfillError
-from tagfill.labels import NEGATIVE, POSITIVE
-from tagfill.labels.regime import Regime
 from tagfill.methods.base import Method
-from tagfill.priors import regime_of
 from tagfill.train.config import RunConfig
 from tagfill.train.data import Sources, TrainingData, prepare
 from tagfill.train.device import make_accelerator, single_thread
@@ -31,7 +28,7 @@ from tagfill.train.limits import Interrupted, Limits, stop_on_signal
 from tagfill.train.loop import Stage, stage_seed
 from tagfill.train.method import begin_stage, make_method
 from tagfill.train.model import Assembly, with_size
-from tagfill.train.resolve import FEW_ANSWERS, Request, resolve
+from tagfill.train.resolve import Request, resolve
 from tagfill.train.save import Checkpoint, checkpoints_of, save_run, saved_checkpoint
 from tagfill.train.trained import TrainedRun
 
@@ -67,20 +64,11 @@ def configure(request: Request, data: TrainingData) -> tuple[RunConfig, list[str
     """The complete configuration for these data on this machine, and the reasons for it."""
     return resolve(
         request,
-        regime=_regime(data),
+        regime=data.regime,
         images=len(data.train),
         given_features=data.train.features is not None,
         has_gpu=torch.cuda.is_available(),
     )
-
-
-def _regime(data: TrainingData) -> Regime:
-    """What the labels look like; a handful of negatives among positives is no review."""
-    observed = data.train.table.values
-    if regime_of(observed) != Regime.REVIEWED:
-        return data.regime
-    few = (observed == NEGATIVE).sum() < FEW_ANSWERS * (observed == POSITIVE).sum()
-    return Regime.POSITIVE_ONLY if few else Regime.REVIEWED
 
 
 def train(
@@ -182,6 +170,7 @@ class _Stages:
                 stage.restore(*saved)
             with single_thread(self.assembly.is_small(stage.config)):
                 stage.run()
+            self.assembly.follow_head()
             previous = stage.method
         return stage
 

@@ -1,0 +1,163 @@
+"""Likelihood of written tags: how the labels came to be, and what is likeliest given that.
+
+    P(labels | x) = prod_{yes} p * prod_{no} (1 - p) * E_t[ prod_{unknown} (1 - p + p t) ]
+    loss = -log P(labels | x) + smoothing (softplus(g) + softplus(-g)), mean over images and classes
+
+t is the chance that a tag that is there stays unwritten. If any n of the tags that are there were
+written, all choices equally likely, t has the density n (1 - t)^(n - 1) (writer "some"); if each
+was written with chance c, t = 1 - c (writer "each"); share 0 means that entries are known at
+random, share 1 that unknown tags are absent. An unknown entry is smoothed as much as it tells.
+
+A linear head on fixed features is found at once: full-batch L-BFGS with an L2 penalty. The writer,
+the strength of the penalty, and whether features are taken as they are, as signed square roots or
+standardized are those with the best cross-validated likelihood of the observed labels, so that no
+truth, no epochs and no learning rate are needed. In the training loop (fine-tuning, other heads)
+the writer is the likeliest one given how often each tag was written. This project's own;
+docs/learner.md derives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tagfill.linear.basis import TRANSFORMS, Transform
+from tagfill.linear.choose import SMOOTHING, Choice, Chooser, candidates
+from tagfill.linear.fit import fit_head
+from tagfill.linear.problem import LinearProblem, LinearWeights
+from tagfill.linear.solve import told
+from tagfill.losses.likelihood import spread_penalty, written_tags_nll
+from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+
+INFO = Info(
+    title="Likelihood of written tags",
+    source="this project, docs/learner.md",
+    needs=Needs(solver=True),
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hyper-parameters.
+
+    Args:
+        writer: "some": any n of the tags that are there were written; "each": each tag with the
+            same chance; "auto" takes the likelier one.
+        share: chance of being written for "each"; "auto" takes the likeliest of a few.
+        strength: of the L2 penalty of a linear head, relative to the features' mean sum of squares;
+            "auto" chooses it by cross-validated likelihood.
+        smoothing: keeps scores from running away; likelihood cannot choose it.
+        transform: of the features of a linear head: "plain", "roots" or "standard"; "auto" chooses.
+    """
+
+    writer: Literal["auto", "some", "each"] = "auto"
+    share: float | Literal["auto"] = "auto"
+    strength: float | Literal["auto"] = "auto"
+    smoothing: float = SMOOTHING
+    transform: Literal["auto", "plain", "roots", "standard"] = "auto"
+
+    def __post_init__(self) -> None:
+        require_choice("writer", self.writer, ("auto", "some", "each"))
+        require_choice("transform", self.transform, ("auto", *TRANSFORMS))
+        require_range("smoothing", self.smoothing, 0)
+        for name, high in (("share", 1.0), ("strength", None)):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                require_range(name, value, 0, high)
+
+
+class WrittenTags(Method):
+    """The likelihood as a loss of batches, and as a problem that is solved at once."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.choice = Choice(smoothing=config.smoothing)
+
+    def start(self, setup: Setup) -> None:
+        """Find the likeliest writer of the labels."""
+        require_positives(setup.observed, "likelihood")
+        self.choice = self._writer(setup.observed.cpu())
+
+    def loss(self, step: Step) -> LossTerms:
+        """The likelihood, and the smoothing."""
+        logits, observed = step.output.logits, step.observed
+        writer = self.choice.written_by(observed)
+        terms = {"likelihood": written_tags_nll(logits, observed, writer).sum() / logits.numel()}
+        if self.config.smoothing:
+            share = self.config.smoothing * told(observed, writer).to(logits)
+            terms["smoothing"] = (share * spread_penalty(logits)).mean()
+        return terms
+
+    def solve(self, problem: LinearProblem) -> LinearWeights:
+        """By L-BFGS, all that is open chosen by cross-validated likelihood."""
+        head = fit_head(
+            problem.features,
+            problem.observed.numpy(),
+            candidates=self._candidates(problem.observed),
+            strength=self._strength(problem),
+            transforms=self._transforms(problem),
+            seed=problem.seed,
+        )
+        self.choice = head.choice
+        return LinearWeights(
+            torch.from_numpy(head.weight),
+            torch.from_numpy(head.bias),
+            roots=head.power == 0.5,
+            details=head.choice.as_dict(),
+            note=f"likelihood: {head.choice.describe()}",
+        )
+
+    def inherit(self, previous: Method) -> None:
+        """The writer that an earlier stage found by features is the better one."""
+        self.choice = cast(WrittenTags, previous).choice
+
+    def state(self) -> dict[str, Tensor]:
+        """The writer."""
+        choice = self.choice
+        share = choice.share if choice.writer == "each" else -1.0
+        return {"writer": torch.tensor([share, choice.most], dtype=torch.float64)}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on with the same writer."""
+        if "writer" not in state:
+            return
+        share, most = state["writer"].tolist()
+        kind = {"writer": "some"} if share < 0 else {"writer": "each", "share": share}
+        self.choice = replace(self.choice, most=int(most), **kind)
+
+    def _writer(self, observed: Tensor) -> Choice:
+        """By a head that knows how often each tag was written, and nothing of the images."""
+        open_ = self._candidates(observed)
+        if len(open_) == 1:
+            return open_[0]
+        nothing = np.zeros((len(observed), 1), dtype=np.float32)
+        return Chooser(nothing, observed).best(open_)
+
+    def _candidates(self, observed: Tensor) -> list[Choice]:
+        config, start = self.config, Choice(smoothing=self.config.smoothing)
+        if config.writer == "each" and not isinstance(config.share, str):
+            return [replace(start, writer="each", share=config.share)]
+        if config.writer == "some":
+            return [start]
+        possible = candidates(observed, start)
+        return [each for each in possible if config.writer in ("auto", each.writer)]
+
+    def _strength(self, problem: LinearProblem) -> float | None:
+        wanted = self.config.strength if problem.l2 is None else problem.l2
+        return None if isinstance(wanted, str) else wanted
+
+    def _transforms(self, problem: LinearProblem) -> tuple[Transform, ...]:
+        if self.config.transform == "auto":
+            return problem.transforms
+        return (self.config.transform,)
+
+
+def build(config: Config) -> Method:
+    """Make the method."""
+    return WrittenTags(config)

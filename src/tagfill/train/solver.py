@@ -1,0 +1,77 @@
+"""Linear heads on fixed features that a method finds at once, without epochs."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from tagfill.errors import TagfillError
+from tagfill.linear.basis import TRANSFORMS, Transform
+from tagfill.linear.problem import LinearProblem, LinearWeights
+from tagfill.methods.base import Method
+from tagfill.models.head import LinearHead
+from tagfill.train.config import StageConfig
+from tagfill.train.forward import StageData
+from tagfill.train.inputs import FeatureInputs
+
+ROOTS = 0.5
+"""The head's power for square roots."""
+OWN: tuple[Transform, ...] = ("plain", "standard")
+"""What may be done to features that the head has compressed already."""
+
+
+def solve_head(
+    network: nn.Module,
+    method: Method,
+    config: StageConfig,
+    data: StageData,
+    *,
+    seed: int,
+    last: bool,
+) -> LinearWeights | None:
+    """Give a linear head the weights its method finds; None where the loop has to train it.
+
+    Args:
+        network: what the stage trains.
+        method: started already.
+        config: of the stage.
+        data: inputs and labels.
+        seed: of the run.
+        last: no stage follows, so that the head may change how it takes its features.
+    """
+    inputs = data.inputs
+    if not (isinstance(network, LinearHead) and isinstance(inputs, FeatureInputs)):
+        _refuse_l2(config, "it trains more than a linear head on fixed features")
+        return None
+    if network.dropout.p > 0:
+        _refuse_l2(config, "the head has dropout")
+        return None
+    free = last and network.power == 1
+    with torch.no_grad():
+        rows = inputs.plain(range(len(inputs)))
+        features = np.concatenate([network.compress(_pooled(part)).numpy() for part in rows])
+        problem = LinearProblem(
+            features, data.observed, data.truth, TRANSFORMS if free else OWN, config.l2, seed
+        )
+        found = method.solve(problem)
+        if found is None:
+            _refuse_l2(config, "its loss is not one of single entries")
+            return None
+        if found.roots:
+            network.power = ROOTS
+        network.classifier.weight.copy_(found.weight)
+        network.classifier.bias.copy_(found.bias)
+    return found
+
+
+def _pooled(features: torch.Tensor) -> torch.Tensor:
+    return features.mean(dim=(2, 3)) if features.ndim == 4 else features
+
+
+def _refuse_l2(config: StageConfig, why: str) -> None:
+    if config.l2 is not None:
+        raise TagfillError(
+            f"{config.method.name} cannot be trained with --l2: {why}",
+            remedy="use --weight-decay, or --method likelihood",
+        )
