@@ -7,7 +7,7 @@ FAST := tests/losses tests/evaluate tests/observe tests/labels tests/linear test
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -65,6 +65,10 @@ services:
 
 unit: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+# The tests that disturb on purpose, at many more moments and with many more files.
+torture: dev
+	TAGFILL_TORTURE=20 $(BIN)/python -m pytest -q -n 2 tests/torture tests/labels/test_mutations.py
 
 notebooks: dev
 	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=600 examples
