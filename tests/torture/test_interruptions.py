@@ -53,25 +53,3 @@ def test_a_run_ends_the_same_however_it_was_disturbed(
             code = disturbed(go_on(data, out, name), signal.SIGKILL, length * chance.uniform(1, 4))
         assert model_bytes(out) == model_bytes(whole)
         assert not leftovers(out)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_polite_signal_leaves_a_checkpoint_and_says_how_to_go_on(
-    data: Path, tmp_path: Path, number: signal.Signals
-) -> None:
-    from tests.torture.story import tagfill
-
-    out = tmp_path / "run"
-    long = ["--method", "role", "--epochs", "100000", "--checkpoint-seconds", "3600"]
-    process = tagfill("train", data, "--out", out, *long, "--quiet", "--threads", "1")
-    deadline = time.monotonic() + 120
-    while (
-        not (out / "events.jsonl").is_file() or '"epoch"' not in (out / "events.jsonl").read_text()
-    ):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert f"--resume {out}" in errors
-    assert (out / "checkpoints" / "last.safetensors").is_file()
