@@ -319,6 +319,8 @@ def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str
     if unused:
         notes.append(f"not used: split {', '.join(unused)}")
     rows = {name: rows[name] for name in ("train", "val", "test") if name in rows}
+    if config.val_split != "published":
+        rows = {name: _by_name(source.table, index) for name, index in rows.items()}
     if "train" not in rows:
         raise TagfillError(
             "the source has splits but none is called train",
@@ -333,6 +335,12 @@ def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str
         f" ({config.val_split} split, seed {config.split_seed})"
     )
     return {**rows, "train": train, "val": val}
+
+
+def _by_name(table: LabelTable, rows: Rows) -> Rows:
+    """The rows by the names of their images: the order of the file does not matter."""
+    names = np.array([table.images[row] for row in rows])
+    return rows[np.argsort(names, kind="stable")]
 
 
 def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]:
