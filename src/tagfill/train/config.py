@@ -29,7 +29,7 @@ ValSplit = Literal["stratified", "published"]
 Precision = Literal["no", "fp16", "bf16"]
 
 
-LARGEST = 1e18
+LARGEST = 3e38
 """Of all numbers; infinity and NaN are none."""
 
 
@@ -227,7 +227,8 @@ class RunConfig:
 
 def _require(name: str, value: float | None, low: float, high: float = LARGEST) -> None:
     if value is not None and not low <= value <= high:
-        between = f"at least {low:g}" if high == LARGEST else f"between {low:g} and {high:g}"
+        open_ended = high == LARGEST and value < low
+        between = f"at least {low:g}" if open_ended else f"between {low:g} and {high:g}"
         raise TagfillError(f"{name.replace('_', ' ')} must be {between}, got {value:g}")
 
 
