@@ -46,3 +46,11 @@ def test_commands_with_shared_options_can_be_called(
 ) -> None:
     assert main([command, "nowhere.csv"]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_options_of_all_groups_are_taken(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--images", "photos", "--tags-column", "tags", "--head", "linear", "--no-pretrained"]
+    words += ["--epochs", "2", "--linear-epochs", "1", "--seed", "3", "--select", "last"]
+    assert main([command, "no_such_file.csv", *words, "--method.k", "1", "--quiet"]) == 2
+    assert "no_such_file.csv: " in capsys.readouterr().err

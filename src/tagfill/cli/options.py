@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, make_dataclass
-from typing import Annotated, Any, get_type_hints
+from dataclasses import fields, make_dataclass
+from typing import Annotated, Any, get_origin, get_type_hints
 
 from cyclopts import Parameter
 from docstring_parser import parse_from_object
 
 
-def options_of(name: str, *kinds: type[Any], base: type[Any] = object) -> type[Any]:
+def options_of(name: str, *kinds: type[Any]) -> type[Any]:
     """A dataclass of options, all None where not given: the documented fields of other ones.
 
     Args:
         name: of the class made.
-        kinds: dataclasses; a field with a text below it becomes an option with that help.
-        base: a dataclass with options of its own, which come first.
+        kinds: dataclasses. A field with a text below it becomes an option with that help, one that
+            is annotated with a ``Parameter`` the option it describes.
     """
-    own = get_type_hints(base, include_extras=True)
-    options = [
-        (field.name, own[field.name], field.default)
-        for field in (fields(base) if is_dataclass(base) else ())
-    ]
+    options = []
     for kind in kinds:
-        hints = get_type_hints(kind)
+        hints = get_type_hints(kind, include_extras=True)
         helps = {text.arg_name: text.description for text in parse_from_object(kind).params}
-        options += [
-            (
-                field.name,
-                Annotated[hints[field.name] | None, Parameter(help=helps[field.name])],
-                None,
-            )
-            for field in fields(kind)
-            if field.name in helps
-        ]
-    made = make_dataclass(name, options, bases=(base,), frozen=True)
+        for field in fields(kind):
+            hint = hints[field.name]
+            if get_origin(hint) is Annotated:
+                options.append((field.name, hint, None))
+            elif field.name in helps:
+                shown = Parameter(help=helps[field.name])
+                options.append((field.name, Annotated[hint | None, shown], None))
+    made = make_dataclass(name, options, frozen=True)
     made.__module__ = __name__  # cyclopts takes classes of the standard library for values
     return made

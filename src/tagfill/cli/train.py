@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     NetworkOptions: TypeAlias = Any
     LoopOptions: TypeAlias = Any
 else:
-    DataOptions = options_of("DataOptions", DataConfig, base=TableOptions)
+    DataOptions = options_of("DataOptions", TableOptions, DataConfig)
     NetworkOptions = options_of("NetworkOptions", ModelConfig)
-    LoopOptions = options_of("LoopOptions", StageConfig, RunConfig, base=_StageOptions)
+    LoopOptions = options_of("LoopOptions", _StageOptions, StageConfig, RunConfig)
 
 
 @dataclass(frozen=True)
