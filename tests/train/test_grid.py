@@ -171,7 +171,7 @@ def test_rounds_that_fit_memory(monkeypatch):
 
 def test_a_setting_that_fails_does_not_spoil_the_others():
     stage = StageConfig(MethodConfig("em"), epochs=2)
-    hopeless = replace(stage, learning_rate=float("inf"))
+    hopeless = replace(stage, learning_rate=3e38)
     impossible = replace(stage, method=MethodConfig("em_apl", None, {"warmup": 7.0}))
     data = make_data()
     lost, refused, *fine = train(

@@ -30,7 +30,7 @@ Precision = Literal["no", "fp16", "bf16"]
 
 
 LARGEST = 3e38
-"""Of all numbers; infinity and NaN are none."""
+"""Of all numbers, as float32 has it; infinity and NaN are none."""
 
 
 @dataclass(frozen=True)
