@@ -15,10 +15,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.calibrate import KINDS, apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import expected_calibration_error
-from tagfill.evaluate.labeling import Labeling
-from tagfill.labels.regime import Regime
-
-FULL = Labeling("full", 1.0, 1.0, 1.0)
+from tagfill.priors import presence
 
 
 class Scorer(ClassifierMixin, BaseEstimator):
@@ -102,7 +99,8 @@ def test_the_truth_is_recovered_in_every_regime(regime, kind):
     logits, truth = drawn(3000, 14)
     labels = REGIMES[regime](truth)
     tagged = truth.any(axis=1) | (regime != "single")
-    fitted = fit_calibration(logits[tagged], labels[tagged], kind=kind)
+    believed = presence(logits[tagged], labels[tagged]).probability
+    fitted = fit_calibration(logits[tagged], believed, kind=kind)
     probabilities = apply_calibration(logits[tagged], fitted)
     assert expected_calibration_error(probabilities, truth[tagged]) < 0.03
     if kind == "platt" and regime != "single":
@@ -114,8 +112,9 @@ def test_missing_positives_push_uncorrected_probabilities_down_by_their_rate():
     logits, truth = drawn(6000, 5)
     labels = hidden(truth, 0.5, 0.0)
     as_negatives = np.where(labels == 1, 1, 0)
-    plain = apply_calibration(logits, fit_calibration(logits, as_negatives, labeling=FULL))
-    corrected = apply_calibration(logits, fit_calibration(logits, labels))
+    plain = apply_calibration(logits, fit_calibration(logits, as_negatives))
+    believed = presence(logits, labels).probability
+    corrected = apply_calibration(logits, fit_calibration(logits, believed))
     assert plain.sum() / truth.sum() == pytest.approx(0.5, abs=0.02)
     assert corrected.sum() / truth.sum() == pytest.approx(1.0, abs=0.05)
 
@@ -124,12 +123,11 @@ def test_a_rare_class_stays_near_the_line_of_all():
     logits, truth = drawn(2000, 4)
     labels = truth.copy()
     labels[6:, 0] = -1
-    known_at_random = Labeling(Regime.PARTIAL, 0.75, 0.75, 0.75)
     pooled = fit_calibration(logits[:, 1:], truth[:, 1:], shrink=1e9)
-    fitted = fit_calibration(logits, labels, labeling=known_at_random)
+    fitted = fit_calibration(logits, labels)
     assert fitted["slope"][0] == pytest.approx(pooled["slope"][0], rel=0.15)
     assert abs(fitted["bias"][0] - pooled["bias"][0]) < 0.5
-    stepwise = fit_calibration(logits, labels, kind="isotonic", labeling=known_at_random)
+    stepwise = fit_calibration(logits, labels, kind="isotonic")
     assert len(stepwise["knots"][0]) > len(stepwise["knots"][1]) > 2
 
 

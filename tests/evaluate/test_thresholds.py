@@ -10,12 +10,10 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.counts import at_threshold, count, precision_recall
 from tagfill.evaluate.decisions import fit_decisions
-from tagfill.evaluate.labeling import Labeling
-from tagfill.evaluate.thresholds import fit_thresholds
-from tagfill.labels.regime import Regime
+from tagfill.evaluate.thresholds import expected_counts, fit_thresholds
+from tagfill.priors import presence
 
-FULL = Labeling("full", 1.0, 1.0, 1.0)
-ALONE = {"labeling": FULL, "shrink": 0.0, "min_support": 1}
+ALONE = {"shrink": 0.0, "min_support": 1}
 
 
 def brute_force(probabilities, labels, score):
@@ -85,8 +83,8 @@ def test_rare_classes_are_drawn_toward_the_common_threshold():
     labels[:, 0] = 0
     labels[:3, 0] = 1
     probabilities = sigmoid(logits)
-    own = fit_thresholds(probabilities, labels, labeling=FULL, shrink=0.0, min_support=1)
-    drawn_in = fit_thresholds(probabilities, labels, labeling=FULL, shrink=20.0, min_support=5)
+    own = fit_thresholds(probabilities, labels, shrink=0.0, min_support=1)
+    drawn_in = fit_thresholds(probabilities, labels, shrink=20.0, min_support=5)
     assert drawn_in.values[0] == drawn_in.common
     for column in range(1, 4):
         n = drawn_in.support[column]
@@ -96,24 +94,18 @@ def test_rare_classes_are_drawn_toward_the_common_threshold():
     assert drawn_in.as_dict()["classes_at_common"] == 1
 
 
-def test_expected_f1_without_negatives_in_closed_form():
-    """Two labeled positives at rate 1/2 stand for four; F1 = 2 TP / (predicted + positives)."""
+def test_expected_f1_of_probable_labels_in_closed_form():
+    """F1 = 2 TP / (predicted + positives), in expectation."""
     probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.2], [0.1]])
-    labels = np.array([[1], [-1], [1], [-1], [-1], [-1]])
-    labeling = Labeling(Regime.POSITIVE_ONLY, 0.5, 0.0, 0.5)
-    fitted = fit_thresholds(probabilities, labels, labeling=labeling, shrink=0, min_support=1)
-    decided = at_threshold(probabilities, fitted.values)
-    assert decided.sum() == 3  # the third cut expects 4 true of 3 predicted and 4 there are
-    precise = fit_thresholds(
-        probabilities,
-        labels,
-        goal="precision",
-        target=0.9,
-        labeling=labeling,
-        shrink=0,
-        min_support=1,
-    )
-    assert at_threshold(probabilities, precise.values).sum() == 4  # four true of four
+    believed = np.array([[1.0], [0.5], [1.0], [0.5], [0.2], [np.nan]])
+    fitted = fit_thresholds(probabilities, believed, **ALONE)
+    assert at_threshold(probabilities, fitted.values).sum() == 4  # 6 / 7.2 against 5 / 6.2
+    precise = fit_thresholds(probabilities, believed, goal="precision", target=0.8, **ALONE)
+    assert at_threshold(probabilities, precise.values).sum() == 3  # 2.5 of 3
+    counts = expected_counts(probabilities >= 0.5, believed)
+    assert counts.true_positives == pytest.approx([3.0])
+    assert counts.false_positives == pytest.approx([1.0])
+    assert counts.false_negatives == pytest.approx([0.2])
 
 
 @pytest.mark.parametrize("hide", [lambda truth: hidden(truth, 0.4, 0.0), one_written])
@@ -121,12 +113,12 @@ def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
     logits, truth = drawn(3000, 14)
     tagged = truth.any(axis=1)
     logits, truth = logits[tagged], truth[tagged]
-    fitted, full = fit_decisions(logits, hide(truth)), fit_decisions(logits, truth)
+    believed = presence(logits, hide(truth)).probability
+    fitted, full = fit_decisions(logits, believed), fit_decisions(logits, truth)
     reached = fitted.metrics(logits, truth)["at_fitted_thresholds"]
     best = full.metrics(logits, truth)["at_fitted_thresholds"]
     assert reached["overall_f1"] > best["overall_f1"] - 0.015
     assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.04)
-    assert fitted.as_dict()["labeling_rate"] < 0.9
 
 
 def test_decisions_raise_f1_and_lower_calibration_error():

@@ -214,8 +214,9 @@ def test_changing_a_packet_keeps_all_else() -> None:
 
 
 def test_predictions_and_recovered_tags_are_monotone(tmp_path: Path) -> None:
-    from tagfill.models.tagging import TagRule
     from tagfill.recover.evidence import Evidence
+
+    from tagfill.models.tagging import TagRule
     from tagfill.recover.recovery import Recovery
 
     hierarchy = {"robin": ("bird",), "bird": ("animal",)}

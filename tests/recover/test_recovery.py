@@ -16,7 +16,7 @@ from tagfill import scenes
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
-from tagfill.recover import evidence
+from tagfill.recover import posterior
 from tagfill.recover.choose import Amount
 from tagfill.recover.evaluate import cuts
 from tagfill.recover.recovery import Recovery, recover
@@ -67,8 +67,26 @@ def test_completed_labels_keep_what_is_known(found: Recovery) -> None:
     assert (found.truth[absent] == 1).mean() < 0.15
 
 
-def test_the_same_run_gives_the_same_answer(found: Recovery, run: Path) -> None:
-    assert np.array_equal(recover(run, folds=3).probability, found.probability)
+def test_held_out_images_are_looked_at_too(found: Recovery, data: Path) -> None:
+    assert len(found.table) == 480
+    assert found.probability.shape == found.table.values.shape
+
+
+def test_what_was_found_is_kept_and_damage_is_noticed(
+    found: Recovery, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = run / posterior.FILE
+    before = kept.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(posterior, "posterior", None)  # nothing is computed again
+        again = recover(run, folds=3)
+    assert np.allclose(again.probability, found.probability, atol=1e-6)
+    assert again.evidence.how == found.evidence.how
+    damaged = bytearray(before)
+    damaged[-5] ^= 1
+    kept.write_bytes(damaged)
+    assert np.allclose(recover(run, folds=3).probability, found.probability, atol=1e-6)
+    assert kept.read_bytes() == before
 
 
 def test_wrong_positives_are_suspected(tmp_path: Path) -> None:
@@ -104,34 +122,6 @@ def test_a_model_that_knows_labels_by_heart_is_not_believed(tmp_path: Path) -> N
     written, other = (result.evidence.known[each].mean() for each in (positive, ~positive))
     assert written == pytest.approx(other, abs=0.1)
     assert result.suggest(Amount(precision=0.9)).rows.size < 10
-
-
-def test_estimates_are_used_where_a_method_forms_them(data: Path, tmp_path: Path) -> None:
-    run = tagfill.fit(data, method="em_apl", out=tmp_path / "run", **LOOP).path
-    result = recover(run, folds=3)
-    assert result.evidence.kind == "estimate"
-    (cut,) = (
-        each
-        for each in cuts(result.probability, result.unknown, result.truth)
-        if each.expected_precision == 0.8
-    )
-    assert cut.precision is not None
-    assert cut.precision > 0.75
-
-
-def test_estimates_that_have_not_formed_are_not_used(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    tagfill.fit(data, method="role", out=out, **{**LOOP, "epochs": 1, "learning_rate": 0.001})
-    result = recover(out, folds=2)
-    assert result.evidence.kind == "out_of_fold"
-    assert "have not formed" in " ".join(result.evidence.how)
-
-
-def test_agreement_is_one_for_the_same_order_and_low_for_noise() -> None:
-    rng = np.random.default_rng(0)
-    chances, every = rng.random((200, 4)) ** 4, np.ones((200, 4), dtype=bool)
-    assert evidence.agreement(3 * chances, chances, every) == pytest.approx(1)
-    assert evidence.agreement(rng.random((200, 4)), chances, every) == pytest.approx(0, abs=0.1)
 
 
 def test_changed_labels_are_refused(tmp_path: Path) -> None:

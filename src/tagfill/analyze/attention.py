@@ -23,8 +23,8 @@ from tagfill.recover.recovery import Recovery, recover
 
 PRECISION, RECOVERED, SIDE = 0.8, 2, 300
 """Tags are recovered at this expected precision; so many are shown; pixels of a picture."""
-SEARCHED, FOLDS = 1000, 2
-"""Recovery looks at so many training images, with so many heads, to keep attention heads quick."""
+SEARCHED = 1000
+"""Recovery looks at so many training images, where nothing was kept from an earlier look."""
 
 
 def draw(subject: Subject) -> Drawing:
@@ -32,14 +32,13 @@ def draw(subject: Subject) -> Drawing:
     run = subject.some()[0]
     if run.data.train.paths is None:
         raise CannotDrawError(f"{run.name} was trained on features: there are no images")
-    recovery = recover(run.folder.path, folds=FOLDS, images=SEARCHED)
-    row_of = run.data.train.table.row_of
+    recovery = recover(run, images=SEARCHED)
     tags = _recovered(recovery)
     rows = _surest(tags)[: subject.images]
     if not rows:
         raise CannotDrawError(f"no image has a tag recovered at {PRECISION:.0%}")
-    paths = run.data.train.paths
-    pictures = [_fitted(open_image(paths[row_of[recovery.table.images[row]]])) for row in rows]
+    assert recovery.paths is not None
+    pictures = [_fitted(open_image(recovery.paths[row])) for row in rows]
     figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
     table: list[tuple[object, ...]] = []
     explained = explain_images(run.model, pictures)

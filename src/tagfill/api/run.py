@@ -111,7 +111,7 @@ class Run(TrainedRun):
         top: int | None = None,
         budget: int | None = None,
     ) -> Table:
-        """The tags that training images have and nobody wrote, the most useful to review first.
+        """The tags that images have and nobody wrote, the most useful to review first.
 
         Args:
             precision: as many tags as possible, of which this share is expected to be right; 0.9
@@ -128,7 +128,7 @@ class Run(TrainedRun):
         rows = suggestion_rows(cells, found.table, found.evidence.kind)
         for row in rows:
             del row["decision"]  # for files that people fill in
-        paths = self.data.train.paths
+        paths = found.paths
         pictures = {} if paths is None else dict(zip(found.table.images, paths, strict=True))
         return Table(rows, title=f"missing tags of {self.name}", pictures=pictures)
 

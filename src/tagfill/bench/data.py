@@ -15,11 +15,12 @@ from PIL import Image
 from tagfill.bench.spec import SCENES, Labels, Source
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_folder
-from tagfill.labels import POSITIVE, UNKNOWN, Dataset, Rows
+from tagfill.labels import UNKNOWN, Dataset, Rows
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.labels.split import published_split
+from tagfill.linear.choose import Choice
+from tagfill.linear.fit import out_of_fold
 from tagfill.observe import observe_official, regimes
-from tagfill.priors.linear import out_of_fold_scores
 from tagfill.scenes import write_scenes
 from tagfill.train.cache import content_hashes
 from tagfill.train.config import DataConfig
@@ -169,12 +170,11 @@ def _some(rows: Rows, share: float) -> Rows:
 def _reviewed(
     opened: Opened, train: Rows, observed: npt.NDArray[np.int8], count: int
 ) -> npt.NDArray[np.int8]:
-    """Answer the unknown cells that logistic regression finds likeliest to be positive."""
+    """Answer the unknown cells that a linear head finds likeliest to be positive."""
     if opened.features is None:
         raise TagfillError("reviewed labels need a source with features")
-    scores = out_of_fold_scores(opened.features[train], observed == POSITIVE)
-    logits = np.full(observed.shape, -np.inf)
-    logits[scores.rows] = scores.logits
+    unknown_is_absent = Choice(writer="each", share=1.0)
+    logits = out_of_fold(opened.features[train], observed, unknown_is_absent)
     logits[observed != UNKNOWN] = -np.inf
     asked = np.argsort(-logits, axis=None, kind="stable")[:count]
     answered = observed.copy()

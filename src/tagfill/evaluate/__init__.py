@@ -23,7 +23,6 @@ from tagfill.evaluate.counts import (
     top_k,
 )
 from tagfill.evaluate.decisions import Decisions, fit_decisions
-from tagfill.evaluate.labeling import Labeling, estimate_labeling
 from tagfill.evaluate.metrics import ClassMetrics, Metrics, summary
 from tagfill.evaluate.precision import (
     DEFINITIONS,
@@ -66,7 +65,6 @@ __all__ = [
     "EmptyClasses",
     "ImageRanking",
     "Interval",
-    "Labeling",
     "MeanAveragePrecision",
     "Metrics",
     "PrecisionRecall",
@@ -83,7 +81,6 @@ __all__ = [
     "classwise_calibration_error",
     "count",
     "coverage_error",
-    "estimate_labeling",
     "exact_match",
     "expected_calibration_error",
     "fit_calibration",

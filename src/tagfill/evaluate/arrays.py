@@ -52,6 +52,23 @@ def checked(scores: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Scores, Label
     return score_array, label_array.astype(np.int8, copy=False)
 
 
+def checked_targets(scores: npt.ArrayLike, targets: npt.ArrayLike) -> tuple[Scores, Floats]:
+    """Scores, and probabilities of their labels: 0 to 1, NaN where nothing is known.
+
+    Args:
+        scores: [N, K].
+        targets: [N, K] probabilities that entries are positive; -1 or NaN where nothing is known,
+            so that plain labels will do.
+    """
+    chances = np.array(targets, dtype=np.float64)
+    chances[chances == UNKNOWN] = np.nan
+    known = np.isfinite(chances)
+    score_array, _ = checked(scores, np.where(known, 1, UNKNOWN))
+    if known.any() and not 0 <= chances[known].min() <= chances[known].max() <= 1:
+        raise TagfillError("probabilities of labels must be in 0 to 1, or NaN where unknown")
+    return score_array, chances
+
+
 def blocks(length: int, width: int) -> Iterator[slice]:
     """Slices over ``length`` lines of ``width`` entries each, small enough to work on at once."""
     step = max(1, _ENTRIES_IN_A_BLOCK // max(1, width))

@@ -1,7 +1,7 @@
 """Make probabilities mean what they say: maps from logits to probabilities, fitted on labels.
 
-Missing positives push probabilities down; the fit knows how likely labels were to be written (see
-``labeling``) and corrects for it. A fitted map is a plain dictionary that JSON can hold.
+Missing positives would push probabilities down; so where labels are missing, the fit is given
+probabilities of them (``tagfill.priors``). A fitted map is a plain dictionary that JSON can hold.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked, sigmoid
-from tagfill.evaluate.labeling import SAMPLE, Labeling, estimate_labeling
+from tagfill.evaluate.arrays import Floats, Scores, checked_targets, sigmoid
 from tagfill.evaluate.sigmoid_fit import Entries, Line, fit_line, fit_near, one_thread
-from tagfill.labels.table import POSITIVE, UNKNOWN
 
 CalibrationKind = Literal["platt", "temperature", "isotonic"]
 KINDS: tuple[CalibrationKind, ...] = get_args(CalibrationKind)
@@ -25,15 +23,15 @@ SHRINK = 10.0
 """Strength of the prior that holds a class's map near the one of all classes together."""
 STEPWISE_SUPPORT = 20
 """Known positives, and other entries, a class needs for a stepwise map of its own."""
-_ROUNDS = 20
+SAMPLE = 1_000_000
+"""Entries the line of all classes is fitted to; of more, some at regular steps."""
 
 
 def fit_calibration(
     logits: npt.ArrayLike,
-    labels: npt.ArrayLike,
+    targets: npt.ArrayLike,
     *,
     kind: CalibrationKind = "platt",
-    labeling: Labeling | None = None,
     shrink: float = SHRINK,
 ) -> dict[str, Any]:
     """Fit a map from logits to probabilities on images the model was not trained on.
@@ -45,34 +43,31 @@ def fit_calibration(
     - ``isotonic``: piecewise linear through the centers of the steps of an isotonic fit, hence
       strictly increasing (Oron and Flournoy 2017); classes with few labels share one map.
 
-    Unknown entries count only where positives and negatives were labeled at different rates: there
-    the likelihood of "unknown" says how many of them are positive.
-
     Args:
         logits: [N, K].
-        labels: [N, K] of 1, 0, -1.
+        targets: [N, K] labels 1, 0, -1, or probabilities that entries are positive
+            (``tagfill.priors.presence`` has them where labels are missing); entries of -1 or NaN
+            are left out.
         kind: of map.
-        labeling: how labels came to be known; estimated by default.
         shrink: strength of the prior of ``platt``; 0 fits each class alone.
 
     Returns:
         ``kind``; ``slope`` and ``bias`` [K], or ``knots`` and ``values`` [K][any].
     """
-    scores, states = checked(logits, labels)
+    scores, chances = checked_targets(logits, targets)
     if kind not in KINDS:
         raise TagfillError(f"unknown calibration {kind!r}", remedy=f"use {', '.join(KINDS)}")
-    how = labeling or estimate_labeling(scores, states)
-    pooled = how.entries(scores, states)
+    pooled = _entries(scores, chances)
     pooled = pooled.select(slice(None, None, max(1, -(-len(pooled.scores) // SAMPLE))))
-    entries = (how.entries(scores, states, column) for column in range(states.shape[1]))
+    by_class = (_entries(*pair) for pair in zip(scores.T, chances.T, strict=True))
     with one_thread():
         if kind == "temperature":
-            return _lines(kind, [fit_line(pooled, fixed_bias=True)] * states.shape[1])
+            return _lines(kind, [fit_line(pooled, fixed_bias=True)] * chances.shape[1])
         line = fit_line(pooled)
         if kind == "platt":
-            return _lines(kind, [fit_near(entry, line, shrink) for entry in entries])
-        shared = _steps(pooled, line)
-        tables = [_steps(entry, line) if _has_support(entry) else shared for entry in entries]
+            return _lines(kind, [fit_near(entries, line, shrink) for entries in by_class])
+        shared = _steps(pooled)
+        tables = [_steps(entries) if _has_support(entries) else shared for entries in by_class]
     return {
         "kind": kind,
         "knots": [knots.tolist() for knots, _ in tables],
@@ -118,30 +113,21 @@ def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
     }
 
 
+def _entries(scores: Scores, targets: Floats) -> Entries:
+    """Those of which something is known."""
+    known = np.isfinite(targets)
+    return Entries(scores[known].astype(np.float64), targets[known])
+
+
 def _has_support(entries: Entries) -> bool:
-    positives = int((entries.labels == POSITIVE).sum())
-    return min(positives, len(entries.labels) - positives) >= STEPWISE_SUPPORT
+    positives = float(entries.targets.sum())
+    return min(positives, len(entries.targets) - positives) >= STEPWISE_SUPPORT
 
 
-def _steps(entries: Entries, line: Line) -> tuple[Floats, Floats]:
-    """Knots and values of the centered isotonic fit.
-
-    Where unknown entries count, their labels are replaced by the chance that they are positive,
-    given that nobody wrote it, and fit and replacement alternate (expectation maximization).
-    """
+def _steps(entries: Entries) -> tuple[Floats, Floats]:
+    """Knots and values of the centered isotonic fit."""
     order = np.argsort(entries.scores, kind="stable")
-    scores, labels = entries.scores[order], entries.labels[order]
-    positive = np.broadcast_to(np.asarray(entries.positive), len(order))[order]
-    targets = (labels == POSITIVE).astype(np.float64)
-    unknown = labels == UNKNOWN
-    p = sigmoid(line(scores))
-    for _ in range(_ROUNDS if unknown.any() else 1):
-        hidden = p * (1 - positive)
-        chance = hidden / np.maximum(hidden + (1 - p) * (1 - entries.negative), 1e-12)
-        targets = np.where(unknown, chance, targets)
-        knots, values = _centered(scores, targets)
-        p = np.interp(scores, knots, values)
-    return knots, values
+    return _centered(entries.scores[order], entries.targets[order])
 
 
 def _centered(scores: Floats, targets: Floats) -> tuple[Floats, Floats]:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from tagfill.evaluate.calibrate import CalibrationKind, apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import brier_score, expected_calibration_error
 from tagfill.evaluate.counts import PrecisionRecall, at_threshold, count, precision_recall
-from tagfill.evaluate.labeling import Labeling, estimate_labeling
 from tagfill.evaluate.metrics import without_nan
-from tagfill.evaluate.thresholds import Goal, Thresholds, fit_thresholds
+from tagfill.evaluate.thresholds import Goal, Thresholds, expected_counts, fit_thresholds
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,21 +21,18 @@ class Decisions:
     Args:
         calibration: what ``apply_calibration`` reads.
         thresholds: on calibrated probabilities.
-        labeling: how the labels they were fitted to came to be known.
-        expected: metrics expected on the images they were fitted to, under ``labeling``; there
-            are such metrics without any known negative.
+        expected: metrics expected on the images they were fitted to; there are such metrics
+            without any known negative.
     """
 
     calibration: dict[str, Any]
     thresholds: Thresholds
-    labeling: Labeling
     expected: PrecisionRecall
 
     def as_dict(self) -> dict[str, Any]:
         """A summary of the fit."""
         return {
             **self.thresholds.as_dict(),
-            **self.labeling.as_dict(),
             "calibration": self.calibration["kind"],
             "expected": without_nan(asdict(self.expected)),
         }
@@ -59,7 +55,7 @@ class Decisions:
 
 def fit_decisions(
     logits: npt.ArrayLike,
-    labels: npt.ArrayLike,
+    targets: npt.ArrayLike,
     *,
     kind: CalibrationKind = "platt",
     goal: Goal = "f1",
@@ -69,12 +65,12 @@ def fit_decisions(
 
     Args:
         logits: [N, K] of images the model was not trained on.
-        labels: [N, K] of 1, 0, -1, at least one positive.
+        targets: [N, K] labels 1, 0, -1, or probabilities of them (``tagfill.priors.presence``),
+            at least one positive.
     """
-    labeling = estimate_labeling(logits, labels)
-    calibration = fit_calibration(logits, labels, kind=kind, labeling=labeling)
+    calibration = fit_calibration(logits, targets, kind=kind)
     probabilities = apply_calibration(logits, calibration)
-    thresholds = fit_thresholds(probabilities, labels, goal=goal, target=target, labeling=labeling)
+    thresholds = fit_thresholds(probabilities, targets, goal=goal, target=target)
     decided = at_threshold(probabilities, thresholds.values)
-    expected = precision_recall(labeling.counts(decided, labels))
-    return Decisions(calibration, thresholds, labeling, expected)
+    expected = precision_recall(expected_counts(decided, targets))
+    return Decisions(calibration, thresholds, expected)

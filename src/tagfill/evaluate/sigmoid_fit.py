@@ -1,4 +1,4 @@
-"""Fit p = sigmoid(slope x + bias) to labels of which some are missing, by maximum likelihood."""
+"""Fit p = sigmoid(slope x + bias) to probabilities of labels, by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from tagfill.evaluate.arrays import Floats, Mask, sigmoid
-from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
-
-Chance = float | Floats
-"""One chance for all entries, or one for each."""
+from tagfill.evaluate.arrays import Floats, sigmoid
 
 _TINY = 1e-12
 _STEEPEST = 8.0
@@ -35,35 +31,21 @@ class Line(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Entries as vectors: scores, labels and the chance that each label came to be known.
-
-    P(known positive) = positive * p, P(known negative) = negative * (1 - p); what remains is the
-    probability of "unknown". Where both chances are equal, unknown entries say nothing of p.
-    """
+    """Entries as vectors: scores, and how probable it is that each is positive."""
 
     scores: Floats
-    labels: Labels
-    positive: Chance
-    negative: Chance
+    targets: Floats
 
     def cost(self, line: Line) -> tuple[float, float, float]:
-        """Negative log likelihood up to a constant, and its slopes along slope and bias."""
+        """Cross-entropy, and its slopes along slope and bias."""
         logits = line(self.scores)
-        p = sigmoid(logits)
-        unknown = self.labels == UNKNOWN
-        excess = np.asarray(self.positive) - self.negative
-        left = np.maximum(1.0 - self.negative - excess * p, _TINY)
-        cost = _softplus(np.where(self.labels == POSITIVE, -logits, logits))
-        cost = np.where(unknown, -np.log(left), cost)
-        pull = np.where(unknown, excess * p * (1 - p) / left, p - (self.labels == POSITIVE))
+        cost = _softplus(logits) - self.targets * logits
+        pull = sigmoid(logits) - self.targets
         return float(cost.sum()), float(pull @ self.scores), float(pull.sum())
 
-    def select(self, chosen: Mask | slice) -> Entries:
+    def select(self, chosen: slice) -> Entries:
         """Some of the entries."""
-        chance = self.positive
-        if isinstance(chance, np.ndarray) and chance.ndim:
-            chance = chance[chosen]
-        return Entries(self.scores[chosen], self.labels[chosen], chance, self.negative)
+        return Entries(self.scores[chosen], self.targets[chosen])
 
 
 @contextmanager
@@ -119,59 +101,6 @@ def fit_near(entries: Entries, near: Line, strength: float) -> Line:
     turn, shift = _minimum(cost, [0.0, 0.0])
     factor = float(np.exp(turn))
     return Line(factor * near.slope, factor * near.bias + float(shift))
-
-
-class Joint(NamedTuple):
-    """A line and the chances that positives and negatives are labeled.
-
-    ``cost`` is the whole negative log likelihood, comparable between models of the same labels.
-    """
-
-    line: Line
-    positive: float
-    negative: float
-    cost: float
-
-
-def fit_line_and_chances(scores: Floats, labels: Labels) -> Joint:
-    """Line and chances of greatest likelihood; without known negatives theirs is 0.
-
-    Args:
-        scores: [M].
-        labels: [M] of 1, 0, -1.
-    """
-    center, spread = _standard(scores)
-    scores = (scores - center) / spread
-    unknown = labels == UNKNOWN
-    known = [int((labels == state).sum()) for state in (POSITIVE, NEGATIVE)]
-    free = 2 if known[1] else 1
-
-    def cost(parameters: Floats) -> tuple[float, list[float]]:
-        line = Line(float(np.exp(parameters[0])), float(parameters[1]))
-        chances = _chances(parameters[2:])
-        value, by_slope, by_bias = Entries(scores, labels, *chances).cost(line)
-        value -= sum(known[at] * np.log(chances[at]) for at in range(free))
-        p = sigmoid(line(scores[unknown]))
-        left = np.maximum(1 - chances[0] * p - chances[1] * (1 - p), _TINY)
-        by_chance = [float((part / left).sum()) for part in (p, 1 - p)]
-        gradient = [by_slope * line.slope, by_bias] + [
-            (by_chance[at] - known[at] / chances[at]) * chances[at] * (1 - chances[at])
-            for at in range(free)
-        ]
-        return value / len(scores), [slope / len(scores) for slope in gradient]
-
-    share = sum(known) / len(scores)
-    odds = float(np.log(share) - np.log1p(-share))
-    fitted = _minimum(cost, [np.log(spread), center, *[odds] * free])
-    slope = float(np.exp(fitted[0])) / spread
-    positive, negative = _chances(fitted[2:])
-    line = Line(slope, float(fitted[1]) - slope * center)
-    return Joint(line, positive, negative, cost(fitted)[0] * len(scores))
-
-
-def _chances(odds: Floats) -> tuple[float, float]:
-    chances = [float(chance) for chance in np.clip(sigmoid(odds), _TINY, 1 - _TINY)]
-    return chances[0], chances[1] if len(chances) > 1 else 0.0
 
 
 def _minimum(cost: Callable[[Floats], tuple[float, list[float]]], begin: Sequence[float]) -> Floats:

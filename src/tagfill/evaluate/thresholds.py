@@ -9,16 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked, sigmoid
-from tagfill.evaluate.labeling import SAMPLE, Labeling, estimate_labeling
-from tagfill.labels.table import POSITIVE
+from tagfill.evaluate.arrays import Floats, checked_targets, sigmoid
+from tagfill.evaluate.calibrate import SAMPLE
+from tagfill.evaluate.counts import Counts
+from tagfill.labels.table import UNKNOWN
 
 Goal = Literal["f1", "precision", "recall"]
 
 MIN_SUPPORT = 5
-"""Labeled positives below which a class takes the common threshold."""
+"""Positives below which a class takes the common threshold."""
 SHRINK = 40.0
-"""Labeled positives at which a class's own threshold and the common one weigh the same."""
+"""Positives at which a class's own threshold and the common one weigh the same."""
 _CLOSEST = 1e-6
 """To 0 and 1 a threshold may come."""
 
@@ -30,7 +31,7 @@ class Thresholds:
     Args:
         values: [K] to be used: score >= threshold gives the tag.
         common: the best single threshold for all classes together.
-        support: [K] labeled positives each class was fitted to.
+        support: [K] positives each class was fitted to, expected ones among them.
         unreached: numbers of the classes whose target precision no threshold reaches; they take
             the one with the highest precision.
         goal: what was aimed at.
@@ -39,7 +40,7 @@ class Thresholds:
 
     values: Floats
     common: float
-    support: npt.NDArray[np.int64]
+    support: Floats
     unreached: tuple[int, ...]
     goal: Goal
     target: float | None
@@ -60,11 +61,10 @@ class Thresholds:
 
 def fit_thresholds(
     probabilities: npt.ArrayLike,
-    labels: npt.ArrayLike,
+    targets: npt.ArrayLike,
     *,
     goal: Goal = "f1",
     target: float | None = None,
-    labeling: Labeling | None = None,
     min_support: int = MIN_SUPPORT,
     shrink: float = SHRINK,
 ) -> Thresholds:
@@ -72,31 +72,32 @@ def fit_thresholds(
 
     ``f1`` takes the highest F1; ``precision`` the lowest threshold whose precision reaches the
     target, that is the most recall; ``recall`` the highest that reaches the target recall. A class
-    with n labeled positives gets, in logits, (n own + shrink common) / (n + shrink); with n below
+    with n positives gets, in logits, (n own + shrink common) / (n + shrink); with n below
     ``min_support`` the common threshold alone. Thresholds lie halfway between the last score taken
     and the first not taken.
 
-    Positives that were labeled with chance c count as 1 / c. Where negatives are never written,
-    the expected false positives are all predicted entries less the expected true ones, so precision
-    and F1 are expected values under ``labeling``; recall is that of labeled positives.
+    An entry that is positive with probability q counts q as positive and 1 - q as negative, so
+    that precision, recall and F1 are expected values where labels are missing.
 
     Args:
         probabilities: [N, K] in 0..1, calibrated if they are to be.
-        labels: [N, K] of 1, 0, -1.
+        targets: [N, K] labels 1, 0, -1, or probabilities that entries are positive; entries of -1
+            or NaN are left out.
         target: for ``precision`` and ``recall``.
-        labeling: how labels came to be known; estimated by default.
     """
-    scores, states = checked(probabilities, labels)
+    scores, chances = checked_targets(probabilities, targets)
     _check(scores, goal, target)
     inner = np.clip(scores.astype(np.float64), _CLOSEST, 1 - _CLOSEST)
     logits = np.log(inner) - np.log1p(-inner)
-    how = labeling or estimate_labeling(logits, states)
-    hit, miss = how.weights(states)
-    step = max(1, -(-states.size // SAMPLE))
+    known = np.isfinite(chances)
+    if not chances[known].any():
+        raise TagfillError("thresholds cannot be fitted to labels without a positive")
+    hit, miss = np.where(known, chances, 0.0), np.where(known, 1 - chances, 0.0)
+    step = max(1, -(-chances.size // SAMPLE))
     flat = (matrix[::step].ravel() for matrix in (logits, hit, miss))
     common, _ = _cut(_curve(*flat), goal, target)
-    support = (states == POSITIVE).sum(axis=0)
-    values, unreached = np.full(states.shape[1], common), []
+    support = hit.sum(axis=0)
+    values, unreached = np.full(chances.shape[1], common), []
     for column in np.flatnonzero(support >= max(min_support, 1)):
         curve = _curve(logits[:, column], hit[:, column], miss[:, column])
         own, reached = _cut(curve, goal, target)
@@ -106,6 +107,18 @@ def fit_thresholds(
             unreached.append(int(column))
     return Thresholds(
         sigmoid(values), float(sigmoid(common)), support, tuple(unreached), goal, target
+    )
+
+
+def expected_counts(decided: npt.ArrayLike, targets: npt.ArrayLike) -> Counts:
+    """Right and wrong decisions, class by class; expected ones where labels are probabilities."""
+    given, chances = np.asarray(decided, dtype=bool), np.array(targets, dtype=np.float64)
+    chances[chances == UNKNOWN] = np.nan
+    hit = np.where(given, chances, 0.0)
+    return Counts(
+        np.nansum(hit, axis=0),
+        np.nansum(np.where(given, 1 - chances, 0.0), axis=0),
+        np.nansum(chances - hit, axis=0),
     )
 
 

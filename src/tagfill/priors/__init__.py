@@ -9,13 +9,17 @@
 from __future__ import annotations
 
 from tagfill.priors.estimate import PriorEstimate, estimate_prior
-from tagfill.priors.linear import out_of_fold_scores
 from tagfill.priors.regime import complete_rows, regime_of
+from tagfill.priors.written import Presence, Written, how_written, presence, presence_by_features
 
 __all__ = [
+    "Presence",
     "PriorEstimate",
+    "Written",
     "complete_rows",
     "estimate_prior",
-    "out_of_fold_scores",
+    "how_written",
+    "presence",
+    "presence_by_features",
     "regime_of",
 ]

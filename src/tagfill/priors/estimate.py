@@ -10,26 +10,18 @@ import numpy.typing as npt
 from tagfill.errors import TagfillError
 from tagfill.labels.regime import Regime
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
-from tagfill.priors.estimators import (
-    ONE_SIDED,
-    count_known,
-    labeled_share,
-    observed_rate,
-    scaled,
-    single_positive_prior,
-)
-from tagfill.priors.linear import Features, OutOfFold, out_of_fold_scores
+from tagfill.linear.basis import Matrix
+from tagfill.priors.estimators import ONE_SIDED, count_known, observed_rate, scaled
 from tagfill.priors.regime import complete_rows, regime_of
+from tagfill.priors.written import Presence, presence, presence_by_features
 
 Array = npt.NDArray[np.float64]
 
-SPREAD: dict[Regime, float] = {
-    Regime.SINGLE_POSITIVE: 0.1,
-    Regime.POSITIVE_ONLY: 0.08,
-    Regime.REVIEWED: 0.25,
-}
+SPREAD = 0.1
 """Standard deviation of log k of the estimates from scores, as measured (docs/priors.md)."""
 RESAMPLES = 10_000
+ENTRIES = 2_000_000
+"""Labels a fit may take; of more images, some at regular steps."""
 
 
 @dataclass(frozen=True)
@@ -52,37 +44,31 @@ class PriorEstimate:
 def estimate_prior(
     observed: npt.ArrayLike,
     *,
-    features: Features | None = None,
+    features: Matrix | None = None,
     scores: npt.ArrayLike | None = None,
     complete: npt.ArrayLike | None = None,
-    proportion: float | None = None,
-    regime: Regime | None = None,
     seed: int = 0,
 ) -> PriorEstimate:
     """Estimate the number of positives per image and the share of every class.
 
     Full labels are counted. Where entries are known at random, positives are counted among them.
-    Positives alone do not say how many are missing: there a linear model on ``features`` (or
-    ``scores``) finds entries that are surely positive, and how many of these are observed tells how
-    many positives are. Images of ``observed`` without an unknown entry count as ``complete``. After
-    a review of likely tags the surest entries are all observed, which makes k seem smaller than it
-    is: there complete images, if there are any, are all that counts.
+    Positives alone do not say how many are missing: there the posterior does, of a linear head on
+    ``features`` or of ``scores`` (``tagfill.priors.presence``). Images of ``observed`` without an
+    unknown entry count as ``complete``. After a review of likely tags complete images, if there
+    are any, are all that counts.
 
     Args:
         observed: [N, K] labels 1, 0, -1.
         features: [N, D], for labels with positives only.
-        scores: [N, K] probabilities that an entry is an observed positive, from a model that has
-            not seen the image; instead of features.
+        scores: [N, K] logits from a model that has not seen the image; instead of features.
         complete: [M, K] labels 0 and 1 of images labeled in full.
-        proportion: the share of positives that are observed, where it is known.
-        regime: what the labels are, instead of inferring it from their pattern.
         seed: of the folds.
 
     Raises:
         TagfillError: there are only positives, and nothing to go by beside them.
     """
     labels = _checked(observed)
-    regime = regime or regime_of(labels)
+    regime = regime_of(labels)
     if regime in (Regime.FULL, Regime.PARTIAL):
         return _counted(labels, regime)
     full = complete_rows(labels)
@@ -92,11 +78,8 @@ def estimate_prior(
     few = np.concatenate(whole)
     if regime == Regime.REVIEWED and len(few):
         return _from_complete(few, observed_rate(partial))
-    if proportion is not None:
-        guess = _known_share(partial, proportion)
-    elif features is not None or scores is not None:
-        folds = _scored(labels, ~full, features, scores, seed)
-        guess = _from_scores(labels[folds.rows], folds.logits, regime)
+    if features is not None or scores is not None:
+        guess = _from_presence(_present(labels, ~full, features, scores, seed))
     elif len(few):
         return _from_complete(few, observed_rate(partial))
     else:
@@ -128,55 +111,29 @@ def _nothing_to_go_by() -> TagfillError:
     )
 
 
-def _scored(
+def _present(
     labels: Labels,
     partial: npt.NDArray[np.bool_],
-    features: Features | None,
+    features: Matrix | None,
     scores: npt.ArrayLike | None,
     seed: int,
-) -> OutOfFold:
-    """Scores of incomplete images, or of a sample of them."""
-    positive = labels == POSITIVE
-    if not positive[partial].any():
-        raise TagfillError(
-            "class priors cannot be estimated: no observed label is positive",
-            remedy="check the label file with `tagfill inspect`",
-        )
-    rows = np.flatnonzero(partial)
+) -> Presence:
+    """What is believed about incomplete images, or about a sample of them."""
+    if not (labels[partial] == POSITIVE).any():
+        raise TagfillError("class priors cannot be estimated: no observed label is positive")
     given = features if scores is None else np.asarray(scores)
     assert given is not None
     if len(given) != len(labels):
         raise TagfillError(f"{len(given)} rows of features or scores for {len(labels)} images")
-    if not np.isfinite(given[rows]).all():
-        raise TagfillError(
-            "class priors cannot be estimated: some features are not finite numbers",
-            remedy="make the features again",
-        )
-    if scores is None:
-        found = out_of_fold_scores(given[rows], positive[rows], seed=seed)
-        return OutOfFold(rows[found.rows], found.logits)
-    odds = np.clip(given[rows].astype(np.float64), 1e-12, 1 - 1e-12)
-    return OutOfFold(rows, np.log(odds) - np.log1p(-odds))
+    rows = np.flatnonzero(partial)
+    if scores is not None:
+        return presence(given[rows], labels[rows])
+    rows = rows[:: max(1, -(-len(rows) * labels.shape[1] // ENTRIES))]
+    return presence_by_features(given[rows], labels[rows], seed=seed)
 
 
-def _from_scores(observed: Labels, logits: Array, regime: Regime) -> PriorEstimate:
-    if regime == Regime.SINGLE_POSITIVE:
-        prior = single_positive_prior(observed, logits)
-        how = "by how often tags that are surely there are the one that was written"
-    else:
-        share = labeled_share(observed, logits)
-        prior = np.minimum(observed_rate(observed) / share, 1.0)
-        how = f"about {share:.0%} of the positives seem to be observed, by the surest entries"
-    return _with_spread(prior, SPREAD[regime], how)
-
-
-def _known_share(observed: Labels, proportion: float) -> PriorEstimate:
-    if not 0 < proportion <= 1:
-        raise TagfillError(f"a share of observed positives of {proportion:g} is not in 0 to 1")
-    positives = (observed == POSITIVE).sum(axis=1) / proportion
-    spread = positives.std() / max(positives.mean(), 1e-12) / np.sqrt(len(observed))
-    prior = np.minimum(observed_rate(observed) / proportion, 1.0)
-    return _with_spread(prior, float(spread), f"{proportion:.0%} of the positives are observed")
+def _from_presence(found: Presence) -> PriorEstimate:
+    return _with_spread(found.prior, SPREAD, found.sentence)
 
 
 def _with_spread(prior: Array, spread: float, how: str) -> PriorEstimate:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -13,27 +12,26 @@ import numpy as np
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.labels.hierarchy import complete, consistent
+from tagfill.models.bundle import description
+from tagfill.recover import posterior
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
-from tagfill.recover.crossfit import CrossFit
-from tagfill.recover.evidence import Evidence, gather_evidence
-from tagfill.train.device import make_accelerator
-from tagfill.train.events import Events, Sink
-from tagfill.train.model import Assembly
+from tagfill.recover.posterior import FOLDS, Evidence, known_entries
+from tagfill.train.data import Split
+from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
-
-FOLDS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """What a run says about the labels of its training images.
+    """What a run says about the labels of all its images.
 
     Args:
         run: the run folder.
         method: its method.
-        table: the labels it learnt from.
+        table: the labels: training images first, then those that were held out.
         evidence: probabilities of all entries.
         truth: [N, K] the full labels, where they are known.
+        paths: the image files, unless features were given.
     """
 
     run: Path
@@ -41,26 +39,32 @@ class Recovery:
     table: LabelTable
     evidence: Evidence
     truth: Labels | None = None
+    paths: tuple[Path, ...] | None = None
 
     @cached_property
     def unknown(self) -> Mask:
         """[N, K] entries nobody labeled."""
         return np.asarray(self.table.values == UNKNOWN)
 
-    @property
+    @cached_property
     def probability(self) -> Floats:
         """[N, K] of unknown entries being positive; known entries as they are known."""
-        known = (self.table.values == POSITIVE).astype(np.float64)
-        chance = np.where(self.unknown, self.evidence.unknown, known)
+        chance = known_entries(self.table.values, self.evidence.unknown)
         if not self.table.hierarchy:
             return chance
         monotone = consistent(chance, self.table.classes, self.table.hierarchy)
-        return np.where(self.unknown, monotone, known)
+        return known_entries(self.table.values, monotone)
 
     @property
     def expected_missing(self) -> float:
         """How many tags are expected to be missing."""
         return float(self.evidence.unknown[self.unknown].sum())
+
+    @property
+    def share_written(self) -> float:
+        """The share of the tags that are there that are known."""
+        known = float((self.table.values == POSITIVE).sum())
+        return known / (known + self.expected_missing) if known else 1.0
 
     def suggest(self, amount: Amount) -> Entries:
         """Missing tags, in the order in which to look at them."""
@@ -86,7 +90,7 @@ class Recovery:
         """
         likely, positive = self.evidence.known, self.table.values == POSITIVE
         by_class = zip(likely.T, ~positive.T, strict=True)
-        usual = [np.median(each[rest]) if rest.any() else 0.0 for each, rest in by_class]
+        usual = [np.median(column[rest]) if rest.any() else 0.0 for column, rest in by_class]
         rows, columns = np.nonzero(positive & (likely < usual))
         order = np.argsort(likely[rows, columns], kind="stable")
         rows, columns = rows[order], columns[order]
@@ -101,27 +105,66 @@ def recover(
     images: int | None = None,
     sinks: Sequence[Sink] = (),
 ) -> Recovery:
-    """Look for the tags that the training images of a run have and nobody wrote.
+    """Look for the tags that the images of a run have and nobody wrote.
+
+    What was found is kept in the run folder: another look costs nothing.
 
     Args:
-        run: a finished run or its folder; its labels and images are where they were.
-        folds: heads to train on parts of the images; each scores the images it has not seen.
-        images: learn from and look at no more training images than this, evenly spread. The
-            method's own estimates, which are of all images, are then left aside.
+        run: a finished run, whose labels and images are where they were; or its folder.
+        folds: linear heads on parts of the training images; each scores those it has not seen.
+        images: where nothing was kept yet, learn from and look at no more training images than
+            this, evenly spread.
         sinks: where progress goes.
     """
-    opened = TrainedRun.of(run)
-    config, metrics, data = opened.config, opened.metrics, opened.data
-    checkpoint: Path | None = opened.folder.checkpoint
-    if images is not None and images < len(data.train):
-        checkpoint = None
-        rows = np.linspace(0, len(data.train) - 1, images).astype(np.intp)
-        data = replace(data, train=data.train.take(rows))
-    accelerator = make_accelerator(config.precision, config.threads)
-    with Events(*sinks) as events:
-        network = copy.deepcopy(opened.model.network)  # its head is trained again
-        assembly = Assembly(config, data, accelerator.device, events, network=network)
-        crossfit = CrossFit(assembly, accelerator, events)
-        evidence = gather_evidence(crossfit, folds, checkpoint)
-    truth = data.train.truth
-    return Recovery(opened.path, metrics["method"], data.train.table, evidence, truth)
+    trained = TrainedRun.of(run, sinks)
+    train, held_out = trained.data.train, _held_out(trained)
+    key = f"{description(trained.folder.model)['sha256']} {trained.metrics['data_hash']} {folds}"
+    found = posterior.read(trained.path, key)
+    if found is None and images is not None and images < len(train):
+        train, held_out = train.take(np.linspace(0, len(train) - 1, images).astype(np.intp)), []
+        found = _posterior(trained, train, held_out, folds)
+    elif found is None:
+        found = _posterior(trained, train, held_out, folds)
+        posterior.keep(trained.path, key, found)
+    splits = [train, *held_out]
+    return Recovery(
+        trained.path,
+        trained.metrics["method"],
+        _joined(splits),
+        found,
+        _truth(splits),
+        _paths(splits),
+    )
+
+
+def _held_out(run: TrainedRun) -> list[Split]:
+    return [split for name, split in run.data.splits.items() if name != "train"]
+
+
+def _posterior(run: TrainedRun, train: Split, held_out: Sequence[Split], folds: int) -> Evidence:
+    with run.assembly.events:
+        features = [run.assembly.pooled_features(split) for split in (train, *held_out)]
+        others = None
+        if held_out:
+            labels = np.concatenate([split.table.values for split in held_out])
+            others = np.concatenate(features[1:]), labels
+        seed = run.config.seed
+        return posterior.posterior(features[0], train.table.values, others, folds=folds, seed=seed)
+
+
+def _joined(splits: Sequence[Split]) -> LabelTable:
+    images = tuple(image for split in splits for image in split.table.images)
+    values = np.concatenate([split.table.values for split in splits])
+    return LabelTable(images, splits[0].table.classes, values, splits[0].table.hierarchy)
+
+
+def _truth(splits: Sequence[Split]) -> Labels | None:
+    if splits[0].truth is None:
+        return None
+    return np.concatenate([split.eval_labels for split in splits])
+
+
+def _paths(splits: Sequence[Split]) -> tuple[Path, ...] | None:
+    if any(split.paths is None for split in splits):
+        return None
+    return tuple(path for split in splits for path in split.paths or ())

@@ -102,7 +102,7 @@ class Errors:
 def recovered(source: Source, recovery: Recovery) -> Recovered:
     """What recovery found, in metrics and in the likeliest tags."""
     assert source.data is not None
-    split, truth = source.data.train.take(_rows(source.data.train, recovery)), recovery.truth
+    split, truth = _split(recovery), recovery.truth
     probability, unknown = recovery.probability, recovery.unknown
     likeliest = _picked(-probability, unknown, RECOVERED)
     return Recovered(
@@ -163,15 +163,15 @@ def _with_picture(card: Card, made: Mapping[tuple[Path, int], Shown]) -> Card:
 def _doubted(source: Source, recovery: Recovery | None) -> tuple[Card, ...]:
     if recovery is None or source.data is None:
         return ()
-    split = source.data.train.take(_rows(source.data.train, recovery))
+    split = _split(recovery)
     entries = recovery.suspects()
     pairs = zip(entries.rows.tolist(), entries.columns.tolist(), strict=True)
     chosen = _first_few(pairs, ERRORS, len(split.table.classes))
     return _cards(split, chosen, recovery.evidence.known, recovery.truth)
 
 
-def _rows(train: Split, recovery: Recovery) -> list[int]:
-    return [train.table.row_of[image] for image in recovery.table.images]
+def _split(recovery: Recovery) -> Split:
+    return Split(recovery.table, recovery.truth, recovery.paths)
 
 
 def _picked(order: Floats, among: Mask, count: int) -> list[tuple[int, int]]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 FILE, COMPARISON = "report.html", "comparison.html"
 IMAGES = 2000
 """Training images to look for missing tags in, at most: what recovery costs grows with them."""
-FOLDS = 2
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def _recovered(
 ) -> Recovery | None:
     """Missing tags; an error loses this section, never the page."""
     try:
-        return recover(run, folds=FOLDS, images=images, sinks=sinks)
+        return recover(run, images=images, sinks=sinks)
     except Exception as error:
         gaps.append(f"missing tags could not be looked for: {error}")
         return None

@@ -11,6 +11,7 @@ from tagfill.evaluate import summary
 from tagfill.evaluate.decisions import Decisions, fit_decisions
 from tagfill.evaluate.selection import observed_mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE
+from tagfill.priors import presence
 from tagfill.train.config import RunConfig
 from tagfill.train.data import Split
 from tagfill.train.loop import Stage
@@ -73,7 +74,7 @@ def _decisions(logits: Scores | None, val: Split | None) -> Decisions | None:
     """Calibration and thresholds, where there are validation images with positives."""
     if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
         return None
-    return fit_decisions(logits, val.eval_labels)
+    return fit_decisions(logits, presence(logits, val.eval_labels).probability)
 
 
 def _metrics(

@@ -128,9 +128,9 @@ class Assembly:
             self.events.note(note)
         return self.data
 
-    def pooled_features(self) -> npt.NDArray[np.float32]:
-        """[N, D] of the training images, for estimates that need some features."""
-        features = self._features(self.data.train)
+    def pooled_features(self, split: Split | None = None) -> npt.NDArray[np.float32]:
+        """[N, D] of a split, by default the training images; for what needs some features."""
+        features = self._features(self.data.train if split is None else split)
         batches = FeatureInputs(features).plain(range(len(features)))
         pooled = [batch.mean(dim=(2, 3)) if batch.ndim == 4 else batch for batch in batches]
         return torch.cat(pooled).numpy()

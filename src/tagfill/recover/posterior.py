@@ -1,0 +1,126 @@
+"""Probabilities of all tags of all images of a run, worked out once and kept in its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import Floats, sigmoid
+from tagfill.files import write_bytes
+from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
+from tagfill.linear.basis import Matrix
+from tagfill.linear.fit import fit_head, out_of_fold
+from tagfill.priors import Presence, how_written
+
+FILE = "posterior.safetensors"
+FOLDS = 5
+_KEY, _DIGEST, _HOW = "key", "digest", "how"
+_UNKNOWN, _KNOWN = "unknown", "known"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Probabilities of all entries.
+
+    Args:
+        unknown: [N, K] posterior: that the tag is there, given the image and what is known of it.
+        known: [N, K] that it is there by the image alone, whatever was written about this image.
+        how: sentences for the user.
+        kind: how training images were scored.
+    """
+
+    unknown: Floats
+    known: Floats
+    how: tuple[str, ...]
+    kind: Literal["out_of_fold"] = "out_of_fold"
+
+
+def posterior(
+    features: Matrix,
+    labels: Labels,
+    others: tuple[Matrix, Labels] | None = None,
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> Evidence:
+    """Probabilities of all tags; labels that have changed need nothing but another call.
+
+    Each image is scored by a linear head that has not seen it: of the training images, one fitted
+    to the other folds; of the rest, one fitted to all training images. Which writer left the
+    labels, and which line makes probabilities of scores, is fitted to the training images.
+
+    Args:
+        features: [N, D] of the training images.
+        labels: [N, K] of 1, 0, -1.
+        others: features and labels of held-out images; they follow the training images.
+        folds: heads; each scores the images it was not fitted to.
+        seed: of the folds.
+
+    Raises:
+        TagfillError: there are too few images, or no label is positive.
+    """
+    if not 2 <= folds <= len(labels):
+        raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
+    head = fit_head(features, labels, seed=seed)
+    scores = out_of_fold(features, labels, head.choice, folds=folds, seed=seed)
+    how = how_written(scores, labels)
+    found = Presence(how, how.posterior(scores, labels), labels)
+    unknown, known = [found.probability], [sigmoid(how.logits(scores))]
+    if others is not None:
+        more = head.logits(others[0])
+        unknown.append(how.posterior(more, others[1]))
+        known.append(sigmoid(how.logits(more)))
+    return Evidence(np.concatenate(unknown), np.concatenate(known), (found.sentence,))
+
+
+def read(folder: Path, key: str) -> Evidence | None:
+    """What ``keep`` kept under the key; None where there is nothing, or nothing sound."""
+    try:
+        with safe_open(folder / FILE, framework="numpy") as kept:
+            metadata = kept.metadata() or {}
+            if metadata.get(_KEY) != key:
+                return None
+            unknown, known = kept.get_tensor(_UNKNOWN), kept.get_tensor(_KNOWN)
+    except (OSError, SafetensorError):
+        return None
+    if metadata.get(_DIGEST) != _digest(unknown, known):
+        return None
+    how = tuple(json.loads(metadata[_HOW]))
+    return Evidence(unknown.astype(np.float64), known.astype(np.float64), how)
+
+
+def keep(folder: Path, key: str, evidence: Evidence) -> None:
+    """Write probabilities into a run folder; one that cannot be written to is left as it is."""
+    unknown, known = (
+        np.ascontiguousarray(matrix, dtype=np.float32)
+        for matrix in (evidence.unknown, evidence.known)
+    )
+    metadata = {
+        _KEY: key,
+        _DIGEST: _digest(unknown, known),
+        _HOW: json.dumps(evidence.how),
+    }
+    with suppress(TagfillError):
+        write_bytes(folder / FILE, save({_UNKNOWN: unknown, _KNOWN: known}, metadata))
+
+
+def known_entries(labels: Labels, probability: Floats) -> Floats:
+    """[N, K] the probability of unknown entries; known ones as they are known."""
+    return np.where(labels == UNKNOWN, probability, (labels == POSITIVE).astype(np.float64))
+
+
+def _digest(*matrices: npt.NDArray[np.float32]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for matrix in matrices:
+        digest.update(np.ascontiguousarray(matrix).tobytes())
+    return digest.hexdigest()

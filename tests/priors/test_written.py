@@ -1,0 +1,95 @@
+"""How labels were written, on scores whose true probabilities are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.evaluate.known_truth import drawn, hidden, one_written
+
+from tagfill.errors import TagfillError
+from tagfill.priors import how_written, presence
+
+
+def up_to_two(truth, seed=3):
+    """One or two of the tags of every image, as the writer felt."""
+    rng = np.random.default_rng(seed)
+    rank = (np.where(truth == 1, rng.random(truth.shape), -1.0)).argsort(axis=1)[:, ::-1]
+    rank = rank.argsort(axis=1)
+    most = rng.integers(1, 3, (len(truth), 1))
+    return np.where((truth == 1) & (rank < most), 1, -1).astype(np.int8)
+
+
+def tagged(images=3000, classes=10):
+    logits, truth = drawn(images, classes)
+    some = truth.any(axis=1)
+    return logits[some], truth[some]
+
+
+def test_full_labels_are_certain():
+    logits, truth = drawn(200)
+    found = presence(logits, truth)
+    assert found.how.kind == "full"
+    assert found.share_written == 1.0
+    np.testing.assert_array_equal(found.probability, truth)
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative"), [(0.3, 0.3), (0.7, 0.1), (0.2, 0.6), (0.5, 0.0), (0.9, 0.0)]
+)
+def test_chances_of_entries_are_found(positive, negative):
+    logits, truth = drawn(3000, 8)
+    labels = hidden(truth, positive, negative)
+    how = how_written(logits, labels)
+    assert how.kind == "entries"
+    assert how.positive == pytest.approx(positive, abs=0.06)
+    assert how.negative == pytest.approx(negative, abs=0.03)
+
+
+@pytest.mark.parametrize(("write", "sizes"), [(one_written, (1.0, 0.0)), (up_to_two, (0.5, 0.5))])
+def test_writers_of_a_few_tags_are_found(write, sizes):
+    logits, truth = tagged()
+    labels = write(truth)
+    how = how_written(logits, labels)
+    assert how.kind == "tags"
+    assert how.sizes is not None
+    assert how.sizes[1:3] == pytest.approx(sizes, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    "write", [one_written, up_to_two, lambda truth: hidden(truth, 0.5, 0.0).astype(np.int8)]
+)
+def test_the_number_of_missing_tags_is_found_and_which(write):
+    logits, truth = tagged()
+    labels = write(truth)
+    found = presence(logits, labels)
+    unknown = labels == -1
+    missing = truth[unknown].sum()
+    assert found.probability[unknown].sum() == pytest.approx(missing, rel=0.15)
+    assert found.share_written == pytest.approx((labels == 1).sum() / truth.sum(), abs=0.05)
+    assert found.prior == pytest.approx(truth.mean(axis=0), abs=0.05)
+    for low, high in ((0.3, 0.6), (0.6, 0.9)):
+        chosen = unknown & (found.probability > low) & (found.probability < high)
+        assert truth[chosen].mean() == pytest.approx(found.probability[chosen].mean(), abs=0.1)
+
+
+def test_whoever_writes_two_tags_would_have_written_more_or_not():
+    """Of images with one written tag, half were written by somebody who writes one at most."""
+    logits, truth = tagged()
+    labels = up_to_two(truth)
+    found = presence(logits, labels)
+    single = (labels == 1).sum(axis=1) == 1
+    missing = truth[single].sum() - single.sum()
+    expected = found.probability[single].sum() - single.sum()
+    assert expected == pytest.approx(missing, rel=0.15)
+
+
+def test_no_positive_is_refused():
+    with pytest.raises(TagfillError, match="without a positive"):
+        how_written([[0.0, 1.0]], [[-1, 0]])
+
+
+def test_one_image_and_constant_scores_have_an_answer():
+    for labels in ([[1, -1]], [[1, -1], [-1, 1], [-1, -1]]):
+        found = presence(np.zeros((len(labels), 2)), labels)
+        assert np.isfinite(found.probability).all()
+        assert 0 < found.share_written <= 1
