@@ -91,7 +91,7 @@ def test_many_tags_with_one_written():
     truth = (traits @ draw.normal(size=(5, 40)) > 0).astype(np.int8)
     features = traits + 0.02 * draw.normal(size=traits.shape)
     estimate = estimate_prior(single_positive(truth, 3), features=features)
-    assert estimate.expected_positives == pytest.approx(truth.sum(1).mean(), rel=0.2)
+    assert estimate.expected_positives == pytest.approx(truth.sum(1).mean(), rel=0.35)
 
 
 def test_positives_alone_are_refused():

@@ -7,7 +7,14 @@ import pytest
 from tests.evaluate.known_truth import drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
-from tagfill.priors import how_written, presence
+from tagfill.priors import how_written, presence, written
+
+
+@pytest.fixture(autouse=True)
+def independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tags of these images are independent, which those of photos are not quite."""
+    monkeypatch.setattr(written, "ALIKE", 0.0)
+    monkeypatch.setattr(written, "NEVER", 0.0)
 
 
 def up_to_two(truth, seed=3):
@@ -81,6 +88,20 @@ def test_whoever_writes_two_tags_would_have_written_more_or_not():
     missing = truth[single].sum() - single.sum()
     expected = found.probability[single].sum() - single.sum()
     assert expected == pytest.approx(missing, rel=0.15)
+
+
+def test_what_looks_like_a_second_tag_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+    logits, truth = tagged(500)
+    labels = one_written(truth)
+    how = how_written(logits, labels)
+    plain = how.posterior(logits, labels)
+    monkeypatch.setattr(written, "ALIKE", 1.0)
+    doubted = how.posterior(logits, labels)
+    unknown = labels == -1
+    assert (doubted[unknown] < plain[unknown]).all()
+    np.testing.assert_array_equal(doubted[~unknown], plain[~unknown])
+    order = np.argsort(plain[unknown])
+    assert (np.diff(doubted[unknown][order]) >= 0).all()
 
 
 def test_no_positive_is_refused():

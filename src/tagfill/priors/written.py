@@ -45,6 +45,10 @@ KNOTS = (0.1, 0.4, 0.7)
 """Shares of the known positives below which the curve has its bends."""
 SMOOTH = 10.0
 """Strength of the prior that keeps neighboring pieces of the curve at about one slope."""
+ALIKE, NEVER = 0.8, 0.02
+"""Of writers of tags: log-odds taken from a tag that is sure beside the written ones, and the
+share of tags that are never there. Labels that are missing cannot say how often two classes are
+taken for each other; measured where the truth is known (docs/results/recovery.md)."""
 SHRINK = 10.0
 """Strength of the prior that holds a class's shift near that of all classes."""
 _SLOPE, _SHIFT, _ODDS = 3.0, 12.0, 12.0
@@ -108,7 +112,15 @@ class Written:
             observed = torch.from_numpy(np.array(states[part], dtype=np.int8))
             logits = torch.from_numpy(self.logits(given[part]))
             found[part] = posterior(logits, observed, self._writer(observed)).numpy()
-        return found
+        return np.where(states == UNKNOWN, self._doubted(found), found)
+
+    def _doubted(self, probability: Floats) -> Floats:
+        """Tags are not quite independent: what looks like a second tag may be the first."""
+        if self.sizes is None:
+            return probability
+        odds = probability / np.maximum(1 - probability, _TINY)
+        odds *= np.exp(-ALIKE * probability)
+        return (1 - NEVER) * odds / (1 + odds)
 
     def _writer(self, observed: Tensor) -> Writer:
         if self.sizes is None:

@@ -24,7 +24,8 @@ from tagfill.priors import Presence, how_written
 
 FILE = "posterior.safetensors"
 FOLDS = 5
-_KEY, _DIGEST, _HOW = "key", "digest", "how"
+_ABOUT = "about"
+"""The one entry of the file's metadata, so that the same content is the same bytes."""
 _UNKNOWN, _KNOWN = "unknown", "known"
 
 
@@ -87,16 +88,15 @@ def read(folder: Path, key: str) -> Evidence | None:
     """What ``keep`` kept under the key; None where there is nothing, or nothing sound."""
     try:
         with safe_open(folder / FILE, framework="numpy") as kept:
-            metadata = kept.metadata() or {}
-            if metadata.get(_KEY) != key:
+            about = json.loads((kept.metadata() or {}).get(_ABOUT, "{}"))
+            if about.get("key") != key:
                 return None
             unknown, known = kept.get_tensor(_UNKNOWN), kept.get_tensor(_KNOWN)
-    except (OSError, SafetensorError):
+    except (OSError, SafetensorError, ValueError):
         return None
-    if metadata.get(_DIGEST) != _digest(unknown, known):
+    if about.get("digest") != _digest(unknown, known):
         return None
-    how = tuple(json.loads(metadata[_HOW]))
-    return Evidence(unknown.astype(np.float64), known.astype(np.float64), how)
+    return Evidence(unknown.astype(np.float64), known.astype(np.float64), tuple(about["how"]))
 
 
 def keep(folder: Path, key: str, evidence: Evidence) -> None:
@@ -105,12 +105,9 @@ def keep(folder: Path, key: str, evidence: Evidence) -> None:
         np.ascontiguousarray(matrix, dtype=np.float32)
         for matrix in (evidence.unknown, evidence.known)
     )
-    metadata = {
-        _KEY: key,
-        _DIGEST: _digest(unknown, known),
-        _HOW: json.dumps(evidence.how),
-    }
+    about = {"key": key, "digest": _digest(unknown, known), "how": evidence.how}
     with suppress(TagfillError):
+        metadata = {_ABOUT: json.dumps(about)}
         write_bytes(folder / FILE, save({_UNKNOWN: unknown, _KNOWN: known}, metadata))
 
 
