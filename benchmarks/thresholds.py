@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tagfill.evaluate.labeling import Labeling
 
 from tagfill.evaluate import (
     apply_calibration,
@@ -32,7 +33,6 @@ from tagfill.evaluate import (
     sigmoid,
 )
 from tagfill.evaluate.calibrate import KINDS
-from tagfill.evaluate.labeling import Labeling
 from tagfill.evaluate.thresholds import MIN_SUPPORT, SHRINK
 from tagfill.models.bundle import load
 from tagfill.train.config import DataConfig

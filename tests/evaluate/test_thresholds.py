@@ -118,7 +118,7 @@ def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
     reached = fitted.metrics(logits, truth)["at_fitted_thresholds"]
     best = full.metrics(logits, truth)["at_fitted_thresholds"]
     assert reached["overall_f1"] > best["overall_f1"] - 0.015
-    assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.04)
+    assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.06)
 
 
 def test_decisions_raise_f1_and_lower_calibration_error():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.evaluate.known_truth import drawn, hidden, one_written
@@ -14,7 +16,6 @@ from tagfill.priors import how_written, presence, written
 def independent(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tags of these images are independent, which those of photos are not quite."""
     monkeypatch.setattr(written, "ALIKE", 0.0)
-    monkeypatch.setattr(written, "NEVER", 0.0)
 
 
 def up_to_two(truth, seed=3):
@@ -90,18 +91,15 @@ def test_whoever_writes_two_tags_would_have_written_more_or_not():
     assert expected == pytest.approx(missing, rel=0.15)
 
 
-def test_what_looks_like_a_second_tag_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_looks_like_a_second_tag_is_doubted():
     logits, truth = tagged(500)
     labels = one_written(truth)
     how = how_written(logits, labels)
-    plain = how.posterior(logits, labels)
-    monkeypatch.setattr(written, "ALIKE", 1.0)
-    doubted = how.posterior(logits, labels)
+    plain, doubted = (replace(how, alike=alike).posterior(logits, labels) for alike in (0.0, 1.0))
     unknown = labels == -1
     assert (doubted[unknown] < plain[unknown]).all()
     np.testing.assert_array_equal(doubted[~unknown], plain[~unknown])
-    order = np.argsort(plain[unknown])
-    assert (np.diff(doubted[unknown][order]) >= 0).all()
+    assert (np.diff(doubted[unknown][np.argsort(plain[unknown])]) >= 0).all()
 
 
 def test_no_positive_is_refused():

@@ -45,10 +45,10 @@ KNOTS = (0.1, 0.4, 0.7)
 """Shares of the known positives below which the curve has its bends."""
 SMOOTH = 10.0
 """Strength of the prior that keeps neighboring pieces of the curve at about one slope."""
-ALIKE, NEVER = 0.8, 0.02
-"""Of writers of tags: log-odds taken from a tag that is sure beside the written ones, and the
-share of tags that are never there. Labels that are missing cannot say how often two classes are
-taken for each other; measured where the truth is known (docs/results/recovery.md)."""
+ALIKE, NEVER = 1.0, 0.02
+"""Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag,
+less if they have more; and the share of sure tags that are not there. What is known says nothing of
+classes taken for each other; measured where the truth is known (docs/results/recovery.md)."""
 SHRINK = 10.0
 """Strength of the prior that holds a class's shift near that of all classes."""
 _SLOPE, _SHIFT, _ODDS = 3.0, 12.0, 12.0
@@ -86,6 +86,7 @@ class Written:
         positive, negative: chances of "entries" to become known.
         sizes: [U + 1] of "tags": chances that u tags are written at most, u = 0, 1, ...; the last
             is that of writing all.
+        alike: log-odds that a sure tag loses because it may be the written one, seen twice.
         cost: negative log-likelihood of the labels.
     """
 
@@ -95,6 +96,7 @@ class Written:
     positive: float = 1.0
     negative: float = 1.0
     sizes: Floats | None = None
+    alike: float = 0.0
     cost: float = 0.0
 
     def logits(self, scores: npt.ArrayLike) -> Floats:
@@ -116,10 +118,10 @@ class Written:
 
     def _doubted(self, probability: Floats) -> Floats:
         """Tags are not quite independent: what looks like a second tag may be the first."""
-        if self.sizes is None:
+        if not self.alike:
             return probability
         odds = probability / np.maximum(1 - probability, _TINY)
-        odds *= np.exp(-ALIKE * probability)
+        odds *= np.exp(-self.alike * probability)
         return (1 - NEVER) * odds / (1 + odds)
 
     def _writer(self, observed: Tensor) -> Writer:
@@ -218,7 +220,11 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
     fit = _Fit(some, known)
     if not (states == UNKNOWN).any():
         return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
-    return min((fit.of_tags(), fit.of_entries()), key=lambda written: written.cost)
+    written = min((fit.of_tags(), fit.of_entries()), key=lambda written: written.cost)
+    if written.kind == "entries":
+        return written
+    tags = float(written.posterior(some, known).sum(axis=1).mean())
+    return replace(written, alike=ALIKE / max(tags, 1.0))
 
 
 def _writer_of_tags(observed: Tensor, log_sizes: Tensor) -> Writer:

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, sigmoid
+from tagfill.evaluate.arrays import Floats, Scores, sigmoid
 from tagfill.files import write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
@@ -111,7 +111,7 @@ def keep(folder: Path, key: str, evidence: Evidence) -> None:
         write_bytes(folder / FILE, save({_UNKNOWN: unknown, _KNOWN: known}, metadata))
 
 
-def known_entries(labels: Labels, probability: Floats) -> Floats:
+def known_entries(labels: Labels, probability: Scores) -> Floats:
     """[N, K] the probability of unknown entries; known ones as they are known."""
     return np.where(labels == UNKNOWN, probability, (labels == POSITIVE).astype(np.float64))
 

@@ -55,10 +55,11 @@ class Recovered:
     """The tags nobody wrote.
 
     Args:
-        images: training images looked at.
-        of_images: training images in all.
+        images: those looked at.
+        of_images: all images.
         unknown: entries nobody labeled among them.
         expected_missing: tags expected to be missing.
+        share_written: share of the tags that are there that is known.
         missing: tags that are, where the truth is known.
         suggestions: tags at the usual expected precision.
         precision: what that is.
@@ -71,6 +72,7 @@ class Recovered:
     of_images: int
     unknown: int
     expected_missing: float
+    share_written: float
     missing: int | None
     suggestions: int
     precision: float
@@ -107,9 +109,10 @@ def recovered(source: Source, recovery: Recovery) -> Recovered:
     likeliest = _picked(-probability, unknown, RECOVERED)
     return Recovered(
         images=len(recovery.table),
-        of_images=len(source.data.train),
+        of_images=sum(map(len, source.data.splits.values())),
         unknown=int(unknown.sum()),
         expected_missing=recovery.expected_missing,
+        share_written=recovery.share_written,
         missing=None if truth is None else int((truth[unknown] == POSITIVE).sum()),
         suggestions=len(recovery.suggest(Amount(DEFAULT_PRECISION))),
         precision=DEFAULT_PRECISION,

@@ -45,7 +45,6 @@ class Learned:
         regime: what the training labels look like.
         splits: counts, training images first; empty where the labels are gone.
         images: of every split, as the run noted them.
-        labeling_rate: share of positives that seems to be labeled, as far as was estimated.
         without_positive: classes that cannot be learnt.
         notes: what was decided, and why.
     """
@@ -53,20 +52,17 @@ class Learned:
     regime: str
     splits: tuple[SplitCounts, ...]
     images: dict[str, int]
-    labeling_rate: float | None
     without_positive: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 def learned(source: Source) -> Learned:
     """Count the labels."""
-    thresholds = source.metrics.get("thresholds") or {}
     data = source.data
     return Learned(
         regime=source.metrics["regime"],
         splits=() if data is None else tuple(_counts(*item) for item in data.splits.items()),
         images=dict(source.metrics["images"]),
-        labeling_rate=thresholds.get("labeling_rate"),
         without_positive=() if data is None else Statistics.of(data.train.table).without_positive,
         notes=tuple(dict.fromkeys(event["text"] for event in source.happened("note"))),
     )
