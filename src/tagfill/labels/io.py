@@ -12,6 +12,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
 from tagfill.labels.formats._encoding import encoding_note
 from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.formats._walk import files_below, is_image_file
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
 from tagfill.labels.rejections import rejections_path, with_rejections, write_rejections
@@ -153,6 +154,12 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
     hits = [label_format for label_format in fitting if not label_format.last_resort] or fitting
     if len(hits) == 1:
         return hits[0]
+    if path.is_dir() and any(map(is_image_file, files_below(path))):
+        raise TagfillError(
+            "the photos in it carry no keywords and lie in no class folders",
+            file=path,
+            remedy="tag some of them, or name a label file and this folder with --images",
+        )
     names = ", ".join(label_format.name for label_format in hits or formats().values())
     reason = "could be several formats" if hits else "has no label format I know"
     raise TagfillError(reason, file=path, remedy=f"name it with --format: {names}")

@@ -99,43 +99,48 @@ def read_fast(sheet: Sheet, plan: Plan) -> Entries | None:
         return None
     if entries is None or len(odd_ids(entries.images)):
         return None
-    plain = all(without_guard(image) == image for image in entries.images)
+    plain = not any(image.startswith("'") for image in entries.images)
     return entries if plain and len(set(entries.images)) == len(entries.images) else None
 
 
 def _read_columns(sheet: Sheet, plan: Plan) -> Entries | None:
+    """Read block by block, so that only the labels of the whole file are held."""
     words = pa.dictionary(pa.int32(), pa.string())
-    texts = [plan.image] if plan.split is None else [plan.image, plan.split]
     types = dict.fromkeys(sheet.header, pa.string())
     types |= {sheet.header[column]: words for column in plan.labels}
-    table = pa.csv.read_csv(
+    images: list[str] = []
+    splits: list[str] = []
+    blocks = []
+    with pa.csv.open_csv(
         sheet.path,
         read_options=pa.csv.ReadOptions(block_size=_BLOCK),
         parse_options=pa.csv.ParseOptions(
             delimiter=delimiter(head(sheet.path)), newlines_in_values=True
         ),
         convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    )
-    if table.num_columns != len(sheet.header):
+    ) as reader:
+        for batch in reader:
+            block = _codes_of_block(batch, plan.labels, len(sheet.header))
+            if block is None:
+                return None
+            blocks.append(block)
+            images += batch.column(plan.image).to_pylist()
+            splits += [] if plan.split is None else batch.column(plan.split).to_pylist()
+    values = np.concatenate(blocks) if blocks else np.empty((0, len(plan.labels)), dtype=np.int8)
+    return Entries(images, range(2, len(images) + 2), splits, values)
+
+
+def _codes_of_block(batch: pa.RecordBatch, labels: Sequence[int], width: int) -> Labels | None:
+    if batch.num_columns != width:
         return None
-    values = np.empty((len(plan.labels), len(table)), dtype=np.int8)
-    for number, column in enumerate(plan.labels):
-        codes = _codes_of_words(table.column(column))
-        if codes is None:
+    values = np.empty((len(batch), len(labels)), dtype=np.int8)
+    for number, column in enumerate(labels):
+        entries = batch.column(column)
+        codes = [code_of(word) for word in entries.dictionary.to_pylist()]
+        if None in codes or entries.null_count:
             return None
-        values[number] = codes
-    images, *splits = (table.column(column).to_pylist() for column in texts)
-    return Entries(images, range(2, len(images) + 2), splits[0] if splits else [], values.T)
-
-
-def _codes_of_words(column: pa.ChunkedArray) -> Labels | None:
-    parts = []
-    for chunk in column.chunks:
-        codes = [code_of(word) for word in chunk.dictionary.to_pylist()]
-        if None in codes or chunk.null_count:
-            return None
-        parts.append(np.array(codes, dtype=np.int8)[chunk.indices.to_numpy()])
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int8)
+        values[:, number] = np.array(codes, dtype=np.int8)[entries.indices.to_numpy()]
+    return values
 
 
 def read_careful(sheet: Sheet, plan: Plan, problems: Problems) -> tuple[Entries, list[Tally]]:

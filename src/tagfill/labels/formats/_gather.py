@@ -180,14 +180,18 @@ class Gather:
         return values
 
     def _report_repeats(self, entries: Rows, record: Rows, row: npt.NDArray[np.int64]) -> None:
-        first = np.unique(entries, return_index=True)[1]
-        if len(first) < len(entries):
-            again = np.setdiff1d(np.arange(len(entries)), first)[0]
+        """Warn of labels that several rows state; within one row, a tag and its path agree."""
+        places = np.unique(np.stack([entries, row]), axis=1)
+        first = np.unique(places[0], return_index=True)[1]
+        repeats = np.setdiff1d(np.arange(places.shape[1]), first)
+        if len(repeats):
+            entry, again = places[:, repeats[0]]
+            image = self._images[record[entries == entry][0]]
             self.problems.warn(
-                f"{len(entries) - len(first)} labels are stated more than once, first for image"
-                f" {self._images[record[again]]!r}; repeats were merged",
+                f"{len(repeats)} labels are stated more than once, first for image {image!r};"
+                " repeats were merged",
                 file=self.source,
-                row=int(row[again]) if row[again] >= 0 else None,
+                row=int(again) if again >= 0 else None,
             )
 
 

@@ -112,8 +112,10 @@ class _Columns:
     def _is_split(self, number: int) -> bool:
         """A column called split, or one like it that names nothing but the usual splits."""
         name = plain_name(self.header[number])
+        if name not in _SPLIT_LIKE:
+            return name == SPLIT
         texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
-        return name == SPLIT or (name in _SPLIT_LIKE and bool(texts) and texts <= _SPLITS)
+        return bool(texts) and texts <= _SPLITS
 
     @cached_property
     def kinds(self) -> list[Kind]:

@@ -39,6 +39,8 @@ def not_held(dataset: Dataset, *, suggestions: bool = False) -> list[str]:
         lost.append(f"{len(dataset.boxes)} boxes are not written")
     if dataset.truth is not None:
         lost.append("the full labels behind the masked ones are not written")
+    if dataset.hierarchy:
+        lost.append(f"which of {len(dataset.hierarchy)} tags imply others is not written")
     if dataset.features:
         lost.append(f"feature files are not written: {', '.join(dataset.features)}")
     if dataset.suggestions is not None and not suggestions:
