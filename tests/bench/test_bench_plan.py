@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.bench.small_recipe import recipe
 
+from tagfill import methods
 from tagfill.bench.plan import Cell, cell_key, choose, plan
 from tagfill.errors import TagfillError
 from tagfill.train.config import RunConfig
@@ -138,11 +139,11 @@ def test_choosing_rows_methods_and_columns() -> None:
         plan(made, made.sizes["smoke"], seeds=0)
 
 
-def test_auto_is_checked_as_any_method_it_may_choose() -> None:
+def test_auto_is_checked_as_the_method_it_means() -> None:
     (auto, *_) = cells_of((METHOD, 'title = "AN"\nmethod = "auto"'))
-    assert auto.check() is None
-    settled = 'title = "AN"\nmethod = "auto"\nsettings = { method.alpha = 1 }'
-    assert cells_of((METHOD, settled))[0].check() is None  # em has an alpha, other choices have not
-    wrong = settled.replace("alpha", "alhpa")
+    checked = auto.check()
+    assert checked is not None
+    assert checked.stages[-1].method.name == methods.AUTO
+    wrong = 'title = "AN"\nmethod = "auto"\nsettings = { method.alhpa = 1 }'
     with pytest.raises(TagfillError, match="no setting 'alhpa'"):
         cells_of((METHOD, wrong))[0].check()

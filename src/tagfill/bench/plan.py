@@ -16,7 +16,7 @@ from tagfill.bench.recipe import Recipe
 from tagfill.bench.spec import Labels, Size, Source
 from tagfill.errors import TagfillError, nearest
 from tagfill.train.config import DataConfig, RunConfig, StageConfig
-from tagfill.train.resolve import AUTO_METHOD, FINETUNE_FROM, Request, resolve
+from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
 
 _GROUPS = ("method", "head")
 
@@ -75,30 +75,16 @@ class Cell:
     def check(self) -> RunConfig | None:
         """The configuration as far as it is known without the data.
 
-        None where a model is evaluated, and for ``auto``, which chooses by the labels it meets: of
-        the methods it may choose one must accept the settings.
+        None where a model is evaluated.
 
         Raises:
             TagfillError: the cell could not be run on any data.
         """
         if self.model is not None:
             return None
-        if self.method != "auto":
-            return self._resolved(self.labels.regime)
-        errors = []
-        for regime in (*AUTO_METHOD, "single_positive"):
-            try:
-                self._resolved(regime)
-            except TagfillError as error:
-                errors.append(error)
-            else:
-                return None
-        raise errors[-1]
-
-    def _resolved(self, regime: str) -> RunConfig:
         config, _ = resolve(
             self.request(DataConfig(labels="unread")),
-            regime=regime,
+            regime=self.labels.regime,
             images=FINETUNE_FROM,
             given_features=self.source.inputs == "features",
             has_gpu=torch.cuda.is_available(),

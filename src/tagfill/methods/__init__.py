@@ -22,6 +22,8 @@ from tagfill.methods.base import Method, MethodModule, StagePlan
 from tagfill.settings import configured
 from tagfill.trust import is_file, require_trust
 
+AUTO = "likelihood"
+"""What ``auto`` means for all labels; the evidence is in docs/choosing.md."""
 ENTRY_POINTS = "tagfill.methods"
 _NOT_METHODS = {"base"}
 
@@ -87,6 +89,12 @@ def head_settings(
     """What the head a method needs must be set to."""
     wanted = getattr(find(name), "head_settings", None)
     return {} if wanted is None else dict(wanted(configure(name, settings, preset)))
+
+
+def fixed_by_head(name: str, head_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a method that follow from what the user has set of the head."""
+    fixed = getattr(find(name), "fixed_by_head", None)
+    return {} if fixed is None else dict(fixed(head_settings))
 
 
 @cache

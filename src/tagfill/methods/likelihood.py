@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -156,6 +156,11 @@ class WrittenTags(Method):
         if self.config.transform == "auto":
             return problem.transforms
         return (self.config.transform,)
+
+
+def fixed_by_head(head_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A user who sets the power of the features does not want another to be chosen."""
+    return {"transform": "plain"} if head_settings.get("power") == 1 else {}
 
 
 def build(config: Config) -> Method:

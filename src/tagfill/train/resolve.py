@@ -52,8 +52,6 @@ OF_THE_LOOP = (
 )
 OF_ONE_STAGE = ("linear", "finetune", "second")
 """Prefixes of settings that go to one kind of stage; ``second`` is of two_stage."""
-AUTO_METHOD = "likelihood"
-"""What ``auto`` means for all labels; the evidence is in docs/choosing.md."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +199,7 @@ def _method(
         settings = {**default.settings, **settings}
         notes.append(f"method: {name}, as the protocol has it")
     elif name == "auto":
-        name = AUTO_METHOD
+        name = methods.AUTO
         notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
     if is_file(name):
         name = str(Path(name).absolute())  # a run can be resumed from any folder
@@ -291,11 +289,10 @@ def _idle_options(
 
 
 def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[StageConfig, ...]:
-    """A user who sets the power of the features does not want another to be chosen."""
+    """What a user sets of the head is not chosen by the method."""
     method = stages[-1].method
-    if model.head_settings.get("power") != 1 or method.name != AUTO_METHOD:
-        return stages
-    fixed = replace(method, settings={"transform": "plain", **method.settings})
+    settings = {**methods.fixed_by_head(method.name, model.head_settings), **method.settings}
+    fixed = replace(method, settings=settings)
     return (*stages[:-1], replace(stages[-1], method=fixed))
 
 
