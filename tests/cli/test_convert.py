@@ -42,16 +42,25 @@ def test_there_and_back_loses_nothing(labels, tmp_path, capsys, format, name):
     }
 
 
-def test_says_what_the_target_cannot_hold(labels, tmp_path, capsys):
-    arguments = ["convert", str(labels), str(tmp_path / "tags.csv"), "--to", "tag_list"]
+def test_says_what_the_target_cannot_hold(tmp_path, capsys):
+    full = tmp_path / "full.csv"
+    full.write_text("image,cat,dog\na.jpg,1,0\nb.jpg,0,1\nc.jpg,1,1\n")
+    arguments = ["convert", str(full), str(tmp_path / "tags.csv"), "--to", "tag_list"]
     assert main(arguments) == 0
-    assert "not held: 3 negatives" in capsys.readouterr().err
+    assert "not held: 2 negatives" in capsys.readouterr().err
     assert main([*arguments, "--force", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert any("negatives" in sentence for sentence in result["not_held"])
-    assert (result["images"], result["classes"]) == (5, 2)
-    assert (result["positives"], result["negatives"], result["unknowns"]) == (4, 3, 3)
+    assert (result["images"], result["classes"]) == (3, 2)
+    assert (result["positives"], result["negatives"], result["unknowns"]) == (4, 2, 0)
     assert (result["format"], result["to"]) == ("csv_wide", "tag_list")
+
+
+def test_single_negatives_are_kept_beside_a_list_of_tags(labels, tmp_path, capsys):
+    tags = tmp_path / "tags.csv"
+    assert main(["convert", str(labels), str(tags), "--to", "tag_list"]) == 0
+    assert "not held" not in capsys.readouterr().err
+    assert load_labels(tags).table.negatives == load_labels(labels).table.negatives == 3
 
 
 def test_absence_is_the_users_choice(tmp_path, capsys):

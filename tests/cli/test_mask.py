@@ -110,7 +110,8 @@ def test_settings_are_stated_in_full(labels, tmp_path, capsys):
     result = answer(
         capsys, "mask", labels, tmp_path / "o.csv", "--regime", "known_proportion", "-p", "0.25"
     )
-    assert result["settings"] == {"proportion": 0.25, "per_image": False}
+    settings = {"proportion": 0.25, "per_image": False, "published": False}
+    assert result["settings"] == settings
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from tagfill.errors import TagfillError
 from tagfill.labels import LabelTable
-from tagfill.labels.split import published_split, random_split, stratified_split
+from tagfill.labels.split import published_split, stratified_split
 
 MLSPL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "voc2012" / "mlspl"
 
@@ -63,28 +63,19 @@ def test_equals_the_published_voc_split():
     assert np.array_equal(val, np.load(MLSPL / "split_val_index.npy"))
 
 
-@pytest.mark.parametrize("split", [random_split, stratified_split])
 @given(values, fractions, st.integers(0, 2**32 - 1))
-def test_every_row_is_in_exactly_one_part(split, labels, shares, seed):
-    splits = split(table(labels), shares, seed)
+def test_every_row_is_in_exactly_one_split(labels, shares, seed):
+    splits = stratified_split(table(labels), shares, seed)
     assert list(splits) == list(shares)
     assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(labels)))
     assert all(np.array_equal(rows, np.sort(rows)) for rows in splits.values())
-    again = split(table(labels), shares, seed)
+    again = stratified_split(table(labels), shares, seed)
     assert all(np.array_equal(splits[name], again[name]) for name in shares)
 
 
-@given(values, fractions, st.integers(0, 2**32 - 1))
-def test_random_parts_have_their_size_to_within_one_image(labels, shares, seed):
-    splits = random_split(table(labels), shares, seed)
-    for name, rows in splits.items():
-        assert abs(len(rows) - shares[name] * len(labels)) <= 1
-
-
-@pytest.mark.parametrize("split", [random_split, stratified_split])
-def test_another_seed_draws_another_split(split):
+def test_another_seed_draws_another_split():
     labels = np.random.default_rng(0).integers(0, 2, (200, 3)).astype(np.int8)
-    first, second = (split(table(labels), {"a": 0.5, "b": 0.5}, seed) for seed in (0, 1))
+    first, second = (stratified_split(table(labels), {"a": 0.5, "b": 0.5}, seed) for seed in (0, 1))
     assert not np.array_equal(first["a"], second["a"])
 
 
@@ -116,6 +107,5 @@ def test_stratified_parts_share_images_without_positives():
     "shares", [{}, {"a": 0.5}, {"a": 0.5, "b": 0.6}, {"a": 1.0, "b": 0.0}, {"a": 1.5, "b": -0.5}]
 )
 def test_fractions_are_checked(shares):
-    for split in (random_split, stratified_split):
-        with pytest.raises(TagfillError, match="sum to 1"):
-            split(table(np.ones((3, 1), dtype=np.int8)), shares, 0)
+    with pytest.raises(TagfillError, match="sum to 1"):
+        stratified_split(table(np.ones((3, 1), dtype=np.int8)), shares, 0)

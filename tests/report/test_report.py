@@ -29,10 +29,10 @@ from tagfill.evaluate import (
 from tagfill.labels import LabelTable
 from tagfill.report.classes import class_rows, together
 from tagfill.report.compare import compare, differences_of
+from tagfill.report.content import RunContent, read_run
 from tagfill.report.headline import calibration, headline
 from tagfill.report.learned import curves
 from tagfill.report.page import write_comparison, write_report
-from tagfill.report.source import Source, read_run
 
 LOOP = {"epochs": 5, "learning_rate": 0.02, "threads": 1}
 NASTY = ("<script>alert(1)</script>", 'a "quoted" & <b>bold</b> name')
@@ -98,7 +98,7 @@ def runs(features: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 
 
 @pytest.fixture(scope="module")
-def source(runs: tuple[Path, Path]) -> Source:
+def content(runs: tuple[Path, Path]) -> RunContent:
     return read_run(runs[1])
 
 
@@ -124,32 +124,32 @@ def on_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found.path
 
 
-def test_metrics_are_those_of_the_run(source: Source) -> None:
-    shown = headline(source)
+def test_metrics_are_those_of_the_run(content: RunContent) -> None:
+    shown = headline(content)
     assert shown is not None
     assert shown.split == "test"
     values = {metric.key: metric.value for metric in shown.metrics}
-    noted = source.metrics["test"]
+    noted = content.metrics["test"]
     assert values["mAP"] == pytest.approx(noted["mAP"])
     rates = noted["at_fitted_thresholds"]
     assert values["overall_f1"] == pytest.approx(100 * rates["overall_f1"])
     assert values["class_f1"] == pytest.approx(100 * rates["class_f1_mean_of_f1"])
     assert values["overall_precision"] == pytest.approx(100 * rates["overall_precision"])
-    held = source.held_out["test"]
+    held = content.held_out["test"]
     own = bootstrap(mean_average_precision_statistic(held.logits, held.labels), len(held.labels))
     assert (shown.metrics[0].low, shown.metrics[0].high) == (own.low, own.high)
 
 
-def test_classes_and_calibration_are_those_of_the_run(source: Source) -> None:
-    rows = {row.name: row for row in class_rows(source)}
-    for noted in source.metrics["test"]["per_class"]:
+def test_classes_and_calibration_are_those_of_the_run(content: RunContent) -> None:
+    rows = {row.name: row for row in class_rows(content)}
+    for noted in content.metrics["test"]["per_class"]:
         row = rows[noted["name"]]
         assert row.average_precision == pytest.approx(noted["average_precision"])
         assert row.held_out == noted["positives"]
         assert (row.positives or 0) + (row.negatives or 0) + (row.unknowns or 0) == 160
-    held = source.held_out["test"]
+    held = content.held_out["test"]
     at_thresholds = summary(
-        held.probabilities, held.labels, source.classes, threshold=held.thresholds
+        held.probabilities, held.labels, content.classes, threshold=held.thresholds
     )
     for metrics in at_thresholds.per_class:
         row = rows[metrics.name]
@@ -157,25 +157,25 @@ def test_classes_and_calibration_are_those_of_the_run(source: Source) -> None:
         assert (row.precision, row.recall, row.f1) == pytest.approx(
             (metrics.precision, metrics.recall, metrics.f1)
         )
-    drawn = calibration(source.evaluated)
+    drawn = calibration(content.evaluated)
     assert drawn is not None
     after = expected_calibration_error(held.probabilities, held.labels)
     assert drawn.after == pytest.approx(100 * after)
     assert drawn.after == pytest.approx(
-        100 * source.metrics["test"]["calibrated"]["expected_calibration_error"]
+        100 * content.metrics["test"]["calibrated"]["expected_calibration_error"]
     )
     assert drawn.before == pytest.approx(
-        100 * source.metrics["test"]["calibration"]["expected_calibration_error"]
+        100 * content.metrics["test"]["calibration"]["expected_calibration_error"]
     )
     assert drawn.entries == held.labels.size
 
 
-def test_pairs_count_images_with_both(source: Source) -> None:
-    found, held = together(source), source.held_out["test"]
+def test_pairs_count_images_with_both(content: RunContent) -> None:
+    found, held = together(content), content.held_out["test"]
     assert found is not None
     assert not found.observed_any
     pair = found.pairs[0]
-    first, second = (source.classes.index(name) for name in (pair.first, pair.second))
+    first, second = (content.classes.index(name) for name in (pair.first, pair.second))
     assert pair.predicted == (held.decided[:, first] & held.decided[:, second]).sum()
     assert pair.true == ((held.labels[:, first] == 1) & (held.labels[:, second] == 1)).sum()
     assert pair.observed == 0
@@ -356,21 +356,21 @@ def test_a_failing_report_does_not_fail_training(
     assert (out / "metrics.json").is_file()
 
 
-def test_curves_count_repeated_epochs_once_and_part_stages(source: Source) -> None:
+def test_curves_count_repeated_epochs_once_and_part_stages(content: RunContent) -> None:
     def epoch(stage: int, number: int, score: float) -> dict[str, Any]:
         kept = {"stage": stage, "epoch": number, "loss": -score, "score": score, "seconds": 1.0}
         return {"event": "epoch", **kept}
 
     events = [epoch(1, 1, 3.0), epoch(1, 2, 4.0), epoch(1, 2, 5.0), epoch(2, 1, 7.0)]
-    metrics = {**source.metrics, "best_epoch": 1, "best_score": 7.0}
-    found = curves(replace(source, events=events, metrics=metrics))
+    metrics = {**content.metrics, "best_epoch": 1, "best_score": 7.0}
+    found = curves(replace(content, events=events, metrics=metrics))
     assert found is not None
     assert (found.epochs, found.stages, found.seconds) == (3, 2, 3.0)
     assert found.score is not None
     assert [len(line.points) for line in found.score.lines] == [2, 1]
     assert found.score.marks == (found.score.lines[1].points[0],)
     assert len(found.loss.rules) == 1
-    assert curves(replace(source, events=[])) is None
+    assert curves(replace(content, events=[])) is None
 
 
 def _given(folder: Path, images: int, classes: int) -> Path:

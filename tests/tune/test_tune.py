@@ -16,6 +16,7 @@ from tagfill.errors import TagfillError
 from tagfill.methods._search import Range, search_space
 from tagfill.train.config import DataConfig
 from tagfill.train.resolve import Request
+from tagfill.trust import trust
 from tagfill.tune.objective import Objective
 from tagfill.tune.space import GRIDS, at_point, space_of
 from tagfill.tune.study import Search, best_of
@@ -286,4 +287,5 @@ def test_a_method_may_say_what_to_search(tmp_path):
         "from tagfill.methods._search import Range\n"
         "SEARCH = {'alpha': (0.1, 0.2), 'eps': Range(1e-6, 1e-4)}\n"
     )
+    trust(str(own))
     assert search_space(str(own)) == {"alpha": (0.1, 0.2), "eps": Range(1e-6, 1e-4)}

@@ -1,4 +1,4 @@
-"""Divide images into parts: as published, at random, or with every tag in fair shares."""
+"""Split images: as published, or with every tag in fair shares."""
 
 from __future__ import annotations
 
@@ -23,24 +23,6 @@ def published_split(n: int, val_fraction: float = 0.2, seed: int = 1200) -> tupl
     order = np.random.RandomState(seed).permutation(n)
     training = n - int(np.round(val_fraction * n))
     return np.sort(order[:training]), np.sort(order[training:])
-
-
-def random_split(table: LabelTable, fractions: Mapping[str, float], seed: int) -> dict[str, Rows]:
-    """Draw parts of the given sizes, whatever their labels.
-
-    Args:
-        table: the images to divide.
-        fractions: share of each part, such as ``{"train": 0.8, "val": 0.2}``; they sum to 1.
-        seed: of the draw.
-
-    Returns:
-        Rows of each part in ascending order; every row is in exactly one.
-    """
-    shares = _checked(fractions)
-    order = np.random.default_rng(seed).permutation(len(table))
-    ends = np.rint(np.cumsum(shares) * len(table)).astype(np.intp)
-    parts = np.split(order, ends[:-1])
-    return {name: np.sort(rows) for name, rows in zip(fractions, parts, strict=True)}
 
 
 def stratified_split(

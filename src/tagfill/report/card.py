@@ -13,7 +13,7 @@ import tomli_w
 from tagfill.errors import TagfillError
 from tagfill.methods import configure, find
 from tagfill.report.classes import ClassRow
-from tagfill.report.source import Source
+from tagfill.report.content import RunContent
 from tagfill.settings import plain
 from tagfill.train.config import StageConfig
 
@@ -65,50 +65,50 @@ class ModelCard:
     again: str
 
 
-def model_card(source: Source, rows: list[ClassRow]) -> ModelCard:
+def model_card(content: RunContent, rows: list[ClassRow]) -> ModelCard:
     """Collect the card."""
-    described, config = source.described, source.config
+    described, config = content.described, content.config
     known = [row for row in rows if row.positives is not None]
     return ModelCard(
-        data=_data(source),
-        network=_network(source),
+        data=_data(content),
+        network=_network(content),
         weights=described["weights"]["source"],
         license=described["weights"]["license"],
         stages=tuple(_stage(stage) for stage in config.stages),
         versions={
-            "python": source.metadata.get("python", "?"),
-            **source.metadata.get("versions", {}),
+            "python": content.metadata.get("python", "?"),
+            **content.metadata.get("versions", {}),
         },
         rare=tuple(row.name for row in known if 0 < (row.positives or 0) < FEW),
         unlearnt=tuple(row.name for row in known if not row.positives),
         toml=tomli_w.dumps(plain(dataclasses.asdict(config))),
-        again=f"tagfill train --config {source.path / 'config.toml'} --out NEW_FOLDER",
+        again=f"tagfill train --config {content.path / 'config.toml'} --out NEW_FOLDER",
     )
 
 
-def _data(source: Source) -> dict[str, str]:
+def _data(content: RunContent) -> dict[str, str]:
     named = {
-        "labels": source.config.data.labels,
-        "images": source.config.data.images,
-        "full labels": source.config.data.truth,
-        "validation labels": source.config.data.val,
-        "test labels": source.config.data.test,
-        "fingerprint of the labels": source.metrics["data_hash"],
+        "labels": content.config.data.labels,
+        "images": content.config.data.images,
+        "full labels": content.config.data.truth,
+        "validation labels": content.config.data.val,
+        "test labels": content.config.data.test,
+        "fingerprint of the labels": content.metrics["data_hash"],
     }
     return {name: value for name, value in named.items() if value}
 
 
-def _network(source: Source) -> dict[str, str]:
-    network, entry = source.described["network"], source.described["input"]
+def _network(content: RunContent) -> dict[str, str]:
+    network, entry = content.described["network"], content.described["input"]
     backbone, head = network["backbone"], network["head"]
     size = f"{entry['size']} x {entry['size']} pixels, proportions not kept"
     named = {
         "backbone": backbone["name"],
         "head": _settings(head["name"], head["settings"]),
-        "reads": size if source.reads_images else f"{backbone['channels']} given features",
+        "reads": size if content.reads_images else f"{backbone['channels']} given features",
         "parameters": f"{backbone['parameters']:,} in the backbone",
-        "trained parameters": f"{source.metrics['parameters']:,}",
-        "calibration": (source.described["calibration"] or {}).get("kind", "none"),
+        "trained parameters": f"{content.metrics['parameters']:,}",
+        "calibration": (content.described["calibration"] or {}).get("kind", "none"),
     }
     if not backbone["parameters"]:
         del named["parameters"]

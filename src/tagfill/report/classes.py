@@ -12,7 +12,7 @@ from tagfill.evaluate import count, mean_average_precision
 from tagfill.evaluate.metrics import without_nan
 from tagfill.labels import POSITIVE, UNKNOWN
 from tagfill.labels.stats import Statistics
-from tagfill.report.source import HeldOut, Source
+from tagfill.report.content import HeldOut, RunContent
 
 SHOWN = 1000
 """Rows of the table at most; metrics.json has all."""
@@ -42,12 +42,12 @@ class ClassRow:
     f1: float | None
 
 
-def class_rows(source: Source) -> list[ClassRow]:
+def class_rows(content: RunContent) -> list[ClassRow]:
     """The table of classes, those with most known positives first."""
-    names, held = source.classes, source.evaluated
-    measurements = _evaluated_classes(source, held)
-    thresholds = source.described["thresholds"] or [None] * len(names)
-    counts = _training_counts(source, len(names))
+    names, held = content.classes, content.evaluated
+    measurements = _evaluated_classes(content, held)
+    thresholds = content.described["thresholds"] or [None] * len(names)
+    counts = _training_counts(content, len(names))
     rows = [
         ClassRow(
             name,
@@ -63,12 +63,12 @@ def class_rows(source: Source) -> list[ClassRow]:
     return sorted(rows, key=lambda row: -(row.positives or 0))
 
 
-def _evaluated_classes(source: Source, held: HeldOut | None) -> list[dict[str, Any]]:
+def _evaluated_classes(content: RunContent, held: HeldOut | None) -> list[dict[str, Any]]:
     """Metrics of each class at the fitted thresholds; as the run noted them if images are gone."""
     if held is None or not held.has_negatives:
-        noted = source.metrics.get(source.evaluated_name or "", {}).get("per_class")
+        noted = content.metrics.get(content.evaluated_name or "", {}).get("per_class")
         if noted is None:
-            return [{} for _ in source.classes]
+            return [{} for _ in content.classes]
         return [
             {key: noted_class[key] for key in ("positives", "average_precision")}
             for noted_class in noted
@@ -86,10 +86,10 @@ def _evaluated_classes(source: Source, held: HeldOut | None) -> list[dict[str, A
     return [without_nan(dict(zip(columns, row, strict=True))) for row in rows]
 
 
-def _training_counts(source: Source, classes: int) -> list[Trio]:
-    if source.data is None:
+def _training_counts(content: RunContent, classes: int) -> list[Trio]:
+    if content.data is None:
         return [(None, None, None)] * classes
-    counted = Statistics.of(source.data.train.table)
+    counted = Statistics.of(content.data.train.table)
     columns = (counted.class_positives, counted.class_negatives, counted.class_unknowns)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -133,10 +133,10 @@ class Together:
     of_all: int
 
 
-def together(source: Source) -> Together | None:
+def together(content: RunContent) -> Together | None:
     """Co-occurrence as labeled in training images and as predicted for held-out ones."""
-    data, held = source.data, source.evaluated
-    if data is None or len(source.classes) < 2:
+    data, held = content.data, content.evaluated
+    if data is None or len(content.classes) < 2:
         return None
     observed = Statistics.of(data.train.table).co_occurrence
     truth = None
@@ -151,13 +151,13 @@ def together(source: Source) -> Together | None:
     block = shown[np.ix_(chosen, chosen)]
     share = block / np.maximum(np.diag(block)[:, None], 1)
     return Together(
-        classes=tuple(source.classes[column] for column in chosen),
+        classes=tuple(content.classes[column] for column in chosen),
         share=share.tolist(),
         split=split,
         images=images,
-        pairs=_pairs(source.classes, shown, observed, None if held is None else shown, truth),
+        pairs=_pairs(content.classes, shown, observed, None if held is None else shown, truth),
         observed_any=bool(observed.sum() > np.trace(observed)),
-        of_all=len(source.classes),
+        of_all=len(content.classes),
     )
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tagfill.evaluate import Difference, mean_average_precision, paired_bootstrap
 from tagfill.report.charts import Chart, Series, line_chart
+from tagfill.report.content import HeldOut, RunContent
 from tagfill.report.headline import Headline, headline, resamples_for, statistics
 from tagfill.report.learned import epochs_of, score_points
-from tagfill.report.source import HeldOut, Source
 
 
 @dataclass(frozen=True)
@@ -59,42 +59,47 @@ class Comparison:
     settings: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def compare(sources: Sequence[Source]) -> Comparison:
+def compare(contents: Sequence[RunContent]) -> Comparison:
     """Compare runs with the first of them."""
-    names = unique_names(sources)
-    pairs = zip(names, sources, strict=True)
-    entries = tuple(_entry(name, source, sources[0]) for name, source in pairs)
+    names = unique_names(contents)
+    pairs = zip(names, contents, strict=True)
+    entries = tuple(_entry(name, content, contents[0]) for name, content in pairs)
     keys = (metric.key for entry in entries if entry.headline for metric in entry.headline.metrics)
-    chart, criterion = _curves(names, sources)
+    chart, criterion = _curves(names, contents)
     return Comparison(
-        entries, tuple(dict.fromkeys(keys)), _classes(sources), chart, criterion, _settings(sources)
+        entries,
+        tuple(dict.fromkeys(keys)),
+        _classes(contents),
+        chart,
+        criterion,
+        _settings(contents),
     )
 
 
-def unique_names(sources: Sequence[Source]) -> list[str]:
+def unique_names(contents: Sequence[RunContent]) -> list[str]:
     """Folder names, with as much of the path as tells them apart."""
-    paths = [source.path.resolve() for source in sources]
+    paths = [content.path.resolve() for content in contents]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.parts[-depth:]) for path in paths]
         if len(set(names)) == len(names):
             return names
-    return [f"{source.name} ({number})" for number, source in enumerate(sources, 1)]
+    return [f"{content.name} ({number})" for number, content in enumerate(contents, 1)]
 
 
-def _entry(name: str, source: Source, first: Source) -> Entry:
+def _entry(name: str, content: RunContent, first: RunContent) -> Entry:
     differences: dict[str, Difference] = {}
-    reason = None if source is first else why_not(source.evaluated, first.evaluated)
-    if source is not first and reason is None:
-        assert source.evaluated is not None
+    reason = None if content is first else why_not(content.evaluated, first.evaluated)
+    if content is not first and reason is None:
+        assert content.evaluated is not None
         assert first.evaluated is not None
-        differences = differences_of(source.evaluated, first.evaluated)
-    network = source.described["network"]
+        differences = differences_of(content.evaluated, first.evaluated)
+    network = content.described["network"]
     return Entry(
         name=name,
-        method=source.metrics["method"],
+        method=content.metrics["method"],
         backbone=network["backbone"]["name"],
         head=network["head"]["name"],
-        headline=headline(source),
+        headline=headline(content),
         differences=differences,
         incomparable=reason,
     )
@@ -123,9 +128,9 @@ def differences_of(run: HeldOut, first: HeldOut) -> dict[str, Difference]:
     }
 
 
-def _classes(sources: Sequence[Source]) -> tuple[ClassDifference, ...]:
+def _classes(contents: Sequence[RunContent]) -> tuple[ClassDifference, ...]:
     """Average precisions in percent, of the classes all runs know."""
-    precisions = [_average_precisions(source) for source in sources]
+    precisions = [_average_precisions(content) for content in contents]
     shared = [name for name in precisions[0] if all(name in rates for rates in precisions)]
     rows = [
         ClassDifference(name, *_against_first([rates[name] for rates in precisions]))
@@ -134,12 +139,12 @@ def _classes(sources: Sequence[Source]) -> tuple[ClassDifference, ...]:
     return tuple(rows)
 
 
-def _average_precisions(source: Source) -> dict[str, float | None]:
-    held = source.evaluated
+def _average_precisions(content: RunContent) -> dict[str, float | None]:
+    held = content.evaluated
     if held is None or not held.has_negatives:
         return {}
     values = mean_average_precision(held.logits, held.labels).average_precision
-    pairs = zip(source.classes, values.tolist(), strict=True)
+    pairs = zip(content.classes, values.tolist(), strict=True)
     return {name: None if np.isnan(value) else 100 * value for name, value in pairs}
 
 
@@ -151,22 +156,25 @@ def _against_first(
     return tuple(values), tuple(rest)
 
 
-def _curves(names: Sequence[str], sources: Sequence[Source]) -> tuple[Chart | None, str | None]:
+def _curves(
+    names: Sequence[str], contents: Sequence[RunContent]
+) -> tuple[Chart | None, str | None]:
     """Validation metrics of the runs that were evaluated by the same criterion as the first."""
-    criterion = sources[0].metrics["criterion"]
+    criterion = contents[0].metrics["criterion"]
     lines = [
         Series(name, points)
-        for name, source in zip(names, sources, strict=True)
-        if source.metrics["criterion"] == criterion and (points := score_points(epochs_of(source)))
+        for name, content in zip(names, contents, strict=True)
+        if content.metrics["criterion"] == criterion
+        and (points := score_points(epochs_of(content)))
     ]
     if not lines:
         return None, None
     return line_chart(lines, x_label="epoch", y_label=criterion), criterion
 
 
-def _settings(sources: Sequence[Source]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _settings(contents: Sequence[RunContent]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Settings in which the runs differ."""
-    flat = [_flat(dataclasses.asdict(source.config)) for source in sources]
+    flat = [_flat(dataclasses.asdict(content.config)) for content in contents]
     keys = dict.fromkeys(key for settings in flat for key in settings)
     rows = ((key, tuple(settings.get(key, "") for settings in flat)) for key in keys)
     return tuple((key, values) for key, values in rows if len(set(values)) > 1)

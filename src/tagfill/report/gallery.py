@@ -15,8 +15,8 @@ from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
 from tagfill.recover.evaluate import Cut, cuts
 from tagfill.recover.recovery import Recovery
+from tagfill.report.content import RunContent
 from tagfill.report.pictures import Shown, show
-from tagfill.report.source import Source
 from tagfill.train.data import Split
 
 RECOVERED, ERRORS = 12, 6
@@ -101,15 +101,15 @@ class Errors:
     no_negatives: bool
 
 
-def recovered(source: Source, recovery: Recovery) -> Recovered:
+def recovered(content: RunContent, recovery: Recovery) -> Recovered:
     """What recovery found, in metrics and in the likeliest tags."""
-    assert source.data is not None
+    assert content.data is not None
     split, truth = _split(recovery), recovery.truth
     probability, unknown = recovery.probability, recovery.unknown
     likeliest = _picked(-probability, unknown, RECOVERED)
     return Recovered(
         images=len(recovery.table),
-        of_images=sum(map(len, source.data.splits.values())),
+        of_images=sum(map(len, content.data.splits.values())),
         unknown=int(unknown.sum()),
         expected_missing=recovery.expected_missing,
         share_written=recovery.share_written,
@@ -122,9 +122,9 @@ def recovered(source: Source, recovery: Recovery) -> Recovered:
     )
 
 
-def errors(source: Source, recovery: Recovery | None) -> Errors | None:
+def errors(content: RunContent, recovery: Recovery | None) -> Errors | None:
     """Errors on held-out images, and doubtful labels of training images."""
-    held = source.evaluated
+    held = content.evaluated
     if held is None:
         return None
     labels, chance, given = held.labels, held.probabilities, held.decided
@@ -136,14 +136,14 @@ def errors(source: Source, recovery: Recovery | None) -> Errors | None:
     groups = {name: _cards(held.split, entries, chance, None) for name, entries in picked.items()}
     return Errors(
         held.name,
-        groups | {"doubted": _doubted(source, recovery)},
+        groups | {"doubted": _doubted(content, recovery)},
         all_known=not (labels == UNKNOWN).any(),
         no_negatives=not held.has_negatives,
     )
 
 
 def illustrated(
-    source: Source, tags: Recovered | None, mistakes: Errors | None
+    content: RunContent, tags: Recovered | None, mistakes: Errors | None
 ) -> tuple[Recovered | None, Errors | None]:
     """The same with thumbnails and heat maps on all cards, made in one go."""
     groups = {} if mistakes is None else dict(mistakes.groups)
@@ -151,8 +151,8 @@ def illustrated(
         groups["recovered"] = tags.cards
     cards = [card for group in groups.values() for card in group]
     made: Mapping[tuple[Path, int], Shown] = {}
-    if source.bundle is not None and source.reads_images:
-        made = show(source.bundle, {(c.path, c.column) for c in cards if c.path is not None})
+    if content.bundle is not None and content.reads_images:
+        made = show(content.bundle, {(c.path, c.column) for c in cards if c.path is not None})
     done = {name: [_with_picture(card, made) for card in group] for name, group in groups.items()}
     if tags is not None:
         tags = replace(tags, cards=done.pop("recovered"))
@@ -163,8 +163,8 @@ def _with_picture(card: Card, made: Mapping[tuple[Path, int], Shown]) -> Card:
     return card if card.path is None else replace(card, shown=made.get((card.path, card.column)))
 
 
-def _doubted(source: Source, recovery: Recovery | None) -> tuple[Card, ...]:
-    if recovery is None or source.data is None:
+def _doubted(content: RunContent, recovery: Recovery | None) -> tuple[Card, ...]:
+    if recovery is None or content.data is None:
         return ()
     split = _split(recovery)
     entries = recovery.suspects()

@@ -23,7 +23,7 @@ from tagfill.evaluate.metrics import without_nan
 from tagfill.evaluate.resampling import Statistic
 from tagfill.labels import NEGATIVE, UNKNOWN
 from tagfill.report.charts import Bar, Chart, Point, Scale, Series, across, drawn, ticks, upward
-from tagfill.report.source import HeldOut, Source
+from tagfill.report.content import HeldOut, RunContent
 
 RESAMPLES, FEWEST = 1000, 100
 _WORK = 400_000_000
@@ -84,13 +84,13 @@ def statistics(held: HeldOut) -> dict[str, Statistic]:
     }
 
 
-def headline(source: Source) -> Headline | None:
+def headline(content: RunContent) -> Headline | None:
     """Metrics of the test images, or else of the validation images."""
-    split, held = source.evaluated_name, source.evaluated
+    split, held = content.evaluated_name, content.evaluated
     if split is None:
         return None
     if held is None:
-        return Headline(split, _without_intervals(source.metrics[split]), 0)
+        return Headline(split, _without_intervals(content.metrics[split]), 0)
     count = resamples_for(held.labels.size)
     intervals = {
         key: bootstrap(statistic, len(held.labels), resamples=count)

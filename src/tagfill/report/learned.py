@@ -9,7 +9,7 @@ from typing import Any
 
 from tagfill.labels.stats import Statistics
 from tagfill.report.charts import Chart, Point, Series, line_chart
-from tagfill.report.source import Metadata, Source
+from tagfill.report.content import Metadata, RunContent
 from tagfill.train.data import Split
 
 
@@ -56,15 +56,15 @@ class Learned:
     notes: tuple[str, ...]
 
 
-def learned(source: Source) -> Learned:
+def learned(content: RunContent) -> Learned:
     """Count the labels."""
-    data = source.data
+    data = content.data
     return Learned(
-        regime=source.metrics["regime"],
+        regime=content.metrics["regime"],
         splits=() if data is None else tuple(_counts(*item) for item in data.splits.items()),
-        images=dict(source.metrics["images"]),
+        images=dict(content.metrics["images"]),
         without_positive=() if data is None else Statistics.of(data.train.table).without_positive,
-        notes=tuple(dict.fromkeys(event["text"] for event in source.happened("note"))),
+        notes=tuple(dict.fromkeys(event["text"] for event in content.happened("note"))),
     )
 
 
@@ -105,9 +105,9 @@ class Curves:
     seconds: float
 
 
-def curves(source: Source) -> Curves | None:
+def curves(content: RunContent) -> Curves | None:
     """Curves of a run; None where nothing was noted."""
-    epochs = epochs_of(source)
+    epochs = epochs_of(content)
     if not epochs:
         return None
     stages = sorted({event["stage"] for event in epochs})
@@ -121,7 +121,7 @@ def curves(source: Source) -> Curves | None:
         Point(x, event["score"])
         for x, event in enumerate(epochs, 1)
         if event["stage"] == stages[-1]
-        and event["epoch"] == source.metrics["best_epoch"]
+        and event["epoch"] == content.metrics["best_epoch"]
         and event.get("score") is not None
     ]
     return Curves(
@@ -129,15 +129,15 @@ def curves(source: Source) -> Curves | None:
         score=line_chart(
             _cut(scored, rules),
             x_label="epoch",
-            y_label=source.metrics["criterion"],
+            y_label=content.metrics["criterion"],
             marks=best,
             rules=rules,
         )
         if scored
         else None,
-        criterion=source.metrics["criterion"],
-        best_epoch=source.metrics["best_epoch"],
-        best_score=source.metrics["best_score"],
+        criterion=content.metrics["criterion"],
+        best_epoch=content.metrics["best_epoch"],
+        best_score=content.metrics["best_score"],
         epochs=len(epochs),
         stages=len(stages),
         seconds=sum(event["seconds"] for event in epochs),
@@ -151,10 +151,10 @@ def _cut(points: list[Point], rules: list[float]) -> list[Series]:
     return [Series(f"stage {stage}", piece) for stage, piece in enumerate(pieces, 1) if piece]
 
 
-def epochs_of(source: Source) -> list[Metadata]:
+def epochs_of(content: RunContent) -> list[Metadata]:
     """One event an epoch; an epoch that was repeated after an interruption counts once."""
     latest: dict[tuple[int, int], Any] = {}
-    for event in source.happened("epoch"):
+    for event in content.happened("epoch"):
         latest[event["stage"], event["epoch"]] = event
     return [latest[key] for key in sorted(latest)]
 

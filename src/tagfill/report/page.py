@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tagfill.files import write_text
 from tagfill.recover.recovery import Recovery, recover
 from tagfill.report import card, classes, compare, gallery, headline, learned
-from tagfill.report.source import Source, read_run
+from tagfill.report.content import RunContent, read_run
 from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
 
@@ -52,12 +52,12 @@ def write_report(
     Raises:
         TagfillError: it is no run folder, or the run is not finished.
     """
-    source = read_run(run, sinks)
-    gaps = list(source.gaps)
-    if recovery is None and images and source.data is not None:
-        recovery = _recovered(source.run, images, sinks, gaps)
-    target = Path(out) if out is not None else source.path / FILE
-    return _write("run.html.j2", run_metadata(source, recovery, gaps), target, gaps)
+    content = read_run(run, sinks)
+    gaps = list(content.gaps)
+    if recovery is None and images and content.data is not None:
+        recovery = _recovered(content.run, images, sinks, gaps)
+    target = Path(out) if out is not None else content.path / FILE
+    return _write("run.html.j2", run_metadata(content, recovery, gaps), target, gaps)
 
 
 def write_comparison(
@@ -73,34 +73,36 @@ def write_comparison(
         out: the file; ``comparison.html`` in the first folder by default.
         sinks: where progress goes.
     """
-    sources = [read_run(run, sinks) for run in runs]
-    gaps = [f"{source.name}: {gap}" for source in sources for gap in source.gaps]
-    metadata = {"comparison": compare.compare(sources), "sources": sources, "gaps": gaps}
-    target = Path(out) if out is not None else sources[0].path / COMPARISON
+    contents = [read_run(run, sinks) for run in runs]
+    gaps = [f"{content.name}: {gap}" for content in contents for gap in content.gaps]
+    metadata = {"comparison": compare.compare(contents), "contents": contents, "gaps": gaps}
+    target = Path(out) if out is not None else contents[0].path / COMPARISON
     return _write("compare.html.j2", metadata, target, gaps)
 
 
-def run_metadata(source: Source, recovery: Recovery | None, gaps: Sequence[str]) -> dict[str, Any]:
+def run_metadata(
+    content: RunContent, recovery: Recovery | None, gaps: Sequence[str]
+) -> dict[str, Any]:
     """All that the page of one run shows, by section."""
-    rows = classes.class_rows(source)
+    rows = classes.class_rows(content)
     recovered, mistakes = gallery.illustrated(
-        source,
-        None if recovery is None else gallery.recovered(source, recovery),
-        gallery.errors(source, recovery),
+        content,
+        None if recovery is None else gallery.recovered(content, recovery),
+        gallery.errors(content, recovery),
     )
     return {
-        "source": source,
+        "content": content,
         "gaps": gaps,
-        "headline": headline.headline(source),
-        "learned": learned.learned(source),
-        "curves": learned.curves(source),
+        "headline": headline.headline(content),
+        "learned": learned.learned(content),
+        "curves": learned.curves(content),
         "rows": rows,
         "shown_rows": rows[: classes.SHOWN],
-        "calibration": headline.calibration(source.evaluated),
-        "together": classes.together(source),
+        "calibration": headline.calibration(content.evaluated),
+        "together": classes.together(content),
         "recovered": recovered,
         "errors": mistakes,
-        "card": card.model_card(source, rows),
+        "card": card.model_card(content, rows),
     }
 
 

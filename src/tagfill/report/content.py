@@ -71,7 +71,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class RunContent:
     """A finished run.
 
     Args:
@@ -128,7 +128,7 @@ class Source:
         return [event for event in self.events if event["event"] == kind]
 
 
-def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> Source:
+def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> RunContent:
     """Open a run with its held-out images and their scores.
 
     Raises:
@@ -148,7 +148,7 @@ def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> Source
         }
     except (TagfillError, OSError) as error:
         gaps.append(str(error))
-    return Source(
+    return RunContent(
         run=opened,
         path=opened.path,
         config=opened.config,
