@@ -72,20 +72,23 @@ def test_renames_go_on_from_renames(anna: Reviewer) -> None:
     assert anna.post("/api/tags/rename", json={"tag": "boat", "to": "boat"}).status_code == 409
 
 
-def test_suspects_are_written_tags_and_go_when_answered(anna: Reviewer, service: Service) -> None:
-    model = service.model
-    chance = model.posterior.written.copy()
-    row, column = np.argwhere(service.library.table.values == 1)[0]
-    chance[row, column] = 0.001
-    object.__setattr__(model.posterior, "written", chance)
-    listed = anna.get("/api/suspects").json()
+def test_suspects_are_written_tags_and_go_when_answered(
+    anna: Reviewer, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, column = map(int, np.argwhere(service.library.table.values == 1)[0])
     tag = service.library.table.classes[column]
-    assert (listed[0]["photo"], listed[0]["tag"]) == (int(row), tag)
-    anna.say(int(row), tag, "no", view="suspects")
+    doubted = [(row, tag, 0.001), (row, tag, 0.002)]
+    monkeypatch.setattr(type(service.model), "suspects", lambda _: doubted)
+    listed = anna.get("/api/suspects").json()
+    assert (listed[0]["photo"], listed[0]["tag"]) == (row, tag)
+    anna.say(row, tag, "no", view="suspects")
     assert tag not in anna.get(f"/api/photos/{row}").json()["yes"]
-    assert (int(row), tag) not in [
-        (each["photo"], each["tag"]) for each in anna.get("/api/suspects").json()
-    ]
+    assert anna.get("/api/suspects").json() == []
+
+
+def test_suspects_of_the_run_are_written_tags(anna: Reviewer, service: Service) -> None:
+    for each in anna.get("/api/suspects").json():
+        assert each["tag"] in anna.get(f"/api/photos/{each['photo']}").json()["yes"]
 
 
 def test_tags_together_count_photos_with_both(anna: Reviewer, service: Service) -> None:

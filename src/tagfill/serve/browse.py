@@ -13,8 +13,6 @@ from tagfill.serve.queue import LIKELY
 from tagfill.serve.service import Service
 
 State = Literal["any", "yes", "no", "suggested", "unknown"]
-DOUBTFUL = 0.1
-"""Written tags less likely than this are suspected."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +95,12 @@ def together(service: Service, count: int) -> dict[str, Any]:
 
 
 def suspects(service: Service, count: int) -> list[dict[str, Any]]:
-    """Written tags a model that has not seen the photo finds unlikely, the least likely first."""
-    model, ledger = service.model, service.ledger
-    chance = model.posterior.over(ledger.columns, model.posterior.written)
-    base = np.full(chance.shape, UNKNOWN, dtype=np.int8)
-    base[:, : ledger.columns.base.shape[1]] = ledger.columns.base
-    doubtful = (base == POSITIVE) & ~ledger.asked & (np.nan_to_num(chance, nan=1.0) < DOUBTFUL)
-    rows, columns = np.nonzero(doubtful)
-    order = np.argsort(chance[rows, columns], kind="stable")[:count]
-    return [
-        {
-            "photo": int(rows[place]),
-            "name": service.library.table.images[rows[place]],
-            "tag": ledger.columns.names[columns[place]],
-            "probability": round(float(chance[rows[place], columns[place]]), 4),
-        }
-        for place in order
-    ]
+    """Written tags that look wrong and nobody has looked at, the least likely first."""
+    ledger = service.ledger
+    listed = []
+    for row, tag, chance in service.model.suspects():
+        column = ledger.columns.find(tag)
+        if column is not None and not ledger.asked[row, column]:
+            name, now = service.library.table.images[row], ledger.columns.names[column]
+            listed.append({"photo": row, "name": name, "tag": now, "probability": round(chance, 4)})
+    return listed[:count]

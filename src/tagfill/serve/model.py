@@ -16,7 +16,6 @@ from tagfill.api.run import Run
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats
 from tagfill.explain.maps import Explanation, explain_images
-from tagfill.files import atomic_open
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, bundle_engine, open_engine
 from tagfill.serve.columns import Columns
@@ -24,7 +23,6 @@ from tagfill.serve.library import Library, library_of
 from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder
 
-POSTERIOR = "posterior.npz"
 KEPT = 64
 """Explanations of photos that are kept in memory."""
 
@@ -36,7 +34,8 @@ class Posterior:
     Args:
         classes: its K classes.
         unwritten: [N, K] probability that the tag is there although nobody wrote it.
-        written: [N, K] probability that it is there, by a model that has not seen the photo.
+        written: [N, K] probability that it is there: of held-out photos by the model itself, of
+            training photos by heads that have not seen them.
     """
 
     classes: tuple[str, ...]
@@ -120,9 +119,22 @@ class ServedModel:
     @cached_property
     def _training(self) -> tuple[list[int], Floats]:
         """Rows of the training photos, and their features scaled to length 1."""
-        features = np.asarray(self.run.assembly.pooled_features(), dtype=np.float64)
-        rows = [self.library.table.row_of[image] for image in self.run.split("train").table.images]
+        train = self.run.split("train")
+        features = np.asarray(self.run.assembly.pooled_features(train), dtype=np.float64)
+        rows = [self.library.table.row_of[image] for image in train.table.images]
         return rows, features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+
+    def suspects(self) -> list[tuple[int, str, float]]:
+        """Written tags that look wrong: row, tag, probability; the least likely first."""
+        recovery = self.run.recovery
+        doubted = recovery.suspects()
+        places = zip(doubted.rows.tolist(), doubted.columns.tolist(), strict=True)
+        row_of = self.library.table.row_of
+        return [
+            (row_of[recovery.table.images[row]], recovery.table.classes[column], float(chance))
+            for (row, column), chance in zip(places, doubted.probability, strict=True)
+            if recovery.table.images[row] in row_of
+        ]
 
     def nearest(self, picture: Image.Image, count: int) -> list[tuple[int, float]]:
         """Training photos that look most like a picture: row and similarity in -1..1."""
@@ -160,36 +172,19 @@ def posterior_of(path: Path, library: Library, sinks: Sequence[Sink] = ()) -> Po
 
 
 def _posterior(run: Run, library: Library) -> Posterior:
-    """Read what a run says of all its photos; worked out, and kept in its folder, only once."""
-    if set(run.model.classes).isdisjoint(library.table.classes):
+    """What a run says of the library's photos; its folder keeps it once it is worked out."""
+    if set(run.classes).isdisjoint(library.table.classes):
         raise TagfillError("knows none of the tags of these photos", file=run.path)
-    file = run.path / POSTERIOR
-    key = f"{run.metrics['data_hash']} {library.table.content_hash}"
-    if file.is_file():
-        with np.load(file, allow_pickle=False) as stored:
-            if str(stored["key"]) == key:
-                return Posterior(run.classes, stored["unwritten"], stored["written"])
-    posterior = _computed(run, library)
-    with atomic_open(file, "wb") as stream:
-        np.savez(
-            stream,
-            key=np.array(key),
-            unwritten=posterior.unwritten.astype(np.float32),
-            written=posterior.written.astype(np.float32),
-        )
-    return posterior
-
-
-def _computed(run: Run, library: Library) -> Posterior:
-    shape = (len(library), len(run.classes))
-    unwritten, written = np.zeros(shape), np.zeros(shape)
     recovery = run.recovery
-    rows = [library.table.row_of[image] for image in recovery.table.images]
-    unwritten[rows], written[rows] = recovery.evidence.unknown, recovery.evidence.known
+    place = recovery.table.row_of
+    if not place.keys() >= set(library.table.images):
+        raise TagfillError("was trained on other photos", file=run.path)
+    rows = [place[image] for image in library.table.images]
+    written = recovery.evidence.known[rows]
     for name in set(run.data.splits) - {"train"}:
-        rows = [library.table.row_of[image] for image in run.split(name).table.images]
-        unwritten[rows] = written[rows] = run.probabilities(name)
-    return Posterior(run.classes, unwritten, written)
+        held_out = run.split(name).table.images
+        written[[library.table.row_of[image] for image in held_out]] = run.probabilities(name)
+    return Posterior(run.classes, recovery.evidence.unknown[rows], written)
 
 
 def held_out_scores(path: Path, library: Library, split: str, columns: Columns) -> Floats:
