@@ -21,7 +21,7 @@ import torch
 from PIL import Image
 
 from tagfill.models.factory import build_backbone
-from tagfill.models.graphs import feature_engine, _torch_run
+from tagfill.models.graphs import _torch_run, feature_engine
 from tagfill.models.preprocess import eval_transform
 from tagfill.scenes import generate
 from tagfill.train.extract import Extractor
@@ -96,7 +96,9 @@ def main() -> None:
         rates = measure(options.images, options.size, options.side, options.rounds, Path(folder))
     limit = rates["ONNX Runtime, tensors in memory (the limit)"]
     load = os.getloadavg()[0]
-    print(f"{options.images} JPEGs of {options.side} px at {options.size} px, {os.cpu_count()} cores,")
+    print(
+        f"{options.images} JPEGs of {options.side} px at {options.size} px, {os.cpu_count()} cores,"
+    )
     print(f"load {load:.1f}; EfficientNet-Lite0, pooled features, median of {options.rounds}\n")
     print("| way | images/s | of the limit |\n|---|---|---|")
     for name, rate in rates.items():

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,6 +20,7 @@ from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
 from tagfill.models.network import build_network
 
+PICTURE = np.full((8, 8, 3), 100, dtype=np.uint8)
 IMAGES = torch.linspace(-1, 1, 2 * 3 * 64 * 64).reshape(2, 3, 64, 64)
 
 
@@ -27,7 +32,7 @@ def bundle() -> Bundle:
         network,
         ("cat", "dog", "ünusual"),
         thresholds=(0.5, 0.25, 0.75),
-        calibration={"kind": "platt", "slope": [1.0, 2.0, 3.0]},
+        calibration={"kind": "platt", "slope": [1.0, 2.0, 3.0], "bias": [0.0, 0.5, -1.0]},
         details={"method": "role"},
     )
 
@@ -135,7 +140,7 @@ def test_tensors_that_do_not_fit_are_noticed(bundle: Bundle, tmp_path: Path) -> 
         ({"classes": [1, 2, 3]}, "not a list of words"),
         ({"classes": ["a", "b"]}, "3 different class names"),
         ({"classes": ["a", "b", "b"]}, "3 different class names"),
-        ({"thresholds": [0.5]}, "3 thresholds are needed"),
+        ({"thresholds": [0.5]}, "thresholds: 3 numbers are needed"),
         ({"network": {}}, "description is damaged"),
     ],
 )
@@ -153,7 +158,8 @@ def test_odd_descriptions_are_refused(
     [
         ({"architecture": "no_such_net"}, "cannot build the backbone 'no_such_net'"),
         ({"library": "os"}, "unknown backbone library"),
-        ({"options": {"surprise": 1}}, "cannot build the backbone"),
+        ({"options": {"surprise": 1}}, "'surprise' is not taken from a file"),
+        ({"architecture": "vit_giant_patch14_dinov2"}, "does not fit the backbone"),
     ],
 )
 def test_unknown_architectures_are_refused(
@@ -179,3 +185,105 @@ def test_names_must_fit_the_network(bundle: Bundle, tmp_path: Path) -> None:
     with pytest.raises(TagfillError, match="3 different class names"):
         Bundle(bundle.network, ("a", "b")).save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Paths to every value of a document, tables and lists included."""
+    if path:
+        yield path
+    members = value.items() if isinstance(value, dict) else enumerate(value[:2])
+    for key, member in members:
+        if isinstance(member, dict | list):
+            yield from leaves(member, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def changed(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    copy = json.loads(json.dumps(document))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    if value is GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return copy
+
+
+GONE, TORTURE = object(), "TAGFILL_TORTURE" in os.environ
+ODD = [GONE, None, "x", "", -1, 0, 1.5, 10**9, 10**30, float("nan"), float("inf"), True, [], {}]
+ODD += [[None], ["a", "a"], "hf_hub:some/model", "local-dir:/tmp/model", "/etc/passwd", "\ud800"]
+
+
+@pytest.mark.parametrize("head", ["linear", "q2l"])
+def test_a_tampered_description_is_refused_with_a_sentence_or_harmless(
+    head: str, tmp_path: Path
+) -> None:
+    """Every value replaced by every odd one; none may end in a traceback, or in NaN."""
+    network = build_network("test_resnet", head, classes=2, size=64, pretrained=False).eval()
+    calibration = {"kind": "isotonic", "knots": [[-1.0, 1.0]] * 2, "values": [[0.1, 0.9]] * 2}
+    folder = Bundle(network, ("a", "b"), (0.5, 0.5), calibration).save(tmp_path / "model")
+    file = folder / "model.json"
+    document = json.loads(file.read_text())
+    refused = harmless = 0
+    cases = [(path, value) for path in leaves(document) for value in ODD]
+    for path, value in random.Random(head).sample(cases, 1000 if TORTURE else 40):
+        file.write_text(json.dumps(changed(document, path, value)))
+        try:
+            loaded = tagfill.load(folder)
+        except TagfillError:
+            refused += 1
+            continue
+        harmless += 1
+        predictions = loaded.predict(PICTURE)
+        assert np.isfinite(predictions[0].probabilities).all(), (path, value)
+    assert refused > harmless
+
+
+@pytest.mark.parametrize("address", ["hf_hub:timm/resnet18.a1_in1k", "local-dir:/tmp/x", "a/b"])
+def test_an_architecture_is_never_an_address(address: str, bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "model")
+    network = json.loads((folder / "model.json").read_text())["network"]
+    network["backbone"]["architecture"] = address
+    edit(folder, network=network)
+    with pytest.raises(TagfillError, match="never by an address"):
+        tagfill.load(folder)
+
+
+def test_options_that_would_load_something_are_refused(bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "model")
+    network = json.loads((folder / "model.json").read_text())["network"]
+    network["backbone"]["options"] = {"checkpoint_path": "/tmp/evil.pth"}
+    edit(folder, network=network)
+    with pytest.raises(TagfillError, match="'checkpoint_path' is not taken from a file"):
+        tagfill.load(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(
+    value: float, bundle: Bundle, tmp_path: Path
+) -> None:
+    folder = bundle.save(tmp_path / "model")
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    tensors["head.classifier.bias"][1] = value
+    save_file(tensors, file)
+    edit(folder, sha256=_sha256(file))
+    with pytest.raises(TagfillError, match=r"head\.classifier\.bias.*NaN or infinite"):
+        tagfill.load(folder)
+
+
+def test_numbers_that_are_not_finite_are_refused(bundle: Bundle, tmp_path: Path) -> None:
+    folder = bundle.save(tmp_path / "model")
+    whole = json.loads((folder / "model.json").read_text())
+    for path, value in (
+        (("network", "backbone", "std", 0), 0.0),
+        (("network", "backbone", "mean", 1), float("nan")),
+        (("thresholds", 2), float("nan")),
+        (("thresholds", 0), -0.5),
+        (("calibration", "slope", 0), float("inf")),
+    ):
+        (folder / "model.json").write_text(json.dumps(changed(whole, path, value)))
+        with pytest.raises(TagfillError, match=str(path[-2])):
+            tagfill.load(folder)

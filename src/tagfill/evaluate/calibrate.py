@@ -97,12 +97,30 @@ def apply_calibration(logits: npt.ArrayLike, calibration: Mapping[str, Any] | No
 
 def check_calibration(calibration: Mapping[str, Any], classes: int) -> None:
     """Refuse what ``apply_calibration`` would not understand."""
-    kind = calibration.get("kind")
+    kind = calibration.get("kind") if isinstance(calibration, Mapping) else calibration
     if kind not in KINDS:
         raise TagfillError(f"unknown calibration {kind!r}", remedy=f"known: {', '.join(KINDS)}")
-    for part in ("knots", "values") if kind == "isotonic" else ("slope", "bias"):
-        if len(calibration.get(part, ())) != classes:
+    parts = ("knots", "values") if kind == "isotonic" else ("slope", "bias")
+    for part in parts:
+        rows = calibration.get(part)
+        if not isinstance(rows, list | tuple | np.ndarray) or len(rows) != classes:
             raise TagfillError(f"the calibration's {part} do not fit {classes} classes")
+        for row in rows:
+            _check_numbers(part, row, lists=kind == "isotonic")
+    if kind == "isotonic" and list(map(len, calibration["knots"])) != list(
+        map(len, calibration["values"])
+    ):
+        raise TagfillError("the calibration has not one value for each knot")
+
+
+def _check_numbers(part: str, values: Any, *, lists: bool) -> None:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TagfillError(f"the calibration's {part} are not numbers") from error
+    rises = part != "knots" or array.ndim != 1 or bool((np.diff(array) >= 0).all())
+    if array.ndim != lists or not array.size or not np.isfinite(array).all() or not rises:
+        raise TagfillError(f"the calibration's {part} are not finite numbers in order")
 
 
 def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:

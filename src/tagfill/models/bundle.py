@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -18,14 +18,17 @@ import torch
 from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
+from tagfill.evaluate.calibrate import check_calibration
 from tagfill.files import atomic_folder, write_json
 from tagfill.labels.hierarchy import as_hierarchy
 from tagfill.labels.table import Hierarchy
+from tagfill.models.checks import check_finite, class_names, numbers
 from tagfill.models.engines import bundle_engine
+from tagfill.models.hub import offline
 from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
 from tagfill.models.tagging import Pictures, Prediction, as_list
-from tagfill.models.weights import read_state
+from tagfill.models.weights import State, read_state
 
 FORMAT = "tagfill-model"
 VERSION = 1
@@ -94,10 +97,11 @@ class Bundle:
 
     def _check(self) -> None:
         count = self.network.classes
-        if len(self.classes) != count or len(set(self.classes)) != count:
-            raise TagfillError(f"{count} different class names are needed")
-        if self.thresholds is not None and len(self.thresholds) != count:
-            raise TagfillError(f"{count} thresholds are needed, {len(self.thresholds)} were given")
+        class_names(self.classes, count)
+        if self.thresholds is not None:
+            numbers("thresholds", self.thresholds, count, low=0, high=1)
+        if self.calibration is not None:
+            check_calibration(self.calibration, count)
 
     def _describe(self, sha256: str) -> dict[str, Any]:
         spec = self.network.backbone.spec
@@ -133,18 +137,33 @@ def load(path: str | Path) -> Bundle:
             file=tensors,
             remedy="save or copy the model again",
         )
-    with torch.random.fork_rng(devices=[]):
-        network = rebuild_network(described["network"]).eval()
-    _fill(network, tensors)
-    bundle = Bundle(
+    try:
+        bundle = _rebuilt(described, tensors)
+        bundle._check()
+    except TagfillError as error:
+        raise TagfillError(error.message, file=error.file or folder / DESCRIPTION) from error
+    expected = json.loads(json.dumps(bundle._describe("")))
+    for key in ("input", "weights"):
+        if described[key] != expected[key]:
+            raise TagfillError(
+                f"says one thing under {key!r} and another under 'network': it was changed",
+                file=folder / DESCRIPTION,
+            )
+    return bundle
+
+
+def _rebuilt(described: Mapping[str, Any], tensors: Path) -> Bundle:
+    """The model described, with its weights; whatever is too large is noticed before it is made."""
+    with torch.random.fork_rng(devices=[]), offline():
+        network = rebuild_network(described["network"], most=tensors.stat().st_size).eval()
+    network.load_state_dict(_fitting_state(network, tensors))
+    return Bundle(
         network=network,
-        classes=tuple(described["classes"]),
-        thresholds=_tuple(described["thresholds"]),
+        classes=described["classes"],
+        thresholds=described["thresholds"],
         calibration=described["calibration"],
         details=described["details"],
     )
-    bundle._check()
-    return bundle
 
 
 def description(path: str | Path) -> dict[str, Any]:
@@ -164,7 +183,7 @@ def _read_description(file: Path) -> dict[str, Any]:
         raise TagfillError(f"there is no model here ({DESCRIPTION} is missing)", file=file.parent)
     try:
         described = json.loads(file.read_text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TagfillError(f"is not JSON ({error})", file=file) from error
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise TagfillError("does not describe a tagfill model", file=file)
@@ -176,30 +195,35 @@ def _read_description(file: Path) -> dict[str, Any]:
         )
     if set(described) != _KEYS:
         raise TagfillError(f"has odd or missing keys: {sorted(set(described) ^ _KEYS)}", file=file)
-    classes = described["classes"]
-    if not isinstance(classes, list) or not all(isinstance(each, str) for each in classes):
-        raise TagfillError("the class names are not a list of words", file=file)
+    if not isinstance(described["details"], dict):
+        raise TagfillError("the details are not a table", file=file)
+    try:
+        described["classes"] = class_names(described["classes"])
+        if described["thresholds"] is not None:
+            described["thresholds"] = numbers("thresholds", described["thresholds"], low=0, high=1)
+    except TagfillError as error:
+        raise TagfillError(error.message, file=file) from error
     return described
 
 
-def _fill(network: Network, file: Path) -> None:
+def _fitting_state(network: Network, file: Path) -> State:
     state, wanted = read_state(file), network.state_dict()
-    if {name: tensor.shape for name, tensor in state.items()} != {
-        name: tensor.shape for name, tensor in wanted.items()
-    }:
-        odd = sorted(state.keys() ^ wanted.keys()) or sorted(
-            name for name in wanted if state[name].shape != wanted[name].shape
-        )
+    odd = sorted(state.keys() ^ wanted.keys()) or sorted(
+        name
+        for name, tensor in wanted.items()
+        if (state[name].shape, state[name].dtype) != (tensor.shape, tensor.dtype)
+    )
+    if odd:
         raise TagfillError(
             f"the tensors do not fit the network described (for example {odd[0]!r})", file=file
         )
-    network.load_state_dict(state)
+    try:
+        check_finite(state)
+    except TagfillError as error:
+        raise TagfillError(error.message, file=file) from error
+    return state
 
 
 def _sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _tuple(values: Sequence[float] | None) -> tuple[float, ...] | None:
-    return None if values is None else tuple(float(value) for value in values)

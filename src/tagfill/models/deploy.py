@@ -15,6 +15,13 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.calibrate import check_calibration
 from tagfill.labels.hierarchy import as_hierarchy
 from tagfill.labels.table import Hierarchy
+from tagfill.models.checks import (
+    LARGEST_SIDE,
+    LARGEST_WIDTH,
+    class_names,
+    numbers,
+    whole_number,
+)
 from tagfill.models.network import Network
 
 FORMAT, VERSION = "tagfill-deployed", 1
@@ -107,17 +114,23 @@ class Metadata:
             if found["format"] != FORMAT or found["version"] != VERSION:
                 raise KeyError("format")
             limits, what = found["thresholds"], found["input"]
+            classes = class_names(found["classes"])
+            if limits is not None:
+                limits = numbers("thresholds", limits, len(classes), low=0, high=1)
+            if what["reads"] not in ("images", "features"):
+                raise KeyError("reads")
+            lowest = 1 if what["reads"] == "images" else 0
             return cls(
-                classes=tuple(found["classes"]),
-                thresholds=None if limits is None else tuple(map(float, limits)),
+                classes=classes,
+                thresholds=limits,
                 reads=cast(Literal["images", "features"], what["reads"]),
-                size=int(what.get("size", 0)),
-                channels=int(what["channels"]),
+                size=whole_number("size", what.get("size", 0), lowest, LARGEST_SIDE),
+                channels=whole_number("channels", what["channels"], 1, LARGEST_WIDTH),
                 maps=bool(what["maps"]),
-                license=found["weights_license"],
                 hierarchy=as_hierarchy(found.get("hierarchy")),
+                license=str(found["weights_license"]),
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TagfillError(
                 "does not say which classes it knows, so it was not written by `tagfill export`"
             ) from error
@@ -202,7 +215,7 @@ class Stepwise(nn.Module):
             places, levels = (torch.tensor(each, dtype=torch.float64) for each in (at, level))
             count = len(at) - 1
             start[row, :count] = places[:-1].float()
-            width[row, :count] = places.diff().float()
+            width[row, :count] = places.diff().float().clamp(min=1e-30)  # knots may coincide
             rise[row, :count] = levels.diff().float()
         self.register_buffer("start", start)
         self.register_buffer("width", width)

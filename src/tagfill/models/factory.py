@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from tagfill.models import hub
 from tagfill.models.backbones import Backbone
 from tagfill.models.bodies import Body, make_body
 from tagfill.models.lgconv import wrap_convolutions
+from tagfill.models.libraries import load_timm
 from tagfill.models.presets import OFFLINE, PRESETS
 from tagfill.models.probe import look
 from tagfill.models.sources import Source, find_source
@@ -54,16 +56,28 @@ def build_backbone(
     return _finish(body, replace(spec, lgconv=lgconv), unused)
 
 
-def rebuild_backbone(spec: BackboneSpec) -> Backbone:
-    """The same architecture with random weights; needs no network."""
+def rebuild_backbone(spec: BackboneSpec, most: float = math.inf) -> Backbone:
+    """The same architecture with random weights; needs no network.
+
+    Args:
+        spec: of a model file.
+        most: parameters it may have; a larger one is refused before it takes memory.
+    """
     if spec.library == "features":
         return given_features(spec.channels)
-    try:
-        return _finish(make_body(spec), spec, look(spec).unused)
-    except (RuntimeError, ValueError, TypeError, KeyError) as error:
+    failure = f"the installed {spec.library} cannot build the backbone {spec.architecture!r}"
+    if spec.library == "timm" and not load_timm().is_model(spec.architecture):
+        raise TagfillError(failure, remedy="install the version it was made with")
+    seen = look(spec)
+    if seen.channels != spec.channels or seen.parameters > most:
         raise TagfillError(
-            f"the installed {spec.library} cannot build the backbone {spec.architecture!r}: {error}"
-        ) from error
+            f"the description does not fit the backbone {spec.architecture!r}, which has"
+            f" {seen.channels} channels and {seen.parameters:,} parameters"
+        )
+    try:
+        return _finish(make_body(spec), spec, seen.unused)
+    except (RuntimeError, ValueError, TypeError, KeyError, AssertionError) as error:
+        raise TagfillError(f"{failure}: {error}") from error
 
 
 def given_features(channels: int) -> Backbone:

@@ -42,6 +42,19 @@ def is_reachable() -> bool:
 
 
 @contextmanager
+def offline() -> Iterator[None]:
+    """Whatever happens inside, the hub is not asked."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@contextmanager
 def fetching(repository: str, name: str, file: str | None = None) -> Iterator[None]:
     """Around a download: fails at once where the hub is out of reach, uses the cache if it can.
 

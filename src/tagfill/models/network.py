@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
+from tagfill.models.checks import check_size, whole_number
 from tagfill.models.factory import build_backbone, rebuild_backbone
 from tagfill.models.head import Head
 from tagfill.models.heads import HeadConfig, build_head, configure_head, head_name
@@ -93,15 +96,29 @@ def build_network(
     return Network(body, build_head(config, body.spec.channels, classes), config, classes)
 
 
-def rebuild_network(description: Mapping[str, Any]) -> Network:
-    """The network ``Network.to_json`` described, with random weights; needs no network access."""
+def rebuild_network(description: Mapping[str, Any], most: float = math.inf) -> Network:
+    """The network ``Network.to_json`` described, with random weights; needs no network access.
+
+    Args:
+        description: of a model file.
+        most: parameters its backbone and its head may have.
+
+    Raises:
+        TagfillError: the description is damaged, or of something that cannot be built.
+    """
     try:
         spec = BackboneSpec.from_json(description["backbone"])
         head, settings = description["head"]["name"], description["head"]["settings"]
-        classes = int(description["classes"])
+        classes = whole_number("the number of classes", description["classes"], 1, 10**6)
+        check_size("head", settings)
         config = configure_head(head, settings)
+        with torch.device("meta"):
+            sketch = build_head(config, spec.channels, classes)
+        if sum(parameter.numel() for parameter in sketch.parameters()) > most:
+            raise TagfillError("the head described is larger than the file of its weights")
+        backbone = rebuild_backbone(spec, most)
+        return Network(backbone, build_head(config, spec.channels, classes), config, classes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TagfillError(f"the network's description is damaged ({error!r})") from error
-    return Network(
-        rebuild_backbone(spec), build_head(config, spec.channels, classes), config, classes
-    )
+    except (RuntimeError, AssertionError, ZeroDivisionError) as error:
+        raise TagfillError(f"the network described cannot be built ({error})") from error

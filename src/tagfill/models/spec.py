@@ -7,6 +7,13 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, cast, get_args
 
 from tagfill.errors import TagfillError
+from tagfill.models.checks import (
+    LARGEST_SIDE,
+    LARGEST_WIDTH,
+    check_architecture,
+    numbers,
+    whole_number,
+)
 
 Library = Literal["timm", "transformers", "features"]
 Triple = tuple[float, float, float]
@@ -58,11 +65,33 @@ class BackboneSpec:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> BackboneSpec:
         """Read what ``to_json`` wrote; anything else is an error."""
-        known = {each.name: each for each in fields(cls)}
-        if set(values) != set(known):
-            odd = sorted(set(values) ^ set(known))
+        known = {field.name for field in fields(cls)}
+        if set(values) != known:
+            odd = sorted(set(values) ^ known)
             raise TagfillError(f"the backbone's description has odd or missing keys: {odd}")
         if values["library"] not in get_args(Library):
             raise TagfillError(f"unknown backbone library {values['library']!r}")
-        mean, std = (cast(Triple, tuple(map(float, values[key]))) for key in ("mean", "std"))
-        return cls(**{**values, "mean": mean, "std": std})
+        mean, std = (numbers(key, values[key], 3) for key in ("mean", "std"))
+        if not all(value > 0 for value in std):
+            raise TagfillError(f"std must be above 0, not {std}")
+        spec = cls(**{**values, "mean": cast(Triple, mean), "std": cast(Triple, std)})
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Refuse what no installed library can build, or would have to fetch.
+
+        Raises:
+            TagfillError: and what is wrong.
+        """
+        given = self.library == "features"
+        check_architecture(self.library, self.architecture, self.options)
+        whole_number("size", self.size, 0 if given else 1, LARGEST_SIDE)
+        whole_number("channels", self.channels, 1, LARGEST_WIDTH)
+        whole_number("stride", self.stride, 1, LARGEST_SIDE)
+        whole_number("parameters", self.parameters, 0, 10**12)
+        for name in ("name", "interpolation", "weights", "license"):
+            if not isinstance(getattr(self, name), str):
+                raise TagfillError(f"the backbone's {name} must be text")
+        if not isinstance(self.lgconv, bool):
+            raise TagfillError("lgconv must be true or false")
