@@ -269,7 +269,7 @@ def test_weights_that_are_not_finite_are_refused(
     tensors = load_file(file)
     tensors["head.classifier.bias"][1] = value
     save_file(tensors, file)
-    edit(folder, sha256=_sha256(file))
+    edit(folder, sha256=hashlib.sha256(file.read_bytes()).hexdigest())
     with pytest.raises(TagfillError, match=r"head\.classifier\.bias.*NaN or infinite"):
         tagfill.load(folder)
 

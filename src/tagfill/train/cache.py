@@ -91,6 +91,11 @@ class StoreInfo:
     bytes: int
     used: float
 
+    @property
+    def hashes(self) -> set[str]:
+        """Content hashes of its images."""
+        return {name for file in self.path.glob("[!.]*.txt") for name in _listed(file)[1]}
+
 
 class FeatureStore:
     """The features of one extractor.

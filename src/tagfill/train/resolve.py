@@ -176,7 +176,9 @@ def _for_two_stages(request: Request) -> Request:
 
 
 def _check_no_backbone(request: Request) -> None:
-    idle = [name for name in OF_THE_BACKBONE if request.overrides.get(name) is not None]
+    idle = [
+        name for name in (*OF_THE_BACKBONE, "quality") if request.overrides.get(name) is not None
+    ]
     if idle:
         option = idle[0].replace("_", "-")
         raise TagfillError(

@@ -28,6 +28,7 @@ from tagfill.train.limits import Interrupted, Limits, stop_on_signal
 from tagfill.train.loop import Stage, stage_seed
 from tagfill.train.method import begin_stage, make_method
 from tagfill.train.model import Assembly, with_size
+from tagfill.train.quality import choose_quality
 from tagfill.train.resolve import Request, resolve
 from tagfill.train.save import Checkpoint, checkpoints_of, save_run, saved_checkpoint
 from tagfill.train.trained import TrainedRun
@@ -56,6 +57,9 @@ def fit(
     config, notes = configure(request, data)
     if config.data != request.data:
         data = prepare(config.data, data.sources)
+    paths = [path for split in data.splits.values() for path in split.paths or ()]
+    config, why = choose_quality(config, request, paths)
+    notes += why
     name = f"{Path(config.data.labels).stem or 'run'}-{Path(config.stages[-1].method.name).stem}"
     return train(config, data, out or free_path(name), sinks, notes)
 

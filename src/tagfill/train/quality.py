@@ -1,0 +1,155 @@
+"""How well images are looked at: the largest input whose features take about five minutes here.
+
+Resolution is what brings most per second (docs/results/features.md): flipped views, maxima and
+features of earlier layers bring less or nothing. A choice is made once, when a run begins, and its
+backbone and input size are kept in ``config.toml``: resuming and reporting never choose again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from PIL import Image
+
+from tagfill.images import FORMATS, open_regular
+from tagfill.models.factory import build_backbone
+from tagfill.models.graphs import feature_engine
+from tagfill.models.presets import DEFAULT
+from tagfill.train.cache import content_hashes, stores
+from tagfill.train.config import RunConfig
+from tagfill.train.resolve import OF_THE_BACKBONE, Request
+
+SECONDS = 300.0
+"""Features may take so long by default."""
+ENLARGED = 1.5
+"""Images are enlarged by no more than this: beyond it there is nothing to see."""
+DECODING = 1.15
+"""Share of decoding that inference does not hide."""
+_TIMED_SECONDS, _SAMPLE = 2.0, 64
+
+
+@dataclass(frozen=True)
+class Step:
+    """A way to look at images.
+
+    Args:
+        quality: its name.
+        size: side of the input.
+        cost: seconds an image, the first step being 1.
+        gain: test mAP over the first step where photos are large enough, about.
+    """
+
+    quality: Literal["fast", "good", "best"]
+    size: int
+    cost: float
+    gain: float
+
+
+STEPS = (Step("fast", 224, 1.0, 0.0), Step("good", 320, 1.9, 2.0), Step("best", 448, 3.9, 4.0))
+
+
+def choose_quality(
+    config: RunConfig, request: Request, paths: Sequence[Path]
+) -> tuple[RunConfig, list[str]]:
+    """The configuration with an input size, and why it is this one.
+
+    Args:
+        config: as it was resolved.
+        request: a backbone or size that the user named is left as it is.
+        paths: all images whose features will be needed.
+    """
+    named = any(request.overrides.get(name) is not None for name in (*OF_THE_BACKBONE, "init"))
+    fixed = all(stage.inputs == "features" for stage in config.stages)
+    if named or request.protocol is not None or not fixed or not paths:
+        return config, []
+    steps = _useful(paths)
+    if config.model.quality == "auto":
+        step, note = _affordable(steps, paths)
+    else:
+        step = next((step for step in steps if step.quality == config.model.quality), steps[-1])
+        note = f"quality: {step.quality}, input of {step.size} px"
+        if step.quality != config.model.quality:
+            note += "; the photos are too small for more"
+    model = replace(config.model, quality=step.quality, input_size=step.size)
+    return replace(config, model=model), [note]
+
+
+def _useful(paths: Sequence[Path]) -> list[Step]:
+    """The steps that photos of this size are worth; always the first."""
+    sides = []
+    for path in paths[:: max(1, len(paths) // _SAMPLE)]:
+        try:
+            with open_regular(path) as file, Image.open(file, formats=FORMATS) as image:
+                sides.append((image.width * image.height) ** 0.5)
+        except Exception:  # noqa: S112 (what cannot be read is named when it is decoded)
+            continue
+    side = float(np.median(sides)) if sides else 0.0
+    return [STEPS[0], *(step for step in STEPS[1:] if step.size <= ENLARGED * side)]
+
+
+def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str]:
+    known = [step for step in steps if _is_cached(step, paths)]
+    if known:
+        step = known[-1]
+        return step, f"quality: {step.quality}, input of {step.size} px: its features are known"
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # processes must agree, and clocks do not
+        step = steps[min(1, len(steps) - 1)]
+        return step, f"quality: {step.quality}, input of {step.size} px; not timed"
+    seconds = len(paths) * _seconds_an_image() * DECODING
+    chosen = max(
+        (number for number, step in enumerate(steps) if step.cost * seconds <= SECONDS), default=0
+    )
+    step = steps[chosen]
+    note = (
+        f"quality: {step.quality}, input of {step.size} px: features of {len(paths):,} images take"
+        f" about {_shown(step.cost * seconds)}"
+    )
+    if chosen + 1 < len(steps):
+        more = steps[chosen + 1]
+        note += (
+            f"; --quality {more.quality} ({more.size} px) would take {_shown(more.cost * seconds)}"
+            f" and bring about {more.gain - step.gain:.0f} mAP on photos"
+        )
+    elif step.size < STEPS[-1].size:
+        note += "; the photos are too small for more"
+    return step, note
+
+
+def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
+    """Whether an earlier run has looked at all these images in this way."""
+    fitting = [
+        store
+        for store in stores()
+        if (store.about.get("backbone"), store.about.get("input_size")) == (DEFAULT, step.size)
+        and store.about.get("view") == "plain"
+        and store.images >= len(set(paths))
+    ]
+    if not fitting:
+        return False
+    hashes = set(content_hashes(paths))
+    return any(hashes <= store.hashes for store in fitting)
+
+
+def _seconds_an_image() -> float:
+    """Time of the first step's network on this machine as it is now; a look of a few seconds."""
+    backbone = build_backbone(DEFAULT, size=STEPS[0].size)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    run = feature_engine(backbone, "pooled", device).run
+    batch = np.zeros((8, 3, STEPS[0].size, STEPS[0].size), dtype=np.float32)
+    run(batch)
+    started, images = time.monotonic(), 0
+    while time.monotonic() - started < _TIMED_SECONDS:
+        run(batch)
+        images += len(batch)
+    return (time.monotonic() - started) / images
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
