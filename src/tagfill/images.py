@@ -28,6 +28,7 @@ FORMATS = (
     *("SGI", "TGA"),
 )
 """What is decoded: raster images alone, by decoders that start no other program."""
+_ROWS = 256
 _CHECKED_SIZE = 32
 """Photos are checked at about this size: all of the file is still read."""
 
@@ -232,16 +233,21 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         return _eight_bit(image).convert("RGB")
     if image.has_transparency_data:
         image = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, "white")
-        return Image.alpha_composite(white, image).convert("RGB")
+        opaque = Image.new("RGB", image.size, "white")
+        opaque.paste(image, mask=image.getchannel("A"))
+        return opaque
     return image.convert("RGB")
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:
     """Integers are taken as 16-bit; floats as 0..1, or as 0..255 where they exceed 1."""
-    values = np.asarray(image, dtype=np.float64)
-    white = 65535 if image.mode != "F" else 255 if values.max() > 1 else 1
-    return Image.fromarray(np.rint(np.clip(values / white, 0, 1) * 255).astype(np.uint8))
+    values = np.asarray(image)
+    white = 65535 if image.mode != "F" else 255 if np.nanmax(values, initial=0) > 1 else 1
+    gray = np.empty(values.shape, dtype=np.uint8)
+    for top in range(0, len(values), _ROWS):  # a few rows at a time: eight bytes a pixel
+        part = np.nan_to_num(values[top : top + _ROWS].astype(np.float64), posinf=white, neginf=0)
+        gray[top : top + _ROWS] = np.rint(np.clip(part / white, 0, 1) * 255)
+    return Image.fromarray(gray)
 
 
 def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
