@@ -159,7 +159,7 @@ def test_odd_descriptions_are_refused(
         ({"architecture": "no_such_net"}, "cannot build the backbone 'no_such_net'"),
         ({"library": "os"}, "unknown backbone library"),
         ({"options": {"surprise": 1}}, "'surprise' is not taken from a file"),
-        ({"architecture": "vit_giant_patch14_dinov2"}, "does not fit the backbone"),
+        ({"architecture": "resnet152"}, "does not fit the backbone"),
     ],
 )
 def test_unknown_architectures_are_refused(

@@ -141,7 +141,8 @@ def load(path: str | Path) -> Bundle:
         bundle = _rebuilt(described, tensors)
         bundle._check()
     except TagfillError as error:
-        raise TagfillError(error.message, file=error.file or folder / DESCRIPTION) from error
+        file = error.file or folder / DESCRIPTION
+        raise TagfillError(error.message, file=file, remedy=error.remedy) from error
     expected = json.loads(json.dumps(bundle._describe("")))
     for key in ("input", "weights"):
         if described[key] != expected[key]:
