@@ -47,6 +47,7 @@ def test_by_default_the_best_that_takes_five_minutes(
     config, notes = chosen(photos(tmp_path / "photos", 600))
     step = next(step for step in STEPS if step.quality == expected)
     assert (config.model.quality, config.model.input_size) == (expected, step.size)
+    assert config.model.backbone == step.backbone
     assert "features of 3 images take about" in notes[0]
     assert ("would take" in notes[0]) == (expected != "best")
 
@@ -79,7 +80,12 @@ def test_features_that_are_known_cost_nothing(
 ) -> None:
     monkeypatch.setattr(quality, "_seconds_an_image", lambda: pytest.fail("timed"))
     paths = photos(tmp_path / "photos", 600)
-    about = {"backbone": "efficientnet_lite0", "input_size": 320, "kind": "pooled", "view": "plain"}
+    about: dict[str, object] = {
+        "backbone": "efficientnet_lite2",
+        "input_size": 320,
+        "kind": "pooled",
+        "view": "plain",
+    }
     FeatureStore(about).add(content_hashes(paths), np.ones((3, 4), dtype=np.float16))
     config, notes = chosen(paths)
     assert config.model.input_size == 320

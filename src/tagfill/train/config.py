@@ -109,7 +109,7 @@ class ModelConfig:
     input_size: int | None = None
     "Side of the square input in pixels."
     quality: Literal["auto", "fast", "good", "best"] = "auto"
-    "How well images are looked at: input of 224, 320 or 448 px; auto: what takes five minutes."
+    "Backbone and input size: fast, good, best, or auto: the best that takes five minutes."
     lgconv: bool = False
     "Give every 3x3 convolution a global branch (PU-MLC)."
     freeze_stages: int = 0

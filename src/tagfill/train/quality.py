@@ -1,8 +1,8 @@
-"""How well images are looked at: the largest input whose features take about five minutes here.
+"""How well images are looked at: the best backbone and size whose features take five minutes here.
 
-Resolution is what brings most per second (docs/results/features.md): flipped views, maxima and
-features of earlier layers bring less or nothing. A choice is made once, when a run begins, and its
-backbone and input size are kept in ``config.toml``: resuming and reporting never choose again.
+Resolution and a larger backbone are what bring most per second (docs/results/features.md): flipped
+views, maxima and features of earlier layers bring less or nothing. A choice is made once, when a
+run begins, and is kept in ``config.toml``: resuming and reporting never choose again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from PIL import Image
 from tagfill.images import FORMATS, open_regular
 from tagfill.models.factory import build_backbone
 from tagfill.models.graphs import feature_engine
-from tagfill.models.presets import DEFAULT
+from tagfill.models.presets import DEFAULT, OFFLINE
 from tagfill.train.cache import content_hashes, stores
 from tagfill.train.config import RunConfig
 from tagfill.train.resolve import OF_THE_BACKBONE, Request
@@ -41,18 +41,28 @@ class Step:
 
     Args:
         quality: its name.
+        backbone: offline, so that nothing is fetched.
         size: side of the input.
         cost: seconds an image, the first step being 1.
-        gain: test mAP over the first step where photos are large enough, about.
+        gain: validation mAP over the first step, about.
     """
 
     quality: Literal["fast", "good", "best"]
+    backbone: str
     size: int
     cost: float
     gain: float
 
+    def __str__(self) -> str:
+        return f"{self.quality} ({self.backbone}, {self.size} px)"
 
-STEPS = (Step("fast", 224, 1.0, 0.0), Step("good", 320, 1.9, 2.0), Step("best", 448, 3.9, 4.0))
+
+LARGER = "efficientnet_lite2"
+STEPS = (
+    Step("fast", DEFAULT, 224, 1.0, 0.0),
+    Step("good", LARGER, 320, 2.6, 3.5),
+    Step("best", LARGER, 448, 5.2, 4.5),
+)
 
 
 def choose_quality(
@@ -74,10 +84,12 @@ def choose_quality(
         step, note = _affordable(steps, paths)
     else:
         step = next((step for step in steps if step.quality == config.model.quality), steps[-1])
-        note = f"quality: {step.quality}, input of {step.size} px"
+        note = f"quality: {step}"
         if step.quality != config.model.quality:
             note += "; the photos are too small for more"
-    model = replace(config.model, quality=step.quality, input_size=step.size)
+    model = replace(
+        config.model, quality=step.quality, backbone=step.backbone, input_size=step.size
+    )
     return replace(config, model=model), [note]
 
 
@@ -91,31 +103,32 @@ def _useful(paths: Sequence[Path]) -> list[Step]:
         except Exception:  # noqa: S112 (what cannot be read is named when it is decoded)
             continue
     side = float(np.median(sides)) if sides else 0.0
-    return [STEPS[0], *(step for step in STEPS[1:] if step.size <= ENLARGED * side)]
+    larger = [step for step in STEPS[1:] if step.size <= ENLARGED * side]
+    return [STEPS[0], *(step for step in larger if OFFLINE[step.backbone].is_installed)]
 
 
 def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str]:
     known = [step for step in steps if _is_cached(step, paths)]
     if known:
         step = known[-1]
-        return step, f"quality: {step.quality}, input of {step.size} px: its features are known"
+        return step, f"quality: {step}: its features are known"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # processes must agree, and clocks do not
         step = steps[min(1, len(steps) - 1)]
-        return step, f"quality: {step.quality}, input of {step.size} px; not timed"
+        return step, f"quality: {step}; not timed"
     seconds = len(paths) * _seconds_an_image() * DECODING
     chosen = max(
         (number for number, step in enumerate(steps) if step.cost * seconds <= SECONDS), default=0
     )
     step = steps[chosen]
     note = (
-        f"quality: {step.quality}, input of {step.size} px: features of {len(paths):,} images take"
-        f" about {_shown(step.cost * seconds)}"
+        f"quality: {step}: features of {len(paths):,} images take about"
+        f" {_shown(step.cost * seconds)}"
     )
     if chosen + 1 < len(steps):
         more = steps[chosen + 1]
         note += (
-            f"; --quality {more.quality} ({more.size} px) would take {_shown(more.cost * seconds)}"
-            f" and bring about {more.gain - step.gain:.0f} mAP on photos"
+            f"; --quality {more} would take {_shown(more.cost * seconds)} and bring about"
+            f" {more.gain - step.gain:.0f} mAP"
         )
     elif step.size < STEPS[-1].size:
         note += "; the photos are too small for more"
@@ -127,7 +140,8 @@ def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
     fitting = [
         store
         for store in stores()
-        if (store.about.get("backbone"), store.about.get("input_size")) == (DEFAULT, step.size)
+        if store.about.get("backbone") == step.backbone
+        and store.about.get("input_size") == step.size
         and store.about.get("view") == "plain"
         and store.images >= len(set(paths))
     ]
