@@ -86,7 +86,9 @@ def test_features_that_are_known_cost_nothing(
         "kind": "pooled",
         "view": "plain",
     }
-    FeatureStore(about).add(content_hashes(paths), np.ones((3, 4), dtype=np.float16))
+    FeatureStore({**about, "view": "plain"}).add(
+        content_hashes(paths), np.ones((3, 4), dtype=np.float16)
+    )
     config, notes = chosen(paths)
     assert config.model.input_size == 320
     assert "known" in notes[0]
