@@ -7,7 +7,7 @@ FAST := tests/losses tests/evaluate tests/observe tests/labels tests/linear test
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: torture demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture bench demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -86,6 +86,9 @@ dist: dev
 	  && clean/bin/tagfill train drawn --out run --mode linear && clean/bin/tagfill predict run drawn/images
 	$(BIN)/cyclonedx-py environment dist/clean --output-reproducible -o dist/sbom.json
 	rm -rf dist/clean dist/drawn dist/run
+
+bench: install
+	$(BIN)/python benchmarks/performance.py
 
 docs: install
 	$(BIN)/python -m tagfill.methods._docs
