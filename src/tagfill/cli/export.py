@@ -44,6 +44,7 @@ def export(
     from tagfill.errors import TagfillError
     from tagfill.export.run import SUFFIX, export_model
     from tagfill.models.bundle import load
+    from tagfill.train.events import Terminal
 
     bundle = load(run)
     beside = run if (run / "model").is_dir() else run.parent
@@ -52,6 +53,7 @@ def export(
         raise TagfillError("exists already", file=target, remedy="choose another, or add --force")
     if target.suffix != SUFFIX[to]:
         raise TagfillError(f"the file must end in {SUFFIX[to]}", file=target)
+    terminal = Terminal(log)
     report = export_model(
         bundle,
         target,
@@ -60,7 +62,9 @@ def export(
         images=images,
         labeled=None if data is None else _labeled(data, images, split),
         tolerance=tolerance,
+        progress=lambda done, total: terminal.progress(done, total, "mAP of the export"),
     )
+    terminal.close()
     if json:
         print_json(report.as_dict())
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from typing import Any, Literal
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.export.checks import compare, example_inputs, latency, mean_precision
+from tagfill.export.checks import compare, example_inputs, latency, mean_precisions
 from tagfill.export.files import quantize, write_archive, write_onnx
 from tagfill.files import atomic_path
 from tagfill.labels import LabelTable
@@ -69,6 +70,7 @@ def export_model(
     images: Path | None = None,
     labeled: Labeled | None = None,
     tolerance: float = TOLERANCE,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Exported:
     """Write a model as one file that needs nothing of tagfill.
 
@@ -82,6 +84,8 @@ def export_model(
         int8: 8-bit weights; ONNX only.
         images: folder of pictures to compare on; drawn scenes by default.
         labeled: to measure what the export costs in mAP.
+        tolerance: largest difference of a probability that is let pass.
+        progress: told how many labeled images are done, and of how many.
 
     Raises:
         TagfillError: the model cannot be traced, or the file differs from it.
@@ -118,7 +122,9 @@ def export_model(
             inputs=len(inputs),
             difference=difference,
             milliseconds=_latencies(engines, inputs),
-            mAP={} if labeled is None else _precisions(engines, labeled),
+            mAP={}
+            if labeled is None
+            else mean_precisions(engines, labeled.table, labeled.root, progress),
         )
         with atomic_path(out) as finished:
             os.replace(draft, finished)
@@ -134,11 +140,4 @@ def _latencies(engines: dict[str, Engine], inputs: Any) -> dict[str, dict[int, f
     return {
         name: {size: found[number] for size, found in columns.items()}
         for number, name in enumerate(engines)
-    }
-
-
-def _precisions(engines: dict[str, Engine], labeled: Labeled) -> dict[str, float]:
-    return {
-        name: mean_precision(engine, labeled.table, labeled.root)
-        for name, engine in engines.items()
     }
