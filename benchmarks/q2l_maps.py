@@ -32,8 +32,8 @@ from tagfill import scenes
 from tagfill.evaluate.precision import average_precision
 from tagfill.models.backbones import Backbone
 from tagfill.models.factory import build_backbone
-from tagfill.models.head import Head, LinearConfig
 from tagfill.models.heads import HeadConfig, build_head
+from tagfill.models.plain_heads import Head, LinearConfig
 from tagfill.models.preprocess import eval_transform
 from tagfill.models.q2l import Q2LConfig
 

@@ -48,7 +48,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from tagfill.models.head import Head
+from tagfill.models.plain_heads import Head
 from tagfill.models.output import Output
 
 

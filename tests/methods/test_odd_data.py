@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.models.head import Head
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import Head
 from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.models.head import CamConfig, CamHead, LinearConfig, LinearHead
 from tagfill.models.heads import HEADS, build_head, configure_head, head_name
 from tagfill.models.lem import LemConfig
+from tagfill.models.plain_heads import CamConfig, CamHead, LinearConfig, LinearHead
 from tagfill.models.q2l import Q2LConfig
 
 

@@ -12,7 +12,7 @@ import torch
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.methods.base import ElementwiseMethod
-from tagfill.models.head import LinearConfig, LinearHead
+from tagfill.models.plain_heads import LinearConfig, LinearHead
 from tagfill.train import grid
 from tagfill.train.batched import Batched, Setting
 from tagfill.train.config import MethodConfig, StageConfig

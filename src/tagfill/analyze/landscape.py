@@ -19,8 +19,8 @@ from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import Mask, RunView, Subject
 from tagfill.evaluate.arrays import Floats
 from tagfill.methods.base import Method, Step
-from tagfill.models.head import LinearHead
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import LinearHead
 from tagfill.train.events import Events
 from tagfill.train.method import Positives, begin
 from tagfill.train.save import load_checkpoint

@@ -109,9 +109,9 @@ def _cases(
 def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], list[str]]:
     """Files of the images the run neither trained on nor chose its epoch on."""
     root = dataset.image_root or dataset.source.parent
-    found = {int(row): find_image(root, dataset.table.images[row]) for row in rows}
-    there = {row: path for row, path in found.items() if path is not None}
-    missing = len(found) - len(there)
+    files = {int(row): find_image(root, dataset.table.images[row]) for row in rows}
+    there = {row: path for row, path in files.items() if path is not None}
+    missing = len(files) - len(there)
     notes = [f"{missing} images are not in {root}"] if missing else []
     learnt = _learnt_from(run)
     if learnt is None:

@@ -82,11 +82,11 @@ class Game:
 
     def result(self, names: tuple[str, ...]) -> PointingResult:
         """Metrics per class and over all."""
-        found = {names[label]: self._of(self.label == label) for label in np.unique(self.label)}
-        metrics = [(each.accuracy, each.chance, each.center) for each in found.values()]
+        rates = {names[label]: self._of(self.label == label) for label in np.unique(self.label)}
+        metrics = [(rate.accuracy, rate.chance, rate.center) for rate in rates.values()]
         accuracy, chance, center = np.mean(metrics, axis=0).tolist()
         mean = Pointing(accuracy, chance, center, len(self.label))
-        return PointingResult(found, mean, self._of(np.ones(len(self.label), dtype=bool)))
+        return PointingResult(rates, mean, self._of(np.ones(len(self.label), dtype=bool)))
 
     def _of(self, here: npt.NDArray[np.bool_]) -> Pointing:
         return Pointing(

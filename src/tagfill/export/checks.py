@@ -55,12 +55,12 @@ def latency(engines: Sequence[Engine], inputs: Numbers) -> list[float]:
     """Median milliseconds of each engine on the same inputs, measured in turns."""
     seconds: list[list[float]] = [[] for _ in engines]
     for repeat in range(_WARM_UP + _REPEATS):
-        for engine, found in zip(engines, seconds, strict=True):
+        for engine, times in zip(engines, seconds, strict=True):
             started = time.perf_counter()
             engine.run(inputs)
             if repeat >= _WARM_UP:
-                found.append(time.perf_counter() - started)
-    return [1000 * statistics.median(found) for found in seconds]
+                times.append(time.perf_counter() - started)
+    return [1000 * statistics.median(times) for times in seconds]
 
 
 def mean_precisions(

@@ -97,15 +97,15 @@ def _annotate(model: object, metadata: Metadata) -> None:
 
 def _delicate(model: object) -> list[str]:
     graph = model.graph  # type: ignore[attr-defined]
-    inputs = {each.name: list(each.dims) for each in graph.initializer}
-    found = []
+    inputs = {weight.name: list(weight.dims) for weight in graph.initializer}
+    delicate = []
     for node in graph.node:
         if node.op_type != "Conv":
             continue
-        groups = next((each.i for each in node.attribute if each.name == "group"), 1)
+        groups = next((entry.i for entry in node.attribute if entry.name == "group"), 1)
         if groups > 1 or inputs.get(node.input[1], [0, 0])[1] == 3:
-            found.append(node.name)
-    return found
+            delicate.append(node.name)
+    return delicate
 
 
 @contextlib.contextmanager

@@ -138,6 +138,6 @@ def _opened(path: Path, to: Target) -> Engine:
 def _latencies(engines: dict[str, Engine], inputs: Any) -> dict[str, dict[int, float]]:
     columns = {size: latency(list(engines.values()), inputs[:size]) for size in BATCHES}
     return {
-        name: {size: found[number] for size, found in columns.items()}
+        name: {size: medians[number] for size, medians in columns.items()}
         for number, name in enumerate(engines)
     }

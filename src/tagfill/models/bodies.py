@@ -46,7 +46,7 @@ def tokens_to_map(tokens: Tensor, image: Tensor, prefix: int | None = None) -> T
     for dropped in (prefix,) if prefix is not None else range(min(count, 17)):
         cells = count - dropped
         rows = min(
-            (each for each in range(1, cells + 1) if cells % each == 0),
+            (divisor for divisor in range(1, cells + 1) if cells % divisor == 0),
             key=lambda rows: abs(rows * rows / cells - aspect),
         )
         if prefix is not None or 0.75 < rows * rows / cells / aspect < 1.34:
@@ -173,8 +173,8 @@ def list_stages(module: nn.Module) -> Stages:
     blocks = next(
         (
             name
-            for name, each in module.named_modules()
-            if isinstance(each, nn.ModuleList | nn.Sequential) and len(each) > 1
+            for name, child in module.named_modules()
+            if isinstance(child, nn.ModuleList | nn.Sequential) and len(child) > 1
         ),
         None,
     )

@@ -110,11 +110,11 @@ class Metadata:
             TagfillError: the text is of something else.
         """
         try:
-            found = json.loads(text or "")
-            if found["format"] != FORMAT or found["version"] != VERSION:
+            document = json.loads(text or "")
+            if document["format"] != FORMAT or document["version"] != VERSION:
                 raise KeyError("format")
-            limits, what = found["thresholds"], found["input"]
-            classes = class_names(found["classes"])
+            limits, what = document["thresholds"], document["input"]
+            classes = class_names(document["classes"])
             if limits is not None:
                 limits = numbers("thresholds", limits, len(classes), low=0, high=1)
             if what["reads"] not in ("images", "features"):
@@ -127,8 +127,8 @@ class Metadata:
                 size=whole_number("size", what.get("size", 0), lowest, LARGEST_SIDE),
                 channels=whole_number("channels", what["channels"], 1, LARGEST_WIDTH),
                 maps=bool(what["maps"]),
-                hierarchy=as_hierarchy(found.get("hierarchy")),
-                license=str(found["weights_license"]),
+                hierarchy=as_hierarchy(document.get("hierarchy")),
+                license=str(document["weights_license"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TagfillError(
@@ -212,7 +212,7 @@ class Stepwise(nn.Module):
         start, width = torch.zeros(len(knots), longest), torch.ones(len(knots), longest)
         rise = torch.zeros(len(knots), longest)
         for row, (at, level) in enumerate(zip(knots, values, strict=True)):
-            places, levels = (torch.tensor(each, dtype=torch.float64) for each in (at, level))
+            places, levels = (torch.tensor(row, dtype=torch.float64) for row in (at, level))
             count = len(at) - 1
             start[row, :count] = places[:-1].float()
             width[row, :count] = places.diff().float().clamp(min=1e-30)  # knots may coincide

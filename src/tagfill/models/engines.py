@@ -72,12 +72,12 @@ class Engine:
         """
         rule = TagRule.of(self.metadata, top=top, threshold=threshold)
         items = self._features(images) if self.metadata.reads == "features" else as_list(images)
-        found: list[Prediction] = []
+        predictions: list[Prediction] = []
         for start in range(0, len(items), batch_size):
             batch = items[start : start + batch_size]
             names = [_name(item, start + row) for row, item in enumerate(batch)]
-            found += rule.predictions(names, self.probabilities(self._inputs(batch)))
-        return found
+            predictions += rule.predictions(names, self.probabilities(self._inputs(batch)))
+        return predictions
 
     def _inputs(self, batch: Numbers | Sequence[Picture]) -> Numbers:
         if isinstance(batch, np.ndarray):

@@ -16,7 +16,7 @@ from tagfill.models.lgconv import wrap_convolutions
 from tagfill.models.libraries import load_timm
 from tagfill.models.presets import OFFLINE, PRESETS
 from tagfill.models.probe import look
-from tagfill.models.sources import Source, find_source
+from tagfill.models.sources import WeightSource, find_source
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import fit_state, read_state
 
@@ -107,7 +107,7 @@ def describe(name: str, size: int | None = None) -> dict[str, Any]:
     }
 
 
-def weights_here(name: str, source: Source) -> bool:
+def weights_here(name: str, source: WeightSource) -> bool:
     """Whether the weights can be had without a network."""
     if name in OFFLINE:
         return OFFLINE[name].is_installed

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tagfill.models.head import Head, require_maps
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import Head, require_maps
 from tagfill.models.q2l import GroupWiseLinear
 
 

@@ -108,8 +108,8 @@ def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | 
         with _evaluating(backbone), torch.no_grad():
             expected = module(example).float().numpy()
             _export(module, example[:2], draft)
-        found = _session(draft, 1)(example.numpy())
-        fits = bool(np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max())
+        features = _session(draft, 1)(example.numpy())
+        fits = bool(np.abs(features - expected).max() <= TOLERANCE * np.abs(expected).max())
     except Exception:  # whatever an architecture does that the exporter or the runtime cannot
         fits = False
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.models import graph_heads, lem, q2l
-from tagfill.models.head import CamConfig, CamHead, Head, LinearConfig, LinearHead
+from tagfill.models.plain_heads import CamConfig, CamHead, Head, LinearConfig, LinearHead
 from tagfill.settings import configured
 
 HeadConfig = (

@@ -22,7 +22,7 @@ def is_cached(repository: str, file: str | None = None) -> bool:
     if Path(repository).is_dir():
         return True
     files = _WEIGHT_FILES if file is None else (file,)
-    return any(isinstance(try_to_load_from_cache(repository, each), str) for each in files)
+    return any(isinstance(try_to_load_from_cache(repository, name), str) for name in files)
 
 
 def is_reachable() -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tagfill.models.head import Head, require_maps
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import Head, require_maps
 from tagfill.models.q2l import DecoderConfig, GroupWiseLinear, LabelDecoder
 
 

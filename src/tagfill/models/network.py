@@ -15,9 +15,9 @@ from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
 from tagfill.models.checks import check_size, whole_number
 from tagfill.models.factory import build_backbone, rebuild_backbone
-from tagfill.models.head import Head
 from tagfill.models.heads import HeadConfig, build_head, configure_head, head_name
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import Head
 from tagfill.models.presets import DEFAULT
 from tagfill.models.spec import BackboneSpec
 

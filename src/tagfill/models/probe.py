@@ -65,8 +65,8 @@ def _pass(spec: BackboneSpec, device: str) -> Look:
     return Look(
         channels=maps.shape[1],
         stride=_stride(spec.size, maps.shape[2]),
-        parameters=sum(each.numel() for each in parameters.values()),
-        unused=tuple(name for name, each in parameters.items() if each.grad is None),
+        parameters=sum(tensor.numel() for tensor in parameters.values()),
+        unused=tuple(name for name, tensor in parameters.items() if tensor.grad is None),
     )
 
 
@@ -74,5 +74,5 @@ def _stride(size: int, cells: int) -> int:
     """Pixels per cell: a usual number that gives this many cells, exactly or by rounding."""
     if size % cells == 0 and size // cells in _USUAL_STRIDES:
         return size // cells
-    fitting = (each for each in _USUAL_STRIDES if cells in (size // each, -(-size // each)))
+    fitting = (stride for stride in _USUAL_STRIDES if cells in (size // stride, -(-size // stride)))
     return next(fitting, round(size / cells))

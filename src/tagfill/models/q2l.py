@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.models.attention import DecoderLayer, EncoderLayer
-from tagfill.models.head import Head, require_maps
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import Head, require_maps
 from tagfill.models.position import sine_position
 
 

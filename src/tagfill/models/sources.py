@@ -23,7 +23,7 @@ _LABELS = ("id2label", "label2id")
 
 
 @dataclass(frozen=True)
-class Source:
+class WeightSource:
     """An architecture to build and weights to fetch.
 
     Args:
@@ -41,7 +41,7 @@ class Source:
     read: Callable[[], State]
 
 
-def find_source(name: str, size: int | None = None, *, pretrained: bool = True) -> Source:
+def find_source(name: str, size: int | None = None, *, pretrained: bool = True) -> WeightSource:
     """Look a name up: offline names, presets, ``hf:NAME``, then timm.
 
     Args:
@@ -64,10 +64,10 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
     return _timm_source(name, model, size, pretrained=pretrained)
 
 
-def _offline_source(name: str, size: int | None) -> Source:
+def _offline_source(name: str, size: int | None) -> WeightSource:
     package = OFFLINE[name]
     draft = _timm_draft(name, package.architecture, size or package.size)
-    return Source(
+    return WeightSource(
         draft,
         package.source,
         package.license,
@@ -76,7 +76,7 @@ def _offline_source(name: str, size: int | None) -> Source:
     )
 
 
-def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -> Source:
+def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -> WeightSource:
     timm = load_timm()
     if not timm.is_model(model):
         near = get_close_matches(model, {*OFFLINE, *PRESETS, *timm.list_models()}, n=3)
@@ -103,7 +103,9 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
         return state
 
     draft = _timm_draft(name, model, size or metadata.input_size[-1])
-    return Source(draft, repository or "none", metadata.license or "unknown", repository, read)
+    return WeightSource(
+        draft, repository or "none", metadata.license or "unknown", repository, read
+    )
 
 
 def _tags(timm: Any, model: str) -> str:
@@ -142,39 +144,39 @@ def _size_options(model: str, size: int) -> dict[str, Any]:
 
 def _transformers_source(
     name: str, model: str, size: int | None, config: dict[str, Any], license: str
-) -> Source:
+) -> WeightSource:
     library = load_transformers()
     stored: dict[str, Any] = {}
     if config:
-        found = library.AutoConfig.for_model(**config)
+        settings = library.AutoConfig.for_model(**config)
     elif model in library.CONFIG_MAPPING and not Path(model).is_dir():
-        found = library.AutoConfig.for_model(model)
+        settings = library.AutoConfig.for_model(model)
     else:
         with hub.fetching(model, name, file="config.json"):
-            found = library.AutoConfig.from_pretrained(model)
+            settings = library.AutoConfig.from_pretrained(model)
             stored = _preprocessor(model)
-    found = getattr(found, "vision_config", found)
+    settings = getattr(settings, "vision_config", settings)
     draft = BackboneSpec(
         name=name,
         library="transformers",
-        architecture=found.model_type,
-        size=size or _side(getattr(found, "image_size", 224)),
+        architecture=settings.model_type,
+        size=size or _side(getattr(settings, "image_size", 224)),
         channels=0,
         stride=0,
         mean=_triple(stored.get("image_mean", IMAGENET_MEAN)),
         std=_triple(stored.get("image_std", IMAGENET_STD)),
         interpolation="bicubic",
-        options=_plain(found.to_dict()),
+        options=_plain(settings.to_dict()),
     )
 
     def read() -> State:
-        kind = "AutoModelForImageClassification" if found.model_type == "cvt" else "AutoModel"
+        kind = "AutoModelForImageClassification" if settings.model_type == "cvt" else "AutoModel"
         with hub.fetching(model, name):
-            network = getattr(library, kind).from_pretrained(model, config=found)
+            network = getattr(library, kind).from_pretrained(model, config=settings)
         state: State = network.state_dict()
         return state
 
-    return Source(draft, model, license, model, read)
+    return WeightSource(draft, model, license, model, read)
 
 
 def _preprocessor(model: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from tagfill.methods.base import ElementwiseMethod, LossTerms, Method, Step
-from tagfill.models.head import LinearHead
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import LinearHead
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData

@@ -74,11 +74,11 @@ class FeatureRows:
 
     def __getitem__(self, rows: Any) -> Features:
         shard, row = self._shard[rows], self._row[rows]
-        found = np.empty((len(row), *self.shape[1:]), dtype=np.float16)
+        gathered = np.empty((len(row), *self.shape[1:]), dtype=np.float16)
         for number in np.unique(shard):
             here = shard == number
-            found[here] = self._shards[number][row[here]]
-        return found
+            gathered[here] = self._shards[number][row[here]]
+        return gathered
 
 
 @dataclass(frozen=True)
@@ -145,10 +145,10 @@ class FeatureStore:
             for row, name in enumerate(names):
                 place.setdefault(name, (len(shards), row))
             shards.append(self._opened(shard))
-        found = np.array([place[name] for name in hashes], dtype=np.intp)
+        places = np.array([place[name] for name in hashes], dtype=np.intp)
         with suppress(OSError):
             os.utime(self.folder / "about.json")  # in use
-        return FeatureRows(shards, found[:, 0], found[:, 1])
+        return FeatureRows(shards, places[:, 0], places[:, 1])
 
     def _opened(self, shard: str) -> Features:
         try:

@@ -11,9 +11,9 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from tagfill.methods.base import Method, Mixed, Step
-from tagfill.models.head import Head
 from tagfill.models.network import Network
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import Head
 from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, Inputs, derived_seed
 

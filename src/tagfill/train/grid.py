@@ -16,7 +16,7 @@ from accelerate import Accelerator
 
 from tagfill.errors import TagfillError
 from tagfill.methods.base import Method
-from tagfill.models.head import Head, LinearHead
+from tagfill.models.plain_heads import Head, LinearHead
 from tagfill.train.batched import Batched, Outcome, Setting
 from tagfill.train.config import StageConfig
 from tagfill.train.device import make_accelerator, single_thread

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tagfill.models.head import LinearHead
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import LinearHead
 
 
 class Heads(nn.Module):

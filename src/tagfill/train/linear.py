@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
 from tagfill.methods.base import Method, Needs
-from tagfill.models.head import LinearConfig, LinearHead
+from tagfill.models.plain_heads import LinearConfig, LinearHead
 from tagfill.train.config import StageConfig
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import Events

@@ -13,7 +13,7 @@ from typing import Any
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
-from tagfill.models.head import Head
+from tagfill.models.plain_heads import Head
 from tagfill.train.batched import Outcome, Setting
 from tagfill.train.config import RunConfig
 from tagfill.train.data import prepare, without_unreadable
