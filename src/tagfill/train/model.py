@@ -18,9 +18,9 @@ from tagfill.labels import Labels
 from tagfill.methods.base import Needs
 from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
-from tagfill.models.head import LinearConfig, LinearHead
 from tagfill.models.heads import build_head, configure_head
 from tagfill.models.network import Network, build_network
+from tagfill.models.plain_heads import LinearConfig, LinearHead
 from tagfill.models.preprocess import eval_transform
 from tagfill.train.cache import FeatureRows
 from tagfill.train.config import RunConfig, StageConfig

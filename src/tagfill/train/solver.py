@@ -10,7 +10,7 @@ from tagfill.errors import TagfillError
 from tagfill.linear.basis import TRANSFORMS, Transform
 from tagfill.linear.problem import LinearProblem, LinearWeights
 from tagfill.methods.base import Method
-from tagfill.models.head import LinearHead
+from tagfill.models.plain_heads import LinearHead
 from tagfill.train.config import StageConfig
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
