@@ -159,7 +159,10 @@ class Chooser:
         return torch.cat(rows), torch.cat(logits)
 
     def _split(self, fold: int) -> tuple[Tensor, Tensor]:
+        """Rows to fit and rows to score; one image alone is both."""
         out = self.folds == fold
+        if bool(out.all()):
+            return out.nonzero()[:, 0], out.nonzero()[:, 0]
         return (~out).nonzero()[:, 0], out.nonzero()[:, 0]
 
     def best(self, choices: Sequence[Choice]) -> Choice:
