@@ -18,7 +18,7 @@ def test_the_demo_compares_recovers_and_reports_and_trains_nothing_twice(
     options = ["demo", "--out", str(tmp_path), "--count", "48", "--seeds", "1", "--workers", "1"]
     assert main([*options, "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
-    assert set(first["methods"]) == {"an", "auto", "bce"}
+    assert set(first["methods"]) == {"an", "auto", "oracle"}
     assert (Path(first["run"]) / "model" / "model.safetensors").is_file()
     recovered = first["recovered"]
     with Path(recovered["file"]).open(encoding="utf-8") as file:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from PIL import Image
 
 from tagfill.bench.spec import SCENES, Labels, Source
@@ -18,8 +19,8 @@ from tagfill.files import atomic_folder
 from tagfill.labels import UNKNOWN, Dataset, Rows
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.labels.split import published_split
-from tagfill.linear.choose import Choice
-from tagfill.linear.fit import out_of_fold
+from tagfill.linear import fit_head, out_of_fold
+from tagfill.losses.likelihood import posterior
 from tagfill.observe import observe_official, regimes
 from tagfill.scenes import write_scenes
 from tagfill.train.cache import content_hashes
@@ -126,7 +127,7 @@ def make_variant(opened: Opened, labels: Labels, out: Path) -> Variant:
         regime = regimes.make(labels.regime, labels.settings)
         values[train] = observe_official(opened.dataset, regime, labels.seed).table.values[train]
     if labels.reviewed:
-        values[train] = _reviewed(opened, train, values[train], labels.reviewed)
+        values[train] = _reviewed(opened, train, values[train], labels)
     used = np.sort(np.concatenate(list(splits.values())))
     masked = replace(
         opened.dataset,
@@ -168,18 +169,35 @@ def _some(rows: Rows, share: float) -> Rows:
 
 
 def _reviewed(
-    opened: Opened, train: Rows, observed: npt.NDArray[np.int8], count: int
+    opened: Opened, train: Rows, observed: npt.NDArray[np.int8], labels: Labels
 ) -> npt.NDArray[np.int8]:
-    """Answer the unknown cells that a linear head finds likeliest to be positive."""
+    """Answer unknown entries in the order of a review."""
     if opened.features is None:
         raise TagfillError("reviewed labels need a source with features")
-    unknown_is_absent = Choice(writer="each", share=1.0)
-    logits = out_of_fold(opened.features[train], observed, unknown_is_absent)
-    logits[observed != UNKNOWN] = -np.inf
-    asked = np.argsort(-logits, axis=None, kind="stable")[:count]
+    keys: npt.NDArray[np.floating]
+    if labels.order == "random":
+        keys = np.random.default_rng([labels.seed, 31]).random(observed.shape)
+    else:
+        chance = _chances(opened, train.tobytes(), observed.tobytes())
+        keys = chance if labels.order == "likely" else -np.abs(chance - 0.5)
+    keys = np.where(observed == UNKNOWN, keys, -np.inf)
+    asked = np.argsort(-keys, axis=None, kind="stable")[: labels.reviewed]
     answered = observed.copy()
     answered.ravel()[asked] = opened.dataset.table.values[train].ravel()[asked]
     return answered
+
+
+@lru_cache(maxsize=8)
+def _chances(opened: Opened, train: bytes, labels: bytes) -> npt.NDArray[np.float32]:
+    """[N, K] probability of every entry by heads that have not seen the image."""
+    rows = np.frombuffer(train, dtype=np.intp)
+    observed = np.frombuffer(labels, dtype=np.int8).reshape(len(rows), -1)
+    assert opened.features is not None
+    features = opened.features[rows]
+    choice = fit_head(features, observed).choice
+    logits = torch.from_numpy(out_of_fold(features, observed, choice))
+    known = torch.from_numpy(observed.copy())
+    return posterior(logits, known, choice.written_by(known)).numpy()
 
 
 def _write_once(folder: Path, write: Callable[[Path], None]) -> None:

@@ -37,8 +37,9 @@ class Labels:
         seed: of the draw; 1200 is that of the papers.
         settings: of the regime.
         images: share of the training images that are used.
-        reviewed: so many unknown cells have been looked at and are known, those that a quick model
-            found likeliest to be positive.
+        reviewed: so many unknown entries have been looked at and are known.
+        order: of that review: "likely" as `tagfill recover` ranks them, "uncertain" those nearest
+            to even chances, or "random".
     """
 
     regime: str = "single_positive"
@@ -46,10 +47,13 @@ class Labels:
     settings: Mapping[str, Any] = field(default_factory=dict)
     images: float = 1.0
     reviewed: int = 0
+    order: Literal["likely", "uncertain", "random"] = "likely"
 
     def __post_init__(self) -> None:
         if not 0 < self.images <= 1:
             raise TagfillError(f"images must be above 0 and at most 1, got {self.images:g}")
+        if self.order not in ("likely", "uncertain", "random"):
+            raise TagfillError(f"unknown order {self.order!r} of a review")
         if self.regime != "full":
             regimes.make(self.regime, self.settings)
 

@@ -54,6 +54,7 @@ class Config:
             "auto" chooses it by cross-validated likelihood.
         smoothing: keeps scores from running away; likelihood cannot choose it.
         transform: of the features of a linear head: "plain", "roots" or "standard"; "auto" chooses.
+        at_once: find linear heads on fixed features at once; otherwise in epochs like other heads.
     """
 
     writer: Literal["auto", "some", "each"] = "auto"
@@ -61,6 +62,7 @@ class Config:
     strength: float | Literal["auto"] = "auto"
     smoothing: float = SMOOTHING
     transform: Literal["auto", "plain", "roots", "standard"] = "auto"
+    at_once: bool = True
 
     def __post_init__(self) -> None:
         require_choice("writer", self.writer, ("auto", "some", "each"))
@@ -94,8 +96,10 @@ class WrittenTags(Method):
             terms["smoothing"] = (share * spread_penalty(logits)).mean()
         return terms
 
-    def solve(self, problem: LinearProblem) -> LinearWeights:
+    def solve(self, problem: LinearProblem) -> LinearWeights | None:
         """By L-BFGS, all that is open chosen by cross-validated likelihood."""
+        if not self.config.at_once:
+            return None
         head = fit_head(
             problem.features,
             problem.observed.numpy(),
