@@ -223,6 +223,13 @@ def test_image_folder(tmp_path: Path) -> None:
     assert any("1 images lie in no class folder" in message for message in messages)
 
 
+def test_links_in_circles_end(tmp_path: Path) -> None:
+    root = pictures(tmp_path / "set", "cat/a.jpg", "dog/b.jpg")
+    (root / "cat" / "again").symlink_to(root)
+    (root / "dog" / "self").symlink_to(root / "dog" / "self")
+    assert content(load_labels(root)) == {"cat/a.jpg": {"cat": 1}, "dog/b.jpg": {"dog": 1}}
+
+
 def test_image_folder_with_splits(tmp_path: Path) -> None:
     root = pictures(tmp_path, "train/cat/a.jpg", "valid/dog/b.jpg", "train/dog/c.jpg")
     dataset = load_labels(root)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,33 @@ def test_iptc_in_its_character_sets(
 ) -> None:
     segment = iptc(*keywords, b"tree", character_set=character_set)
     assert read_photo(with_segment(tmp_path / "a.jpg", segment)).tags == ("Löwe", "tree")
+
+
+def test_iptc_in_png(tmp_path: Path) -> None:
+    from PIL.PngImagePlugin import PngInfo
+
+    block = iptc("Löwe".encode(), b"tree", character_set=b"\x1b%G")[4 + len(b"Photoshop 3.0\0") :]
+    text = PngInfo()
+    text.add_text("Raw profile type iptc", f"\niptc\n{len(block):8}\n{block.hex()}\n", zip=True)
+    path = photo(tmp_path / "a.png", pnginfo=text)
+    assert read_photo(path).tags == ("Löwe", "tree")
+
+
+@pytest.mark.skipif(shutil.which("exiftool") is None, reason="no exiftool")
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_what_exiftool_writes_is_read(tmp_path: Path, suffix: str) -> None:
+    fields = ["XMP:Subject=Löwe", "XMP:Subject=tree", "EXIF:XPKeywords=sea;Löwe"]
+    fields += ["XMP-lr:HierarchicalSubject=animal|cat", "XMP-digiKam:TagsList=place/Berlin"]
+    fields += ["XMP-microsoft:LastKeywordXMP=thing/car"]
+    fields += [] if suffix == "webp" else ["IPTC:Keywords=house"]
+    path = photo(tmp_path / f"a.{suffix}")
+    arguments = [f"-{field}" for field in fields]
+    subprocess.run(["exiftool", "-q", "-q", "-m", *arguments, str(path)], check=True)
+    said = read_photo(path)
+    expected = {"Löwe", "tree", "sea"} | ({"house"} if suffix != "webp" else set())
+    assert set(said.tags) == expected
+    assert set(said.paths) == {("animal", "cat"), ("place", "Berlin"), ("thing", "car")}
+    assert said.faults == ()
 
 
 def test_exif_keywords(tmp_path: Path) -> None:

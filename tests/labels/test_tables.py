@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import zipfile
+import zlib
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -322,6 +324,29 @@ def test_spreadsheets(tmp_path: Path, suffix: str, write: object) -> None:
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(TagfillError, match="not readable as a spreadsheet"):
         load_labels(path)
+
+
+XLS = (
+    "c-rk)O=uHA6#izD%^zu+)KqAN5(-wWMG!9@Y*$6?$x=m7M9|F-rM4y|_MjfLT5}WxPl}g9FJ7u%{6P<T^B`38AP8"
+    "cjM^A!+hc@ebFT0v(4h?8gnQxglZ{NIc=4Iy1WOrXICdzYnyDRt!L-3*Mgb}E-DJo&_CJt(M99F$LM8(ngrw|U&L"
+    "IzAcYI`2!HRScKz`z~<Q<A`YD#tK|kwQL~T1D)Z7;MEc43bp1NtPJ8B&rUP8Ify5-WJctB6o`AipW9oEvutgv_|^"
+    "3yIFk1=#{n@xZnH2c_Wss=)^P5;tN+*&DX@P;<!EecQ*9+qnHP++i)(QE83G~BxwQX@x@62pS_*>B&F@EYgZuq*G"
+    "7A=iT#@42WH@$kOVIwig!M4@#By^c6tdrcx|Q7vAf5f&W-2oQ#o?U*wZAlg)tMbx15~fI_=gOt|?E>M3^VrJKnIp"
+    "+a&FyB(rE2Jt4^-rvrTH)~A>I)1%gLvCPPkUOV{LbF6T1kr_mep%y8FgYFl`W|5bq*L9+Ii%e3=Qr$P&=_>nX#pk"
+    "lL_R%=o1h1?Ob^1oqOCJwB=qY`$Hj%zCTsfCqcx}z0mu4hOe7<Hepa#^9>x_q%S1b3Bcq_8&mjfeY#NF5(_us7@%"
+    "ZP}Y5Lvt9*-_u`40o=Wt(vfvuz5aABP7u=`@F#|^;|>xYUCQi<r!uF+PVZ>e_xZaeBy7qvH7Hb_8&4jaF08qgYX9"
+    ";(9qD((9qD((9n<vR>OUS=SNS|eMtzq-*uL$RP|?){}u;Pplh05O!p#BbrEM<%Ad6`mDiVAA;<e($T&=+7cqgf#4"
+    "*uw{?bdHs{cJJCdPl?7HW0;YAbR6;qku#N}kTy"
+)
+"""The rows WIDE as an old Excel workbook, compressed."""
+
+
+def test_old_excel(tmp_path: Path) -> None:
+    path = tmp_path / "labels.xls"
+    path.write_bytes(zlib.decompress(base64.b85decode(XLS)))
+    dataset = load_labels(path)
+    assert dataset.format == "spreadsheet"
+    assert content(dataset) == WIDE
 
 
 def test_spreadsheet_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ _PATHS = {
     _HIERARCHY: "|",
     "{http://www.digikam.org/ns/1.0/}TagsList": "/",
     "{http://ns.microsoft.com/photo/1.0/}LastKeywordXMP": "/",
+    "{http://ns.microsoft.com/photo/1.0}LastKeywordXMP": "/",
 }
 """Properties that hold tags as paths, and what separates the names in these."""
 _LI, _BAG, _ABOUT = f"{{{_RDF}}}li", f"{{{_RDF}}}Bag", f"{{{_RDF}}}about"

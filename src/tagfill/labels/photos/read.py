@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import stat
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +18,8 @@ from tagfill.labels.photos.sidecar import sidecars_of
 _XP_KEYWORDS = 0x9C9E
 _XMP_TAG = 700
 _CHARACTER_SET, _IPTC_KEYWORD = (1, 90), (2, 25)
+_PNG_IPTC, _IPTC_MARK = "Raw profile type iptc", 0x1C
+_IPTC_START = re.compile(rb"\x1c[\x01\x02]")
 _UTF8_ESCAPE = b"\x1b%G"
 _MOST_SIDECAR = 16 << 20
 
@@ -106,7 +110,7 @@ def _xmp(image: Image.Image) -> Keywords:
 
 
 def _iptc(image: ImageFile.ImageFile) -> list[str]:
-    records: Mapping[Any, Any] = IptcImagePlugin.getiptcinfo(image) or {}
+    records: Mapping[Any, Any] = IptcImagePlugin.getiptcinfo(image) or _png_profile(image)
     fields = records.get(_IPTC_KEYWORD) or []
     character_set = records.get(_CHARACTER_SET)
     texts = [
@@ -114,6 +118,22 @@ def _iptc(image: ImageFile.ImageFile) -> list[str]:
         for text in ([fields] if isinstance(fields, bytes) else fields)
     ]
     return [text.strip("\0 ") for text in texts]
+
+
+def _png_profile(image: ImageFile.ImageFile) -> Mapping[Any, Any]:
+    """The IPTC records that a PNG carries as hexadecimal text."""
+    text = image.info.get(_PNG_IPTC)
+    if not isinstance(text, str):
+        return {}
+    block = bytes.fromhex("".join(text.split()[2:]))
+    records: dict[tuple[int, int], list[bytes]] = {}
+    start = _IPTC_START.search(block)
+    place = start.start() if start else len(block)
+    while place <= len(block) - 5 and block[place] == _IPTC_MARK:
+        record, number, size = struct.unpack_from(">BBH", block, place + 1)
+        records.setdefault((record, number), []).append(block[place + 5 : place + 5 + size])
+        place += 5 + size
+    return {key: values if len(values) > 1 else values[0] for key, values in records.items()}
 
 
 def _decoded(text: bytes, character_set: Any) -> str:
