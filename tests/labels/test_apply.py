@@ -331,8 +331,52 @@ def test_marks_survive_other_programs() -> None:
     assert read_packet(again).marks == keywords.marks
 
 
-def test_parquet_source_is_written_whole(tmp_path: Path) -> None:
-    columns = {"image": ["a.jpg", "b.jpg", "c.jpg"], "cat": [1, None, 1], "dog": [None, 1, None]}
+def test_parquet_keeps_other_columns(tmp_path: Path) -> None:
+    columns = {
+        "image": ["a.jpg", "b.jpg", "c.jpg"],
+        "cat": pa.array([1, None, 1], pa.int64()),
+        "title": ["A", "B", None],
+        "dog": [None, True, None],
+    }
     pa.parquet.write_table(pa.table(columns), tmp_path / "labels.parquet")
     apply(tmp_path, tmp_path / "labels.parquet", tmp_path / "new.parquet")
     assert labels(tmp_path / "new.parquet") == AFTER
+    table = pa.parquet.read_table(tmp_path / "new.parquet")
+    assert table.column_names == list(columns)
+    assert table.column("title").to_pylist() == ["A", "B", None]
+    lists = {"image": columns["image"], "tags": [["cat"], ["dog"], ["cat"]]}
+    pa.parquet.write_table(pa.table(lists), tmp_path / "lists.parquet")
+    apply(tmp_path, tmp_path / "lists.parquet", tmp_path / "lists2.parquet")
+    assert labels(tmp_path / "lists2.parquet") == AFTER
+
+
+def test_label_studio_tasks_keep_their_data(tmp_path: Path) -> None:
+    def task(number: int, image: str, tag: str) -> dict[str, Any]:
+        result = [{"from_name": "tags", "value": {"choices": [tag]}}]
+        data = {"image": f"/data/upload/1/8f3ab2c1-{image}", "author": "me"}
+        return {"id": number, "data": data, "annotations": [{"id": 7, "result": result}]}
+
+    tasks = [task(1, "a.jpg", "cat"), task(2, "b.jpg", "dog"), task(3, "c.jpg", "cat")]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    apply(tmp_path, tmp_path / "tasks.json", tmp_path / "new.json")
+    assert labels(tmp_path / "new.json") == AFTER
+    written = json.loads((tmp_path / "new.json").read_text())
+    assert [each["data"] for each in written] == [each["data"] for each in tasks]
+    assert written[2] == tasks[2]
+
+
+def test_letters_the_old_encoding_lacks(tmp_path: Path) -> None:
+    data, out = tmp_path / "labels.csv", tmp_path / "new.csv"
+    data.write_bytes("Datei;Tags\na.jpg;Löwe\nb.jpg;dog\n".encode("cp1252"))
+    decisions = "image,tag,decision\na.jpg,猫,yes\n"
+    (tmp_path / "aliases.toml").write_text('"dog" = "猫"\n')
+    apply(tmp_path, data, out, "--aliases", tmp_path / "aliases.toml", decisions=decisions)
+    assert "猫" in out.read_text(encoding="utf-8-sig")
+
+
+def test_titles_above_the_header_stay(tmp_path: Path) -> None:
+    data, out = tmp_path / "labels.csv", tmp_path / "new.csv"
+    data.write_text("My photos,\nimage,tags\na.jpg,cat\nb.jpg,dog\nc.jpg,cat\n")
+    apply(tmp_path, data, out)
+    assert out.read_text().startswith("My photos,\nimage,tags\na.jpg,cat;dog\n")
+    assert labels(out) == AFTER

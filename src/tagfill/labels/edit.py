@@ -6,6 +6,7 @@ Only entries whose label changed are written anew, in the words the file itself 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
-from tagfill.files import atomic_path, guarded, without_guard, write_text
+from tagfill.files import guarded, without_guard, write_bytes, write_text
 from tagfill.labels.cleanup import canonical_names
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
@@ -26,12 +27,15 @@ from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._tags import join_tags, separators_in, split_tags
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats.jsonl import edited_lines
+from tagfill.labels.formats.label_studio import save_edited_tasks
+from tagfill.labels.formats.parquet import save_edited_parquet
 from tagfill.labels.formats.spreadsheet import open_spreadsheet
 from tagfill.labels.rejections import write_rejections
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 
 TABLES = (WIDE, LONG, TAG_LIST, "spreadsheet")
-EDITABLE = (*TABLES, "jsonl")
+EDITABLE = (*TABLES, "jsonl", "parquet", "label_studio")
 _OPPOSITES = {"1": "0", "1.0": "0.0", "yes": "no", "y": "n", "true": "false", "ja": "nein"}
 _OPPOSITES |= {"j": "n", "wahr": "falsch", "✓": "✗", "✔": "✘", "x": "no"}
 
@@ -68,7 +72,11 @@ def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOpt
     edit = _Edit(
         _changes(before.table, after), after, canonical_names(before.table.classes, options)
     )
-    if before.format == "jsonl":
+    if before.format == "parquet":
+        holds = save_edited_parquet(before.source, out, edit.changes, edit.name_of)
+    elif before.format == "label_studio":
+        holds = save_edited_tasks(before.source, out, edit.changes)
+    elif before.format == "jsonl":
         holds = _save_json(before.source, out, edit)
     else:
         holds = _save_table(before, out, options, edit)
@@ -100,7 +108,7 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
     )
     editors = {WIDE: _edit_wide, LONG: _edit_long, TAG_LIST: _edit_tags}
     holds = editors[plan.shape](sheet, plan, records, ids, edit)
-    header = [] if sheet.header_row is None else [list(sheet.header)]
+    header = [] if sheet.header_row is None else [*sheet.above, list(sheet.header)]
     _write_rows(out, [*header, *records], source if is_csv else None)
     return holds
 
@@ -111,17 +119,17 @@ def _write_rows(out: Path, rows: Sequence[Sequence[str]], source: Path | None) -
     mark, end = delimiter(text) if source else ",", "\r\n" if "\r\n" in text else "\n"
     encoding = (source and encoding_of(source)) or UTF8
     marked = source is not None and source.read_bytes().startswith(b"\xef\xbb\xbf")
-    with (
-        atomic_path(out) as draft,
-        draft.open(
-            "w", encoding=UTF8 if marked else encoding.removesuffix("-sig"), newline=""
-        ) as file,
-    ):
-        writer = csv.writer(file, delimiter=mark, lineterminator=end)
-        if text.lower().startswith("sep="):
-            file.write(text.splitlines()[0] + end)
-        for row in rows:
-            writer.writerow(guarded(map(without_guard, row)))
+    buffer = io.StringIO()
+    if text.lower().startswith("sep="):
+        buffer.write(text.splitlines()[0] + end)
+    writer = csv.writer(buffer, delimiter=mark, lineterminator=end)
+    for row in rows:
+        writer.writerow(guarded(map(without_guard, row)))
+    try:
+        content = buffer.getvalue().encode(UTF8 if marked else encoding.removesuffix("-sig"))
+    except UnicodeEncodeError:  # a new tag has letters that the old encoding lacks
+        content = buffer.getvalue().encode(UTF8)
+    write_bytes(out, content)
 
 
 def _pending(ids: Sequence[str], edit: _Edit) -> Iterator[tuple[int, dict[str, int]]]:
@@ -234,8 +242,6 @@ def _entry(names: list[str], text: str, common: str) -> str:
 
 
 def _save_json(source: Path, out: Path, edit: _Edit) -> bool:
-    from tagfill.labels.formats.jsonl import edited_lines
-
     text, holds = edited_lines(source, edit.changes, edit.name_of)
     write_text(out, text)
     return holds

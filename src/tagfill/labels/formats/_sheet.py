@@ -35,6 +35,7 @@ class Sheet:
         records: starts over at the first record below the header.
         sample: fields of the first records.
         notes: decisions a user should see.
+        above: records above the header, such as a title.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class Sheet:
     records: Callable[[], Iterator[Record]]
     sample: tuple[list[str], ...]
     notes: tuple[str, ...] = ()
+    above: tuple[list[str], ...] = ()
 
     def column(self, number: int) -> list[str]:
         """A column of the sample."""
@@ -82,6 +84,7 @@ def make_sheet(
         records=lambda: islice(filled(), start, None),
         sample=tuple(fields for _, fields in first[start : start + SAMPLE]),
         notes=tuple(notes),
+        above=tuple(fields for _, fields in first[:skipped]),
     )
 
 

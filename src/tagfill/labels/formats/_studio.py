@@ -76,7 +76,7 @@ def is_minimal(task: Any) -> bool:
     )
 
 
-def spelled_out(record: Mapping[str, Any]) -> Task:
+def spelled_out(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record of a JSON-MIN export as the task it stands for."""
     data: dict[str, Any] = {}
     results = []

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset, Suggestions
 from tagfill.labels.formats._gather import Gather, absence_note
 from tagfill.labels.formats._json import load_json
@@ -84,7 +85,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     return replace(dataset, suggestions=_suggestions(proposed, gather))
 
 
-def _tasks(path: Path) -> list[Task]:
+def _tasks(path: Path) -> list[dict[str, Any]]:
     tasks = load_json(path)
     if not isinstance(tasks, list):
         raise TagfillError("expected a list of Label Studio tasks", file=path)
@@ -174,6 +175,28 @@ def _choices(control: str, names: list[str]) -> dict[str, Any]:
         "type": "choices",
         "value": {"choices": names},
     }
+
+
+def save_edited_tasks(source: Path, out: Path, changes: Mapping[str, Mapping[str, int]]) -> bool:
+    """Write a copy with one more annotation a changed task, in place of those it overrules."""
+    tasks = _tasks(source)
+    for task, image in zip(tasks, images_of(tasks), strict=True):
+        if image not in changes:
+            continue
+        said = answers(task)
+        chosen = dict.fromkeys(name for answer in said for name in answer.chosen)
+        refused = dict.fromkeys(name for answer in said for name in answer.refused or ())
+        for name, value in changes[image].items():
+            chosen.pop(name, None)
+            refused.pop(name, None)
+            if value != UNKNOWN:
+                (chosen if value == POSITIVE else refused)[name] = None
+        results = [_choices(TAGS, list(chosen))] if chosen else []
+        results.append(_choices(NOT_PRESENT, list(refused)))
+        task["annotations"] = [{"was_cancelled": False, "result": results}]
+    lines = [json.dumps(task, ensure_ascii=False) for task in tasks]
+    write_text(out, "[\n" + ",\n".join(lines) + "\n]\n")
+    return True
 
 
 def _predictions(dataset: Dataset) -> dict[int, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries, Tally
 from tagfill.labels.formats._names import SPLIT, free_image_name
 from tagfill.labels.formats._plan import WIDE, WIDE_ID, Plan, plan_columns
 from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._tables import header_shape, read_planned
-from tagfill.labels.formats._tags import join_tags
+from tagfill.labels.formats._tags import join_tags, split_tags
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import (
     classes_among,
@@ -155,6 +156,48 @@ def _codes_of_numbers(column: pa.ChunkedArray, tally: Tally) -> Labels:
     for row in np.flatnonzero((codes == UNKNOWN) & ~np.isnan(numbers)).tolist():
         tally.add(row + 1, f"{numbers[row]:g}")
     return codes
+
+
+def save_edited_parquet(
+    source: Path, out: Path, changes: Mapping[str, Mapping[str, int]], name_of: Callable[[str], str]
+) -> bool:
+    """Write a copy with other labels for some images, all other columns as they are.
+
+    Returns:
+        Whether the file holds negatives, too: one with lists of tags does not.
+    """
+    table = _load(source)
+    sheet = _sheet(table, source)
+    plan = plan_columns(sheet, ReadOptions())
+    rows = {image: row for row, image in enumerate(_column(table, plan.image))}
+    for column in plan.labels or plan.tags[:1]:
+        values = table.column(column).to_pylist()
+        for image, labels in changes.items():
+            for name, value in labels.items() if image in rows else ():
+                if plan.tags:
+                    values[rows[image]] = _with_tag(values[rows[image]], name, value, name_of)
+                elif name_of(sheet.header[column].strip()) == name:
+                    values[rows[image]] = _like(table.column(column).type, value)
+        kind = table.column(column).type
+        table = table.set_column(column, table.column_names[column], pa.array(values, kind))
+    with atomic_path(out) as draft:
+        pa.parquet.write_table(table, draft)
+    return not plan.tags
+
+
+def _with_tag(entry: Any, name: str, value: int, name_of: Callable[[str], str]) -> Any:
+    tags = [str(tag) for tag in entry] if isinstance(entry, list) else split_tags(entry or "")
+    kept = [tag for tag in tags if name_of(tag) != name] + [name] * (value == POSITIVE)
+    return kept if isinstance(entry, list) else join_tags(kept)
+
+
+def _like(kind: pa.DataType, value: int) -> Any:
+    """A label as a column of that type has it."""
+    if value == UNKNOWN:
+        return None
+    if pa.types.is_boolean(kind):
+        return bool(value)
+    return value if pa.types.is_integer(kind) or pa.types.is_floating(kind) else str(value)
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:
