@@ -245,9 +245,8 @@ def test_changing_a_packet_keeps_all_else() -> None:
 
 
 def test_predictions_and_recovered_tags_are_monotone(tmp_path: Path) -> None:
-    from tagfill.recover.evidence import Evidence
-
     from tagfill.models.tagging import TagRule
+    from tagfill.recover.posterior import Evidence
     from tagfill.recover.recovery import Recovery
 
     hierarchy = {"robin": ("bird",), "bird": ("animal",)}
@@ -259,7 +258,7 @@ def test_predictions_and_recovered_tags_are_monotone(tmp_path: Path) -> None:
     table = LabelTable(("a", "b"), classes, np.array([[-1, -1, -1], [-1, 0, 0]]), hierarchy)
     table, _ = complete(table.take([0, 1]), hierarchy)
     chance = np.array([[0.97, 0.2, 0.4], [0.9, 0.9, 0.9]])
-    recovery = Recovery(tmp_path, "em", table, Evidence("test", chance, chance, ()))
+    recovery = Recovery(tmp_path, "em", table, Evidence(chance, chance, ()))
     assert recovery.probability.tolist() == [[0.97, 0.97, 0.97], [0, 0, 0]]
     assert recovery.complete(0.9).values.tolist() == [[1, 1, 1], [0, 0, 0]]
 
