@@ -136,7 +136,7 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tensors(run: Path) -> dict[str, torch.Tensor]:
     """The model, and the last checkpoint: network, moments, average, best weights."""
-    (checkpoint,) = (run / "checkpoints").glob("*.safetensors")
+    checkpoint = run / "checkpoints" / "last.safetensors"
     return {**load_file(run / "model" / "model.safetensors"), **load_file(checkpoint)}
 
 

@@ -26,6 +26,7 @@ from tagfill.train.config import (
 )
 from tagfill.train.events import progress_sinks
 from tagfill.train.folder import GIVEN, RunFolder, free_path
+from tagfill.train.gather import is_first_process
 from tagfill.train.method import trust_methods
 from tagfill.train.protocols import PresetName, ProtocolName
 from tagfill.train.resolve import Request
@@ -137,8 +138,9 @@ def fit(
         settings: see ``Settings``.
     """
     target = Path(out) if out is not None else free_path(_name_of(labels))
-    folder, start = target / GIVEN, RunFolder(target)
-    start.require_free()
+    folder, start, first = target / GIVEN, RunFolder(target), is_first_process()
+    if first:
+        start.require_free()
     try:
         places = {"truth": truth, "val": val, "test": test}
         data: dict[str, Any] = {
@@ -161,7 +163,7 @@ def fit(
         )
         return Run.adopt(runs.fit(request, target, progress_sinks(progress)))
     except TagfillError:
-        if not start.config.exists():
+        if first and not start.config.exists():
             start.discard_start()
         raise
 

@@ -102,6 +102,7 @@ def train(
     from tagfill.cli.output import print_json
     from tagfill.cli.report import after_training
     from tagfill.errors import TagfillError
+    from tagfill.train.gather import is_first_process
 
     if sum(option is not None for option in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")
@@ -119,7 +120,7 @@ def train(
     if previous and resume is None:
         raise TagfillError("--previous goes with --resume")
     run = _run(request, resume, config, out, tensorboard, quiet, previous)
-    if not _speaks():
+    if not is_first_process():
         return 0
     page = after_training(run, quiet=quiet) if report else None
     if json:
@@ -127,13 +128,6 @@ def train(
     elif not quiet:
         _show(run, page)
     return 0
-
-
-def _speaks() -> bool:
-    """Whether this process prints; of several started by torchrun only one does."""
-    import os
-
-    return os.environ.get("RANK", "0") == "0"
 
 
 def _run(
@@ -151,12 +145,13 @@ def _run(
     from tagfill.train.data import prepare
     from tagfill.train.events import Sink, TensorBoard, Terminal
     from tagfill.train.folder import free_path
+    from tagfill.train.gather import is_first_process
 
     sinks: list[Sink] = [] if quiet else [Terminal(log)]
     target = resume or out
     if target is None:
         target = free_path(Path(request.data.labels).stem or "run") if request else free_path("run")
-    if tensorboard and _speaks():
+    if tensorboard and is_first_process():
         sinks.append(TensorBoard(target / "tensorboard"))
     if resume is not None:
         return runs.resume(resume, sinks, previous=previous)

@@ -8,6 +8,7 @@ is the same everywhere.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -16,6 +17,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from tagfill.models.output import Output
+
+
+def is_first_process() -> bool:
+    """Whether this process is the first of those that torchrun started, before they meet."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 @dataclass(frozen=True)
