@@ -119,7 +119,7 @@ def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
     write_suggestions(found.suggest(Amount()), found.table, found.evidence.kind, file)
     assert found.truth is not None
     levels = cuts(found.probability, found.unknown, found.truth)
-    cut = next(each for each in levels if each.expected_precision == DEFAULT_PRECISION)
+    cut = next(level for level in levels if level.expected_precision == DEFAULT_PRECISION)
     missing = int((found.truth[found.unknown] == POSITIVE).sum())
     return found, Found(file, cut, found.expected_missing, missing)
 

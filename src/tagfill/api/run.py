@@ -226,15 +226,15 @@ class Run(TrainedRun):
         name = next((name for name in ("test", "val") if name in self._precisions()), None)
         if name is None:
             return title
-        classes = [each for each in self.metrics[name]["per_class"] if each["average_precision"]]
-        ranked = sorted(classes, key=lambda each: -each["positives"])[:SHOWN]
+        classes = [row for row in self.metrics[name]["per_class"] if row["average_precision"]]
+        ranked = sorted(classes, key=lambda row: -row["positives"])[:SHOWN]
         bars = [
             (
-                each["name"],
-                [(each["average_precision"], "#33658a")],
-                f"AP {100 * each['average_precision']:.0f}, {each['positives']:,} images",
+                bar["name"],
+                [(bar["average_precision"], "#33658a")],
+                f"AP {100 * bar['average_precision']:.0f}, {bar['positives']:,} images",
             )
-            for each in ranked
+            for bar in ranked
         ]
         return f"{title}<div>{name} images, most frequent classes</div>{bars_svg(bars, 1.0)}"
 
@@ -243,4 +243,4 @@ class Run(TrainedRun):
         if not self.folder.is_finished:
             return {}
         measured = {name: self.metrics.get(name) or {} for name in ("val", "test")}
-        return {name: each["mAP"] for name, each in measured.items() if each.get("mAP")}
+        return {name: metrics["mAP"] for name, metrics in measured.items() if metrics.get("mAP")}

@@ -81,7 +81,7 @@ def _deal(
     ties = generator.random((count, len(remaining))).tolist()
     parts = []
     for tie in ties:
-        part = max(range(len(remaining)), key=lambda each: (remaining[each], tie[each]))
+        part = max(range(len(remaining)), key=lambda index: (remaining[index], tie[index]))
         remaining[part][0] -= 1
         remaining[part][1] -= 1
         parts.append(part)

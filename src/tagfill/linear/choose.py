@@ -215,7 +215,7 @@ def choose(
     choice = chooser.best([replace(one, transform=transforms[0], strength=at) for one in start])
     if strength is None:
         choice = chooser.best_strength(choice)
-    other = chooser.best([replace(choice, transform=each) for each in transforms])
+    other = chooser.best([replace(choice, transform=transform) for transform in transforms])
     if strength is not None:
         return other, chooser
     if other != choice:

@@ -150,7 +150,7 @@ class WrittenTags(Method):
         if config.writer == "some":
             return [start]
         possible = candidates(observed, start)
-        return [each for each in possible if config.writer in ("auto", each.writer)]
+        return [model for model in possible if config.writer in ("auto", model.writer)]
 
     def _strength(self, problem: LinearProblem) -> float | None:
         wanted = self.config.strength if problem.l2 is None else problem.l2

@@ -54,12 +54,12 @@ class Amount:
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        given = [each for each in (self.precision, self.top, self.budget) if each is not None]
+        given = [amount for amount in (self.precision, self.top, self.budget) if amount is not None]
         if len(given) > 1:
             raise TagfillError("choose one of precision, top and budget")
         if self.precision is not None and not 0 < self.precision <= 1:
             raise TagfillError(f"a precision of {self.precision:g} is not between 0 and 1")
-        if any(each is not None and each < 1 for each in (self.top, self.budget)):
+        if any(count is not None and count < 1 for count in (self.top, self.budget)):
             raise TagfillError("top and budget count tags: give 1 or more")
 
 

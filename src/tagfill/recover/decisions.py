@@ -95,24 +95,26 @@ def apply_decisions(dataset: Dataset, decisions: list[Decision], file: Path) -> 
     column_of = {name: column for column, name in enumerate(table.classes)}
     values = table.values.copy()
     decided: dict[tuple[int, int], Decision] = {}
-    for each in decisions:
-        row, column = table.row_of.get(each.image), column_of.get(each.tag)
+    for decision in decisions:
+        row, column = table.row_of.get(decision.image), column_of.get(decision.tag)
         if row is None or column is None:
-            missing = f"image {each.image!r}" if row is None else f"tag {each.tag!r}"
-            problems.error(f"{missing} is not in {dataset.source}", file=file, row=each.row)
-        elif each.value != UNKNOWN:
-            fault = _contradiction(each, int(table.values[row, column]), decided.get((row, column)))
+            missing = f"image {decision.image!r}" if row is None else f"tag {decision.tag!r}"
+            problems.error(f"{missing} is not in {dataset.source}", file=file, row=decision.row)
+        elif decision.value != UNKNOWN:
+            fault = _contradiction(
+                decision, int(table.values[row, column]), decided.get((row, column))
+            )
             if fault:
-                problems.error(fault, file=file, row=each.row)
-            decided[row, column] = each
-            values[row, column] = each.value
+                problems.error(fault, file=file, row=decision.row)
+            decided[row, column] = decision
+            values[row, column] = decision.value
     problems.raise_errors()
-    said = [each.value for each in decided.values()]
+    said = [decision.value for decision in decided.values()]
     return Applied(
         dataset=replace(dataset, table=table.with_values(values)),
         yes=said.count(POSITIVE),
         no=said.count(NEGATIVE),
-        blank=sum(each.value == UNKNOWN for each in decisions),
+        blank=sum(decision.value == UNKNOWN for decision in decisions),
         changed=int((values != table.values).sum()),
     )
 

@@ -26,7 +26,7 @@ SUFFIXES = {
 
 def writable() -> list[str]:
     """Formats that can be written, and sidecars of photos."""
-    return sorted({name for name, each in formats().items() if each.write} | {XMP})
+    return sorted({name for name, kind in formats().items() if kind.write} | {XMP})
 
 
 def exported(service: Service, format: str) -> tuple[bytes, str]:
@@ -45,7 +45,9 @@ def exported(service: Service, format: str) -> tuple[bytes, str]:
         if format == XMP:
             changes = photo_changes(dataset, table, sure)
             paths = {image: service.library.paths[table.row_of[image]] for image in changes}
-            work = edits({paths[image]: each for image, each in changes.items()}, dataset.hierarchy)
+            work = edits(
+                {paths[image]: change for image, change in changes.items()}, dataset.hierarchy
+            )
             change_sidecars(work, None, {paths[image]: root / image for image in changes})
         else:
             save_labels(dataset, target, format=format)

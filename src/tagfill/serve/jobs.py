@@ -45,7 +45,7 @@ class Jobs:
 
     def one(self, job: str) -> dict[str, Any] | None:
         """A job, or None."""
-        return next((each for each in self.all() if each["id"] == job), None)
+        return next((listed for listed in self.all() if listed["id"] == job), None)
 
     def start(self, who: str) -> dict[str, Any]:
         """Train again from the labels as they are now.
@@ -54,7 +54,7 @@ class Jobs:
             TagfillError: a job is running already.
         """
         with self._lock:
-            if any(each["state"] == RUNNING for each in self.all()):
+            if any(listed["state"] == RUNNING for listed in self.all()):
                 raise TagfillError("a training is running already", remedy="wait, or cancel it")
             job = secrets.token_hex(6)
             folder, run = self._place(job)

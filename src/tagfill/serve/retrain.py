@@ -93,7 +93,7 @@ def _images(data: DataConfig) -> str:
         return data.images
     folder = Path(data.labels)
     folder = folder if folder.is_dir() else folder.parent
-    return str(next((each for each in (folder / "images", folder) if each.is_dir()), folder))
+    return str(next((place for place in (folder / "images", folder) if place.is_dir()), folder))
 
 
 def main(arguments: list[str]) -> int:

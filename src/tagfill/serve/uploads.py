@@ -106,7 +106,7 @@ def decode_base64(text: str) -> bytes:
 async def decode(uploads: Sequence[Upload], size: int | None = None) -> list[Image.Image | Refused]:
     """Pictures, upright RGB, or why one cannot be used; a few are decoded at a time."""
     loop = asyncio.get_running_loop()
-    tasks = [loop.run_in_executor(_decoders, _decode, each.content, size) for each in uploads]
+    tasks = [loop.run_in_executor(_decoders, _decode, upload.content, size) for upload in uploads]
     return list(await asyncio.gather(*tasks))
 
 

@@ -89,8 +89,8 @@ class Batched:
             decoupled=self.stage.optimizer == "adamw",
         )
         self.joint = self._joint_blocks()
-        joint = {each for where, _ in self.joint for each in range(where.start, where.stop)}
-        self.single = [each for each in range(len(settings)) if each not in joint]
+        joint = {index for where, _ in self.joint for index in range(where.start, where.stop)}
+        self.single = [index for index in range(len(settings)) if index not in joint]
         groups = [{"params": self.heads.units}, *self._method_groups()]
         self.learned = [parameter for group in groups for parameter in group["params"]]
         self.optimizer = optimizer_over(self.stage.optimizer, groups, learning_rate=1.0)
@@ -127,7 +127,7 @@ class Batched:
         """Runs of neighboring settings whose loss can be computed for all their heads at once."""
         blocks = []
         numbers = range(len(self.settings))
-        for _, members in groupby(numbers, key=lambda each: self.settings[each].stage.method):
+        for _, members in groupby(numbers, key=lambda number: self.settings[number].stage.method):
             block = list(members)
             method = self.methods[block[0]]
             if isinstance(method, ElementwiseMethod) and _takes_all_heads(
@@ -156,22 +156,22 @@ class Batched:
         logits = self.heads(seen).logits
         observed = self._labels(self.data.observed, rows)
         steps = {
-            each: self._step(each, logits[:, each], observed[:, each], rows, (epoch, number))
-            for each in self.single
+            index: self._step(index, logits[:, index], observed[:, index], rows, (epoch, number))
+            for index in self.single
         }
         losses = [
             (where, method.terms(logits[:, where], observed[:, where]).mean(dim=(0, 2)))
             for where, method in self.joint
         ] + [
-            (slice(each, each + 1), _total(self.methods[each].loss(step)))
-            for each, step in steps.items()
+            (slice(index, index + 1), _total(self.methods[index].loss(step)))
+            for index, step in steps.items()
         ]
         reduce(add, (loss.sum() for _, loss in losses)).backward()
         for where, loss in losses:
             self.sums[where] += loss.detach()
         self._update()
-        for each, step in steps.items():
-            self.methods[each].after_step(step)
+        for index, step in steps.items():
+            self.methods[index].after_step(step)
 
     def _labels(self, table: Tensor, rows: Tensor) -> Tensor:
         """[B, G, K] of a table [N, K]."""
@@ -212,7 +212,7 @@ class Batched:
         own: list[Tensor | None] = [None] * len(wanting)
         if any(wanting):
             everything = scores(self.heads, self.data.inputs, World(), self.device).sigmoid()
-            own = [each.contiguous() for each in everything.unbind(1)]
+            own = [part.contiguous() for part in everything.unbind(1)]
         for method, wants, found in zip(self.methods, wanting, own, strict=True):
             method.after_epoch(epoch, found if wants else None)
         val = self.data.val_inputs
@@ -257,5 +257,5 @@ def _takes_all_heads(method: ElementwiseMethod, observed: Tensor) -> bool:
         joint = method.terms(logits, labels[:, None].expand_as(logits))
     except (RuntimeError, IndexError, ValueError):
         return False
-    single = [method.terms(each, labels) for each in logits.unbind(1)]
+    single = [method.terms(head_logits, labels) for head_logits in logits.unbind(1)]
     return torch.allclose(joint, torch.stack(single, dim=1))

@@ -219,7 +219,7 @@ def _digest(file: Path) -> str:
 def stores(root: Path | None = None) -> Iterator[StoreInfo]:
     """All stores, the longest unused first."""
     folders = [file.parent for file in ((root or cache_root()) / "features").glob("*/about.json")]
-    for folder in sorted(folders, key=lambda each: (each / "about.json").stat().st_mtime):
+    for folder in sorted(folders, key=lambda folder: (folder / "about.json").stat().st_mtime):
         yield StoreInfo(
             path=folder,
             about=json.loads((folder / "about.json").read_text()),

@@ -221,7 +221,7 @@ class RunConfig:
             _require(name, getattr(self, name), 0)
         if self.shard and self.precision == "fp16":
             raise TagfillError("--shard does not go with --precision fp16", remedy="use bf16")
-        if self.shard and any(each.optimizer == "adafactor" for each in self.stages):
+        if self.shard and any(stage.optimizer == "adafactor" for stage in self.stages):
             raise TagfillError(
                 "--shard does not go with --optimizer adafactor", remedy="use adamw or sgd"
             )

@@ -259,7 +259,7 @@ def _image_root(source: Dataset, images: str | Path | None) -> Path:
     if source.image_root is not None:
         return source.image_root
     folder = source.source if source.source.is_dir() else source.source.parent
-    return next((each for each in (folder / "images", folder) if each.is_dir()), folder)
+    return next((place for place in (folder / "images", folder) if place.is_dir()), folder)
 
 
 def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
@@ -303,7 +303,7 @@ def _without_unreadable(split: Split, kind: str, known: set[str], notes: list[st
     if split.paths is None:
         return split
     hashes = content_hashes(split.paths)
-    new = [path for path, each in zip(split.paths, hashes, strict=True) if each not in known]
+    new = [path for path, digest in zip(split.paths, hashes, strict=True) if digest not in known]
     broken = set(unreadable(new))
     if not broken:
         return split

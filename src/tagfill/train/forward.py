@@ -125,7 +125,7 @@ class Forward:
             return plain
         with self.accelerator.autocast():
             mixed: Output = self.network(view)
-        whole = {name: each.float() for name, each in vars(mixed).items() if each is not None}
+        whole = {name: value.float() for name, value in vars(mixed).items() if value is not None}
         return replace(mixed, **whole)
 
     def _mix(self, count: int, where: tuple[int, ...]) -> _Mix | None:

@@ -74,9 +74,9 @@ class World:
         return replace(
             output,
             **{
-                each.name: self.gather(part, total)
-                for each in fields(output)
-                if (part := getattr(output, each.name)) is not None
+                field.name: self.gather(part, total)
+                for field in fields(output)
+                if (part := getattr(output, field.name)) is not None
             },
         )
 

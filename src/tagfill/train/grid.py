@@ -68,7 +68,7 @@ def train_grid(
     for round_ in _rounds(members):
         with single_thread(round_[0].head.reads == "pooled"):
             found = _train_round(round_, data, accelerator, events)
-        outcomes.update({each.place: one for each, one in zip(round_, found, strict=True)})
+        outcomes.update({member.place: one for member, one in zip(round_, found, strict=True)})
     return [outcomes[place] for place in range(len(settings))]
 
 
@@ -107,8 +107,8 @@ def _rounds(members: Sequence[_Member]) -> Iterator[list[_Member]]:
         else:
             yield [member]
     for together in rounds.values():
-        together.sort(key=lambda each: repr(each.setting.stage.method))
-        weights = sum(each.numel() for each in together[0].head.parameters())
+        together.sort(key=lambda member: repr(member.setting.stage.method))
+        weights = sum(parameter.numel() for parameter in together[0].head.parameters())
         size = max(1, WEIGHTS_AT_ONCE // weights)
         yield from (together[at : at + size] for at in range(0, len(together), size))
 
@@ -116,11 +116,11 @@ def _rounds(members: Sequence[_Member]) -> Iterator[list[_Member]]:
 def _train_round(
     members: Sequence[_Member], data: StageData, accelerator: Accelerator, events: Events
 ) -> list[Outcome]:
-    heads = [each.head for each in members if isinstance(each.head, LinearHead)]
+    heads = [member.head for member in members if isinstance(member.head, LinearHead)]
     if len(heads) < 2:
-        return [_train_alone(each, data, accelerator, events) for each in members]
-    started = [each.method for each in members]
-    settings = [each.setting for each in members]
+        return [_train_alone(member, data, accelerator, events) for member in members]
+    started = [member.method for member in members]
+    settings = [member.setting for member in members]
     batched = Batched(settings, heads, started, data, device=accelerator.device, events=events)
     return batched.run()
 
@@ -142,6 +142,6 @@ def _train_alone(
         stage.run()
     except TagfillError as error:
         return Outcome(error=str(error))
-    history = [{key: each[key] for key in ("epoch", "loss", "score")} for each in stage.history]
+    history = [{key: epoch[key] for key in ("epoch", "loss", "score")} for epoch in stage.history]
     selector = stage.selector
     return Outcome(stage.best["network"], selector.best_epoch, selector.best_score, history)

@@ -215,7 +215,7 @@ def _stacked(samples: list[list[Tensor] | TagfillError]) -> InputBatch | Tagfill
         if isinstance(sample, TagfillError):
             return sample
         views.append(sample)
-    return InputBatch(*(torch.stack(each) for each in zip(*views, strict=True)))
+    return InputBatch(*(torch.stack(view) for view in zip(*views, strict=True)))
 
 
 @contextmanager

@@ -46,7 +46,9 @@ def make_optimizer(
             head_multiplier=head_multiplier,
         )
     else:
-        groups = [{"params": [each for each in network.parameters() if each.requires_grad]}]
+        groups = [
+            {"params": [parameter for parameter in network.parameters() if parameter.requires_grad]}
+        ]
     groups += [
         {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
         for group in extra
@@ -119,7 +121,7 @@ def restore_optimizer(
     place: Callable[[Tensor, Tensor], Tensor],
 ) -> None:
     """Put moments and settings back; ``place`` puts a moment where its parameter is."""
-    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         number, _, name = key.partition(".")

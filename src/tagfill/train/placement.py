@@ -42,9 +42,9 @@ class Placement(ABC):
     def scores(self, module: nn.Module, inputs: Inputs) -> Tensor:
         """[N, K] logits of all images, with the BatchNorm statistics of process 0 everywhere."""
         if self.world.size > 1:
-            for each in module.modules():
-                if isinstance(each, _BatchNorm):
-                    for statistics in each.buffers(recurse=False):
+            for part in module.modules():
+                if isinstance(part, _BatchNorm):
+                    for statistics in part.buffers(recurse=False):
                         dist.broadcast(statistics, 0)
         return scores(module, inputs, self.world, self.device)
 

@@ -239,7 +239,9 @@ def _stages(
 
 def _prefixed(prefix: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key.removeprefix(prefix): each for key, each in overrides.items() if key.startswith(prefix)
+        key.removeprefix(prefix): override
+        for key, override in overrides.items()
+        if key.startswith(prefix)
     }
 
 
@@ -262,7 +264,7 @@ def _fitting_head(
 ) -> ModelConfig:
     """The head the method needs, unless the user named one."""
     needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
-    wanted = head_giving({need for each in needs for need in each.of_the_head()})
+    wanted = head_giving({need for stage_needs in needs for need in stage_needs.of_the_head()})
     if wanted is None:
         return model
     last = stages[-1].method
@@ -299,14 +301,18 @@ def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[S
 
 
 def _fill(kind: Any, overrides: Mapping[str, Any], **fixed: Any) -> Any:
-    names = {each.name for each in dataclasses.fields(kind)}
+    names = {known.name for known in dataclasses.fields(kind)}
     return kind(**{name: value for name, value in overrides.items() if name in names}, **fixed)
 
 
 def _check_known(overrides: Mapping[str, Any]) -> None:
-    stage = {each.name for each in dataclasses.fields(StageConfig)}
+    stage = {known_field.name for known_field in dataclasses.fields(StageConfig)}
     known = stage | {f"{prefix}_{name}" for prefix in OF_ONE_STAGE for name in stage}
-    known |= {each.name for kind in (ModelConfig, RunConfig) for each in dataclasses.fields(kind)}
+    known |= {
+        known_field.name
+        for kind in (ModelConfig, RunConfig)
+        for known_field in dataclasses.fields(kind)
+    }
     unknown = sorted(set(overrides) - known)
     if unknown:
         raise TagfillError(

@@ -78,7 +78,9 @@ class Sharded(Placement):
 
     def finish(self, best: Mapping[str, Tensor]) -> None:
         """The waiting network takes them, gathered, and moves to the device."""
-        self.network.load_state_dict({name: self.whole(each).cpu() for name, each in best.items()})
+        self.network.load_state_dict(
+            {name: self.whole(tensor).cpu() for name, tensor in best.items()}
+        )
         self.network.to(self.device)
 
 
@@ -96,7 +98,7 @@ def shard(module: nn.Module, mesh: DeviceMesh) -> nn.Module:
     """Divide the parameters of a module, in place: block by block, and what is left together."""
     for parameter in module.parameters():
         parameter.data = parameter.data.contiguous()  # torch cannot divide channels-last tensors
-    largest = sum(each.numel() for each in module.parameters()) // BLOCK_SHARE
+    largest = sum(parameter.numel() for parameter in module.parameters()) // BLOCK_SHARE
     for block in blocks(module, largest):
         block.register_forward_hook(_own_memory)
         fully_shard(block, mesh=mesh, reshard_after_forward=True)
@@ -112,7 +114,7 @@ def blocks(module: nn.Module, largest: int) -> Iterator[nn.Module]:
     """
     for child in module.children():
         inner = list(blocks(child, largest))
-        size = sum(each.numel() for each in child.parameters())
+        size = sum(parameter.numel() for parameter in child.parameters())
         is_block = _is_list(module) and not _is_list(child) and any(child.children()) and size > 0
         if is_block and (size <= largest or not inner):
             yield child
@@ -123,7 +125,7 @@ def blocks(module: nn.Module, largest: int) -> Iterator[nn.Module]:
 def _own_memory(block: nn.Module, arguments: Any, output: Any) -> Any:
     """Copy views: torch hooks a block's answer, and loses the hook of a view changed in place."""
     if type(output) is tuple:
-        return tuple(_own_memory(block, arguments, each) for each in output)
+        return tuple(_own_memory(block, arguments, tensor) for tensor in output)
     return output.clone() if isinstance(output, Tensor) and output._is_view() else output
 
 
@@ -141,8 +143,8 @@ def piece(tensor: Tensor, like: Tensor) -> Tensor:
 @contextmanager
 def put_together(module: nn.Module) -> Iterator[None]:
     """Hold all weights of a sharded module in every process, so that passes exchange nothing."""
-    parts = [each for each in module.modules() if isinstance(each, FSDPModule)]
-    inner = [each for each in parts if each is not module]
+    parts = [part for part in module.modules() if isinstance(part, FSDPModule)]
+    inner = [part for part in parts if part is not module]
     for block in inner:
         block.set_reshard_after_forward(False, recurse=False)
     for part in parts:

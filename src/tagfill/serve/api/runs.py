@@ -67,7 +67,7 @@ def one(service: Served, name: str) -> dict[str, Any]:
 @router.get("/{name}/compare/{other}")
 def compare(service: Served, name: str, other: str) -> dict[str, Any]:
     """Two runs on the same held-out photos, with the labels as they are now."""
-    paths = [_folder(service, each) for each in (name, other)]
+    paths = [_folder(service, run) for run in (name, other)]
     try:
         return compared(service, *paths)
     except TagfillError as error:
