@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tagfill.api.given import Labels, as_dataset, common_folder, is_path, keep, keep_features
 from tagfill.api.run import Run
@@ -48,6 +48,15 @@ class Settings(TypedDict, total=False):
     val_fraction: float
     val_split: ValSplit
     split_seed: int
+    image_column: str
+    tags_columns: tuple[str, ...]
+    separator: str
+    ignore_columns: tuple[str, ...]
+    hierarchy: str
+    merge_case: bool
+    aliases: tuple[tuple[str, str], ...]
+    quality: Literal["auto", "fast", "good", "best"]
+    l2: float
     backbone: str
     head: str
     head_preset: str
