@@ -23,7 +23,7 @@ dev: $(VENV)/.installed-dev
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e .
+	$(PIP) -e ".[serve]"
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

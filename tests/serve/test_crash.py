@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
+from tests.serve.conftest import Reviewer
 from tests.serve.live import Process, listening, session
 
 from tagfill.serve import protocol
+from tagfill.serve.service import Service
 
 
 def test_killed_between_decisions_nothing_is_lost(run: Path, tmp_path: Path) -> None:
@@ -78,3 +81,14 @@ def test_requests_cut_off_half_way_leave_the_server_well(opened: Any, tmp_path: 
             connection.close()
         metrics = session(url).get("/metrics").text
         assert 'status="500"' not in metrics
+
+
+def test_without_a_database_requests_are_refused_for_now(
+    anna: Reviewer, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down() -> Any:
+        raise OperationalError("SELECT", {}, OSError("gone"))
+
+    monkeypatch.setattr(service.database, "read", down)
+    for path in ("/api/review", "/readyz", "/api/photos/0"):
+        assert anna.get(path).status_code == 503

@@ -56,9 +56,11 @@ class Cluster:
             "pg_ctl", "-D", str(self.folder / "data"), "-l", log, "-o", options, "-w", "start"
         )
 
-    def kill_and_start(self) -> None:
+    def kill(self) -> None:
         number = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
         os.kill(number, signal.SIGKILL)
+
+    def start_again(self) -> None:
         for _ in range(100):  # its children notice, and let go of the shared memory
             try:
                 return self.start()
@@ -113,7 +115,8 @@ def test_decisions_survive_a_killed_postgresql(opened: Any, cluster: Cluster) ->
     anna = Reviewer(create_app(service), base_url="http://127.0.0.1:8731").begin("Anna")
     for photo in range(10, 20):
         anna.say(photo, "kite")
-    cluster.kill_and_start()
+    cluster.kill()
+    cluster.start_again()
     for photo in range(10, 20):
         assert "kite" in anna.get(f"/api/photos/{photo}").json()["yes"]
     anna.say(21, "kite")

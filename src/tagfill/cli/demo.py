@@ -79,6 +79,7 @@ def demo(
     }
     for name, path in paths.items():
         console.print(f"{name}: {path}", soft_wrap=True)
+    console.print(f"review them in a browser: tagfill serve {data.run('auto')}", soft_wrap=True)
 
 
 def _recovered(suggested: Found) -> str:

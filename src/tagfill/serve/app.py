@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -58,6 +59,8 @@ def create_app(service: Service) -> FastAPI:
     app.add_exception_handler(RequestValidationError, responses.invalid)
     app.add_exception_handler(HTTPException, responses.refused)
     app.add_exception_handler(TagfillError, responses.mistaken)
+    for kind in (sa.exc.OperationalError, sa.exc.InterfaceError):
+        app.add_exception_handler(kind, responses.without_database)
     app.add_middleware(metrics.Timed)
     app.add_middleware(Gate, policy=service.policy)
     return app

@@ -69,3 +69,8 @@ async def mistaken(_: Request, error: Exception) -> SafeJSON:
     """What the command line would print."""
     assert isinstance(error, TagfillError)
     return SafeJSON({"detail": str(error)}, 400)
+
+
+async def without_database(_: Request, error: Exception) -> SafeJSON:
+    """The database is down or does not answer in time."""
+    return SafeJSON({"detail": "the database does not answer"}, 503, {"retry-after": "2"})
