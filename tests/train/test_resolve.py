@@ -94,6 +94,22 @@ def test_a_power_that_was_asked_for_is_kept(
     assert config.stages[-1].method.settings == settings
 
 
+@pytest.mark.parametrize(
+    ("method", "overrides", "ema"),
+    [("auto", {}, 0.99), ("auto", {"ema": 0.9}, 0.9), ("em", {}, None)],
+)
+def test_auto_averages_weights_where_it_fine_tunes(
+    method: str, overrides: dict[str, float], ema: float | None
+) -> None:
+    request = Request(
+        DataConfig("labels.csv"), method=method, mode="linear_init", overrides=overrides
+    )
+    config, _ = resolve(
+        request, regime="single_positive", images=100, given_features=False, has_gpu=False
+    )
+    assert [stage.ema for stage in config.stages] == [None, ema]
+
+
 def test_options_of_the_loop_without_a_loop_are_told(data: Path) -> None:
     request = Request(DataConfig(str(data)), overrides={"epochs": 3, "learning_rate": 0.1})
     _, notes = configure(request, prepare(request.data))

@@ -39,6 +39,8 @@ FINETUNE: dict[str, Any] = {
     "schedule": "cosine",
 }
 FINETUNE_AFTER_LINEAR = {**FINETUNE, "epochs": 5, "learning_rate": 3e-5}
+AVERAGE = 0.99
+"""``auto`` also keeps averaged weights where it fine-tunes; the better ones on validation stay."""
 FINETUNE_FROM = 1_000
 """Fewer training images than this are too few to move a whole backbone by default."""
 HEAD_MULTIPLIER = 10.0
@@ -104,6 +106,8 @@ def resolve(
     notes += why
     if request.protocol is None and mode in ("finetune", "linear_init"):
         overrides = {**_gentle(overrides), **overrides}
+        if request.method == "auto" and "ema" not in overrides:
+            overrides.setdefault("finetune_ema", AVERAGE)
     if mode == "two_stage":
         request = _for_two_stages(request)
     method = _method(request, protocol.method, regime, notes)
