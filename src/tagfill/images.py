@@ -127,7 +127,7 @@ def find_image(root: str | Path, image: str) -> Path | None:
     """The file of an image id: the exact name, else its suffix in lower or upper case."""
     path = Path(root, image)
     variants = (path, path.with_suffix(path.suffix.lower()), path.with_suffix(path.suffix.upper()))
-    return next((file for file in variants if file.is_file()), None)
+    return next((file for file in variants if os.path.isfile(file)), None)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,9 @@ def _table(folder: Path, split: str) -> pa.Table:
     for file in sorted(folder.glob("data-*.arrow")):
         try:
             with pa.memory_map(str(file)) as source:
-                parts.append(pa.ipc.open_stream(source).read_all())
+                part = pa.ipc.open_stream(source).read_all()
+                part.validate(full=True)
+                parts.append(part)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise TagfillError(f"not readable as Arrow data ({error})", file=file) from None
     if not parts:
