@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FAST := tests/losses tests/evaluate tests/observe tests/labels tests/linear tests/scenes \
-  tests/methods/test_registry.py tests/test_settings.py tests/test_files.py tests/test_console.py
+FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test_table.py \
+  tests/labels/test_split.py tests/labels/test_stats.py tests/methods/test_registry.py \
+  tests/test_settings.py tests/test_files.py tests/test_console.py
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
