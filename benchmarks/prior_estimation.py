@@ -23,15 +23,9 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from tagfill.observe import known_proportion, positive_proportion, single_positive
-from tagfill.priors import estimate_prior, out_of_fold_scores
+from tagfill.priors import estimate_prior
 from tagfill.priors.estimate import with_complete
-from tagfill.priors.estimators import (
-    best_bin,
-    elkan_noto,
-    labeled_share,
-    observed_rate,
-    presence,
-)
+from tagfill.priors.estimators import observed_rate
 
 DRAWS = 3
 SCENES = 800
@@ -96,17 +90,10 @@ def kept_scenes(cache: Path | None) -> tuple[Array, Array]:
 def estimates(observed: Array, features: Array, regime: str) -> Iterator[tuple[str, Array]]:
     """Class priors by every estimator that fits the regime."""
     if regime == "half of all labels":
-        yield "counted among known labels (chosen)", estimate_prior(observed).prior
+        yield "counted among known labels", estimate_prior(observed).prior
         return
-    logits = out_of_fold_scores(features, observed == 1).logits
     yield "observed positives only", observed_rate(observed)
-    yield "Elkan and Noto, per class", elkan_noto(observed, logits)
-    yield "best bin, per class", best_bin(observed, logits)
-    share = labeled_share(observed, logits)
-    yield "surest entries by score", np.minimum(observed_rate(observed) / share, 1)
-    if regime == "one positive":
-        yield "mean presence", presence(expit(logits)).mean(0)
-    yield "`estimate_prior` (chosen)", estimate_prior(observed, scores=expit(logits)).prior
+    yield "`estimate_prior`", estimate_prior(observed, features=features).prior
 
 
 def measure(features: Array, truth: Array) -> dict[str, Errors]:

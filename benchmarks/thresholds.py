@@ -18,14 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tagfill.evaluate.labeling import Labeling
 
 from tagfill.evaluate import (
     apply_calibration,
     at_threshold,
     classwise_calibration_error,
     count,
-    estimate_labeling,
     expected_calibration_error,
     fit_calibration,
     fit_thresholds,
@@ -35,6 +33,7 @@ from tagfill.evaluate import (
 from tagfill.evaluate.calibrate import KINDS
 from tagfill.evaluate.thresholds import MIN_SUPPORT, SHRINK
 from tagfill.models.bundle import load
+from tagfill.priors import presence
 from tagfill.train.config import DataConfig
 from tagfill.train.data import Split, prepare
 from tagfill.train.resolve import Request
@@ -87,12 +86,12 @@ def threshold_rows(
     for method, (logits, tested) in scores.items():
         plain = f1(sigmoid(tested), 0.5, test)
         for name, labels in hidden(val).items():
-            labeling = estimate_labeling(logits, labels)
-            calibration = fit_calibration(logits, labels, labeling=labeling)
+            believed = presence(logits, labels).probability
+            calibration = fit_calibration(logits, believed)
             seen = apply_calibration(logits, calibration)
             found = apply_calibration(tested, calibration)
-            fitted = fit_thresholds(seen, labels, labeling=labeling)
-            alone = fit_thresholds(seen, labels, labeling=labeling, shrink=0)
+            fitted = fit_thresholds(seen, believed)
+            alone = fit_thresholds(seen, believed, shrink=0)
             entries = [plain, f1(found, 0.5, test), f1(found, fitted.common, test)]
             entries += [f1(found, alone.values, test), f1(found, fitted.values, test)]
             yield f"| `{method}` | {name} | {' | '.join(entries)} |"
@@ -101,17 +100,15 @@ def threshold_rows(
 def correction_rows(
     scores: dict[str, tuple[Array, Array]], val: Array, test: Array
 ) -> Iterator[str]:
-    """Labeling rate, and calibration with and without the correction."""
+    """Share written, and calibration with and without the correction."""
     for method, (logits, tested) in scores.items():
         for name, labels in hidden(val).items():
-            labeling = estimate_labeling(logits, labels)
+            believed = presence(logits, labels)
             true_rate = (labels == 1).sum() / (val == 1).sum()
             as_negatives = np.where(labels == 1, 1, 0)
-            ignored = fit_calibration(
-                logits, as_negatives, labeling=Labeling("full", 1.0, 1.0, 1.0)
-            )
-            corrected = fit_calibration(logits, labels, labeling=labeling)
-            entries = [f"{labeling.rate:.2f} ({true_rate:.2f})"]
+            ignored = fit_calibration(logits, as_negatives)
+            corrected = fit_calibration(logits, believed.probability)
+            entries = [f"{believed.share_written:.2f} ({true_rate:.2f})"]
             for calibration in (None, ignored, corrected):
                 found = apply_calibration(tested, calibration)
                 error = expected_calibration_error(found, test)
@@ -123,10 +120,10 @@ def kind_rows(scores: dict[str, tuple[Array, Array]], val: Array, test: Array) -
     """Calibration error of each kind of map."""
     for method, (logits, tested) in scores.items():
         for name, labels in hidden(val).items():
-            labeling = estimate_labeling(logits, labels)
+            believed = presence(logits, labels).probability
             entries = []
             for kind in KINDS:
-                calibration = fit_calibration(logits, labels, kind=kind, labeling=labeling)
+                calibration = fit_calibration(logits, believed, kind=kind)
                 found = apply_calibration(tested, calibration)
                 error = expected_calibration_error(found, test)
                 by_class = np.nanmean(classwise_calibration_error(found, test))
@@ -146,13 +143,10 @@ are fitted on the {val} validation images and evaluated on the {test} test image
 A run fits three things to the validation scores and keeps them with the model (`model.json`, fields
 `calibration` and `thresholds`; a summary in `metrics.json` under `thresholds`):
 
-1. **How labels came to be known** (`tagfill.evaluate.estimate_labeling`): all entries; entries at
-   random; positives and negatives at different rates; positives only, each with the same chance c
-   (maximum likelihood of P(labeled | x) = c p(x)); or one positive drawn from the tags of each
-   image. Rates are taken to be the same for all classes.
+1. **How labels came to be known** (`tagfill.priors.presence`): the writer under which the labels
+   are likeliest, and with it the probability that each unknown tag is there.
 2. **Calibration** (`fit_calibration`): p = sigmoid(slope x + bias) for each class, drawn toward the
-   line of all classes. Unknown entries are left out where entries are known at random; elsewhere
-   the likelihood of "unlabeled" corrects for what is missing.
+   line of all classes, fitted to these probabilities.
 3. **Thresholds** (`fit_thresholds`): the highest F1, or the target precision or recall, with n
    labeled positives weighing n against {shrink:g} for the common threshold, and below {least}
    positives the common threshold alone. Without known negatives, precision and F1 are expected
@@ -171,9 +165,9 @@ shrinkage, and one a class drawn toward the common one (what a run stores).
 
 Expected calibration error in % of test probabilities; in brackets the expected number of tags of an
 image (true: {k:.2f}). "Uncorrected" takes every unlabeled validation entry for negative. The
-labeling rate is the estimated share of positives that were labeled; in brackets the true one.
+share written is the estimated share of positives that were labeled; in brackets the true one.
 
-| method | known in validation | labeling rate | raw | uncorrected | corrected |
+| method | known in validation | share written | raw | uncorrected | corrected |
 |---|---|---|---|---|---|
 {correction}
 
@@ -192,7 +186,7 @@ Expected calibration error / mean of the classes' errors, in %.
 - After calibration a common threshold is about as good as one a class. Fitted to each class alone,
   thresholds follow noise and lose up to two points. Shrunk ones gain up to 1.3 points of macro F1
   over the common one for `an` and `em`, and lose up to half a point for `role`.
-- Positives that were never labeled push probabilities down by the labeling rate. The correction
+- Positives that were never labeled push probabilities down by the share written. The correction
   brings them back without a single known negative. With one positive an image the chance to be
   labeled depends on how many tags the image has; the model of that (one tag drawn, tags
   independent given the image) estimates the rate a little low.

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,7 +20,7 @@ import tagfill.sklearn
 from tagfill.evaluate import mean_average_precision
 from tagfill.sklearn import IncompleteLabelClassifier
 
-QUICK = IncompleteLabelClassifier(learning_rate=0.05)
+EPOCHS = IncompleteLabelClassifier("em", learning_rate=0.05)
 """The checks train on two to ten features, which needs a larger learning rate than a thousand."""
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -45,18 +47,18 @@ def data():
     return X, Y, truth
 
 
-@parametrize_with_checks([QUICK])
+@parametrize_with_checks([IncompleteLabelClassifier(), EPOCHS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def test_scikit_learn_check_of_several_outputs():
-    check_classifier_multioutput("IncompleteLabelClassifier", QUICK)
+    check_classifier_multioutput("IncompleteLabelClassifier", IncompleteLabelClassifier())
 
 
 def test_learns_from_single_positives(data):
     X, Y, truth = data
-    model = IncompleteLabelClassifier("em", learning_rate=0.01, random_state=0)
+    model = IncompleteLabelClassifier()
     learned = mean_average_precision(
         model.fit(X[:200], Y[:200]).predict_proba(X[200:]), truth[200:]
     )
@@ -64,10 +66,35 @@ def test_learns_from_single_positives(data):
     assert model.classes_.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_default_is_deterministic_and_calibrated(data):
+    X, _, truth = data
+    first, again = (IncompleteLabelClassifier().fit(X[:200], truth[:200]) for _ in range(2))
+    assert np.array_equal(first.coef_, again.coef_)
+    expected = first.predict_proba(X[200:]).sum()
+    assert expected == pytest.approx(truth[200:].sum(), rel=0.15)
+
+
+def test_default_is_no_worse_than_logistic_regression():
+    X, Y = make_multilabel_classification(600, 20, n_classes=5, random_state=0)
+    draw = np.random.default_rng(0)
+    for known in (1.0, 0.4):
+        labels = np.where(draw.random(Y.shape) < known, Y, -1)
+        ours = IncompleteLabelClassifier().fit(X[:300], labels[:300]).predict_proba(X[300:])
+        theirs = np.zeros_like(ours)
+        for column in range(5):
+            rows = np.flatnonzero(labels[:300, column] >= 0)
+            model = LogisticRegression(max_iter=2000).fit(X[rows], labels[rows, column])
+            theirs[:, column] = model.predict_proba(X[300:])[:, 1]
+        assert (
+            mean_average_precision(ours, Y[300:]).mAP
+            > mean_average_precision(theirs, Y[300:]).mAP - 1.0
+        )
+
+
 def test_same_seed_same_weights_and_torch_is_left_alone(data):
     X, Y, _ = data
     before = torch.get_rng_state()
-    first = IncompleteLabelClassifier(epochs=2, random_state=3).fit(X, Y)
+    first = IncompleteLabelClassifier("em", epochs=2, random_state=3).fit(X, Y)
     assert torch.equal(before, torch.get_rng_state())
     torch.manual_seed(99)
     same = clone(first).fit(X, Y)
@@ -78,7 +105,9 @@ def test_same_seed_same_weights_and_torch_is_left_alone(data):
 
 def test_pipeline_grid_search_and_pickle(data):
     X, Y, truth = data
-    pipeline = make_pipeline(StandardScaler(), IncompleteLabelClassifier(epochs=5, random_state=0))
+    pipeline = make_pipeline(
+        StandardScaler(), IncompleteLabelClassifier("em", epochs=5, random_state=0)
+    )
     grid = {
         "incompletelabelclassifier__learning_rate": [1e-5, 0.02],
         "incompletelabelclassifier__method_settings": [{"alpha": 0.1}],
@@ -100,7 +129,7 @@ def test_score_counts_known_entries_only(data):
     assert model.score(X, hidden) != model.score(X, truth)
 
 
-@pytest.mark.parametrize("method", ["em", "role", "em_apl"])
+@pytest.mark.parametrize("method", ["auto", "em", "role", "em_apl"])
 def test_estimates_cover_every_row_and_keep_what_is_known(data, method):
     X, Y, truth = data
     model = IncompleteLabelClassifier(
@@ -119,7 +148,7 @@ def test_estimates_cover_every_row_and_keep_what_is_known(data, method):
 def test_early_stopping_keeps_the_best_epoch(data):
     X, _, truth = data
     model = IncompleteLabelClassifier(
-        epochs=60, learning_rate=0.5, validation_fraction=0.3, patience=1, random_state=0
+        "em", epochs=60, learning_rate=0.5, validation_fraction=0.3, patience=1, random_state=0
     ).fit(X, truth)
     assert model.n_iter_ < 60
     assert model.n_iter_ == model.best_epoch_ + 2
@@ -147,7 +176,7 @@ def test_threshold(data):
     [
         ({}, 2, "1 \\(positive\\), 0 \\(negative\\) and -1 \\(unknown\\)"),
         ({"method": "nonsense"}, 1, "unknown method"),
-        ({"method_settings": {"beta": 1}}, 1, "no setting 'beta'"),
+        ({"method": "em", "method_settings": {"beta": 1}}, 1, "no setting 'beta'"),
         ({"method": "boostlu"}, 1, "needs feature maps"),
         ({"method": "iu"}, 1, "observed negatives"),
         ({}, -1, "no observed label is positive"),

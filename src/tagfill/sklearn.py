@@ -4,7 +4,7 @@
 >>> from tagfill.sklearn import IncompleteLabelClassifier
 >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9], [0.9, 0.1]] * 8)
 >>> Y = np.array([[1, -1], [-1, 1], [1, 0], [0, 1]] * 8)  # 1 positive, 0 negative, -1 unknown
->>> model = IncompleteLabelClassifier("em", learning_rate=0.1, random_state=0).fit(X, Y)
+>>> model = IncompleteLabelClassifier().fit(X, Y)
 >>> model.predict([[0.0, 1.0], [1.0, 0.0]])
 array([[1, 0],
        [0, 1]])
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
@@ -29,6 +30,9 @@ from tagfill.evaluate import sigmoid
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 from tagfill.labels.split import stratified_split
+from tagfill.linear.basis import Transform, rooted
+from tagfill.linear.fit import fit_head, out_of_fold
+from tagfill.priors import Written, how_written
 from tagfill.train.config import MethodConfig, OptimizerName, StageConfig
 from tagfill.train.linear import fit_linear
 from tagfill.trust import trust
@@ -37,14 +41,20 @@ Floats = npt.NDArray[np.float64]
 
 
 class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear multi-label classifier that learns from incomplete labels with any method.
+    """Linear multi-label classifier that learns from incomplete labels.
+
+    By default it is the learner of ``tagfill train``: the likelihood of the labels that are known,
+    with writer, strength and transform of the features chosen by cross-validation; probabilities
+    are calibrated on rows left out. Any other method trains in epochs.
 
     ``Y`` is a matrix [N, K] of 1 (positive), 0 (negative) and -1 (unknown); an indicator matrix of
     0 and 1 is the special case without unknowns. A vector of class names works too: then it is an
     ordinary classifier that gives every row one class.
 
     Args:
-        method: name of a method (``tagfill methods``) or path of a Python file with one.
+        method: "auto", the name of a method (``tagfill methods``), or path of a Python file with
+            one. All that follows is for other methods than "auto", but for ``threshold`` and
+            ``random_state``.
         method_settings: its hyper-parameters.
         method_preset: a preset of the method, under the settings.
         epochs: passes over the rows.
@@ -63,15 +73,17 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             distinct values of a vector ``y``.
         coef_: [K, D] weights.
         intercept_: [K] biases.
-        estimates_: [N, K] what the method believes about every entry of ``Y``, observed entries as
+        transform_: what features are taken as: "plain", "standard" (scales are part of the
+            weights) or "roots" (signed square roots).
+        estimates_: [N, K] what is believed about every entry of ``Y``, observed entries as
             observed; for methods without beliefs, the classifier's own probabilities.
-        best_epoch_: the epoch whose weights were kept.
-        n_iter_: epochs trained.
+        best_epoch_: the epoch whose weights were kept; 0 where there are none.
+        n_iter_: epochs trained, or steps of the solver.
     """
 
     def __init__(
         self,
-        method: str = "em",
+        method: str = "auto",
         *,
         method_settings: Mapping[str, Any] | None = None,
         method_preset: str | None = None,
@@ -98,6 +110,12 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.threshold = threshold
         self.random_state = random_state
 
+    coef_: Floats
+    intercept_: Floats
+    estimates_: Floats
+    transform_: Transform
+    _how: Written | None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
@@ -113,24 +131,42 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         labels = self._labels(target, getattr(y, "column_names", getattr(y, "columns", None)))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
-            train, val = _held_out(labels, self.validation_fraction, seed)
-            fitted = fit_linear(
-                features[train],
-                labels[train],
-                self._stage(),
-                seed=seed,
-                val=(features[val], labels[val]) if len(val) else None,
-            )
+            if self.method == "auto":
+                self._fit_likelihood(features, labels, seed)
+            else:
+                self._fit_method(features, labels, seed)
         except TagfillError as error:
             raise ValueError(str(error)) from error
-        self.coef_: Floats = fitted.head.classifier.weight.detach().cpu().double().numpy()
-        self.intercept_: Floats = fitted.head.classifier.bias.detach().cpu().double().numpy()
+        return self
+
+    def _fit_likelihood(self, features: Floats, labels: Labels, seed: int) -> None:
+        """The learner of ``tagfill train``, calibrated on rows left out."""
+        head = fit_head(features, labels, seed=seed)
+        self.coef_, self.intercept_ = head.weight.astype(np.float64), head.bias.astype(np.float64)
+        self.transform_ = head.choice.transform
+        self.best_epoch_, self.n_iter_ = 0, max(head.steps, 1)
+        scores = out_of_fold(features, labels, head.choice, seed=seed)
+        self._how = how_written(scores, labels)
+        self.estimates_ = self._how.posterior(scores, labels)
+
+    def _fit_method(self, features: Floats, labels: Labels, seed: int) -> None:
+        """The training loop."""
+        train, val = _held_out(labels, self.validation_fraction, seed)
+        fitted = fit_linear(
+            features[train],
+            labels[train],
+            self._stage(),
+            seed=seed,
+            val=(features[val], labels[val]) if len(val) else None,
+        )
+        self.coef_ = fitted.head.classifier.weight.detach().cpu().double().numpy()
+        self.intercept_ = fitted.head.classifier.bias.detach().cpu().double().numpy()
+        self.transform_, self._how = "plain", None
         self.best_epoch_, self.n_iter_ = fitted.best_epoch, len(fitted.history)
-        self.estimates_: Floats = np.where(labels < 0, sigmoid(self._logits(features)), labels)
+        self.estimates_ = np.where(labels < 0, sigmoid(self._logits(features)), labels)
         beliefs = fitted.method.estimates()
         if beliefs is not None:
             self.estimates_[train] = beliefs.cpu().numpy()
-        return self
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
         """Logits [N, K]; of the second class alone, [N], where ``y`` was a vector of two."""
@@ -203,7 +239,11 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return features
 
     def _logits(self, features: Floats) -> Floats:
-        return np.asarray(features @ self.coef_.T + self.intercept_)
+        given = features
+        if self.transform_ == "roots":
+            given = rooted(torch.from_numpy(features)).numpy()
+        scores = given @ self.coef_.T + self.intercept_
+        return np.asarray(scores if self._how is None else self._how.logits(scores))
 
 
 def _holds_codes(target: npt.NDArray[Any]) -> bool:

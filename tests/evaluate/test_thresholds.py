@@ -7,9 +7,10 @@ from tests.evaluate.hostile import matrices
 from tests.evaluate.known_truth import drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
+from tagfill.evaluate import mean_average_precision
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.counts import at_threshold, count, precision_recall
-from tagfill.evaluate.decisions import fit_decisions
+from tagfill.evaluate.decisions import expected_mean_average_precision, fit_decisions
 from tagfill.evaluate.thresholds import expected_counts, fit_thresholds
 from tagfill.priors import presence
 
@@ -119,6 +120,27 @@ def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
     best = full.metrics(logits, truth)["at_fitted_thresholds"]
     assert reached["overall_f1"] > best["overall_f1"] - 0.015
     assert fitted.expected.overall_f1 == pytest.approx(reached["overall_f1"], abs=0.06)
+
+
+def test_expected_average_precision_is_the_mean_over_all_labels():
+    scores, believed = np.array([[3.0], [2.0], [1.0]]), np.array([[0.9], [0.2], [0.5]])
+    assert expected_mean_average_precision(scores, [[1], [0], [1]]) == pytest.approx(
+        mean_average_precision(scores, [[1], [0], [1]]).mAP
+    )
+    hits = [0.9 * 1, 0.2 * (1 + 0.9) / 2, 0.5 * (1 + 1.1) / 3]
+    expected = 100 * sum(hits) / 1.6
+    assert expected_mean_average_precision(scores, believed) == pytest.approx(expected)
+
+
+def test_estimates_without_negatives_come_near_the_truth():
+    logits, truth = drawn(3000, 10)
+    labels = hidden(truth, 0.5, 0.0)
+    believed = presence(logits, labels).probability
+    found = fit_decisions(logits, believed).estimated(logits, believed, labels)
+    real = fit_decisions(logits, truth).metrics(logits, truth)["at_fitted_thresholds"]
+    assert found["mAP"] == pytest.approx(mean_average_precision(logits, truth).mAP, abs=4)
+    assert found["overall_precision"] == pytest.approx(real["overall_precision"], abs=0.06)
+    assert found["recall_of_written"] == pytest.approx(real["overall_recall"], abs=0.08)
 
 
 def test_decisions_raise_f1_and_lower_calibration_error():

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from tagfill.evaluate.arrays import checked_targets
 from tagfill.evaluate.calibrate import CalibrationKind, apply_calibration, fit_calibration
 from tagfill.evaluate.calibration import brier_score, expected_calibration_error
 from tagfill.evaluate.counts import PrecisionRecall, at_threshold, count, precision_recall
 from tagfill.evaluate.metrics import without_nan
 from tagfill.evaluate.thresholds import Goal, Thresholds, expected_counts, fit_thresholds
+from tagfill.labels.table import POSITIVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,46 @@ class Decisions:
             }
         )
         return found
+
+    def estimated(
+        self, logits: npt.ArrayLike, targets: npt.ArrayLike, labels: npt.ArrayLike
+    ) -> dict[str, Any]:
+        """Metrics expected where absence is not known, and the recall of known positives.
+
+        Args:
+            logits: [N, K].
+            targets: [N, K] probabilities that tags are there (``tagfill.priors.presence``).
+            labels: [N, K] of 1, 0, -1.
+        """
+        probabilities = apply_calibration(logits, self.calibration)
+        decided = at_threshold(probabilities, self.thresholds.values)
+        rates = precision_recall(expected_counts(decided, targets))
+        known = np.asarray(labels) == POSITIVE
+        found: dict[str, Any] = without_nan(
+            {
+                "mAP": expected_mean_average_precision(logits, targets),
+                **asdict(rates),
+                "recall_of_written": float(decided[known].mean()) if known.any() else float("nan"),
+            }
+        )
+        return found
+
+
+def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLike) -> float:
+    """mAP, in percent, where labels are probabilities; unknown entries are left out.
+
+    The i-th image of a class, if it has the tag, has 1 + (expected tags before it) hits at rank i.
+    """
+    values, chances = checked_targets(scores, targets)
+    found = []
+    for column, chance in zip(values.T, chances.T, strict=True):
+        known = np.isfinite(chance)
+        falling = chance[known][np.argsort(-column[known], kind="stable")]
+        if falling.sum() > 0:
+            hits = np.cumsum(falling) - falling + 1
+            precision = hits / np.arange(1, len(falling) + 1)
+            found.append(float((falling * precision).sum() / falling.sum()))
+    return 100 * float(np.mean(found)) if found else float("nan")
 
 
 def fit_decisions(

@@ -31,7 +31,8 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
-from tagfill.linear.fit import fit_head, out_of_fold
+from tagfill.linear.choose import Choice, choose
+from tagfill.linear.fit import out_of_fold
 from tagfill.losses.likelihood import Writer, posterior, some_written
 
 Kind = Literal["full", "entries", "tags"]
@@ -41,6 +42,8 @@ SAMPLE = 300_000
 ROWS = 262_144
 """Entries whose probabilities are computed at a time."""
 FOLDS = 5
+SMOOTHING = 0.05
+"""Of heads whose scores are to become probabilities."""
 KNOTS = (0.1, 0.4, 0.7)
 """Shares of the known positives below which the curve has its bends."""
 SMOOTH = 10.0
@@ -49,6 +52,9 @@ ALIKE, NEVER = 1.0, 0.02
 """Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag,
 less if they have more; and the share of sure tags that are not there. What is known says nothing of
 classes taken for each other; measured where the truth is known (docs/results/recovery.md)."""
+TOLD = 0.01
+"""Weight of the evidence that every image has a tag. Without any, faint scores are explained best
+by images that all have exactly one."""
 SHRINK = 10.0
 """Strength of the prior that holds a class's shift near that of all classes."""
 _SLOPE, _SHIFT, _ODDS = 3.0, 12.0, 12.0
@@ -196,8 +202,22 @@ def presence_by_features(
         folds: heads; each scores the images it was not fitted to.
         seed: of the folds.
     """
-    choice = fit_head(features, labels, seed=seed).choice
+    choice = likely_choice(features, labels, seed)
     return presence(out_of_fold(features, labels, choice, folds=folds, seed=seed), labels)
+
+
+def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
+    """How to fit linear heads whose scores are to become probabilities.
+
+    Smoothing helps heads to rank and bends what their scores mean; so there is less of it.
+    """
+    observed = torch.from_numpy(np.array(labels, dtype=np.int8))
+    if not bool((observed == POSITIVE).any()):
+        raise TagfillError(
+            "cannot learn: no observed label is positive",
+            remedy="check the label file with `tagfill inspect`",
+        )
+    return replace(choose(features, observed, seed=seed)[0], smoothing=SMOOTHING)
 
 
 def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
@@ -291,7 +311,7 @@ class _Fit:
                 for t in base.unwritten.T
             ]
             value = torch.logsumexp(torch.stack(sums, 1) + weight, 1)
-            value = value - _some(F.logsigmoid(-some).sum(1))
+            value = value - (1 - TOLD) * _some(F.logsigmoid(-some).sum(1))
             return -(value.sum() + self._known(logits, rows))
 
         fitted, writer, value = self._minimize(cost, np.zeros(last))

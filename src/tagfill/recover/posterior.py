@@ -21,6 +21,7 @@ from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.linear.fit import fit_head, out_of_fold
 from tagfill.priors import Presence, how_written
+from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
 FOLDS = 5
@@ -72,13 +73,13 @@ def posterior(
     """
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
-    head = fit_head(features, labels, seed=seed)
-    scores = out_of_fold(features, labels, head.choice, folds=folds, seed=seed)
+    choice = likely_choice(features, labels, seed)
+    scores = out_of_fold(features, labels, choice, folds=folds, seed=seed)
     how = how_written(scores, labels)
     found = Presence(how, how.posterior(scores, labels), labels)
     unknown, known = [found.probability], [sigmoid(how.logits(scores))]
     if others is not None:
-        more = head.logits(others[0])
+        more = fit_head(features, labels, choice=choice).logits(others[0])
         unknown.append(how.posterior(more, others[1]))
         known.append(sigmoid(how.logits(more)))
     return Evidence(np.concatenate(unknown), np.concatenate(known), (found.sentence,))

@@ -83,18 +83,22 @@ class Recovery:
         return complete(filled, self.table.hierarchy)[0] if self.table.hierarchy else filled
 
     def suspects(self) -> Entries:
-        """Positives that look wrong, the least likely first.
+        """Positives that are likelier wrong than right, the least likely first.
 
-        A positive is suspected where heads that have not seen the image find it less likely than
-        they find most images of which nobody says that they have the tag.
+        Heads that have not seen an image say how probable its tags are, and so how many of the
+        least probable should be there and written. Where at least twice as many are, most of them
+        are wrong. Where labels are clean, there are hardly any.
         """
         likely, positive = self.evidence.known, self.table.values == POSITIVE
-        by_class = zip(likely.T, ~positive.T, strict=True)
-        usual = [np.median(column[rest]) if rest.any() else 0.0 for column, rest in by_class]
-        rows, columns = np.nonzero(positive & (likely < usual))
-        order = np.argsort(likely[rows, columns], kind="stable")
-        rows, columns = rows[order], columns[order]
-        chances = likely[rows, columns]
+        order = np.argsort(likely, axis=None, kind="stable")
+        written = positive.ravel()[order]
+        expected = np.cumsum(self.share_written * likely.ravel()[order])
+        right = expected / np.maximum(np.cumsum(written), 1)
+        least = np.flatnonzero(written)
+        doubtful = np.flatnonzero(right[least] < 0.5)
+        least = least[: doubtful[-1] + 1 if len(doubtful) else 0]
+        rows, columns = np.unravel_index(order[least], positive.shape)
+        chances = np.minimum(np.maximum.accumulate(right[least]), 0.5)
         return Entries(rows, columns, chances, 1 - chances)
 
 

@@ -96,7 +96,8 @@ def headline(content: RunContent) -> Headline | None:
         key: bootstrap(statistic, len(held.labels), resamples=count)
         for key, statistic in statistics(held).items()
     }
-    return Headline(split, tuple(_metric(*item) for item in intervals.items()), count)
+    measured = tuple(_metric(*item) for item in intervals.items())
+    return Headline(split, (*measured, *_estimated(source.metrics[split])), count)
 
 
 def _metric(key: str, interval: Interval) -> Metric:
@@ -105,7 +106,7 @@ def _metric(key: str, interval: Interval) -> Metric:
 
 def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
     if "observed_mAP" in metrics:
-        return (Metric("observed_mAP", metrics["observed_mAP"]),)
+        return Metric("observed_mAP", metrics["observed_mAP"]), *_estimated(metrics)
     rates = metrics.get("at_fitted_thresholds") or metrics["at_threshold"]
     named = {
         "overall_f1": rates["overall_f1"],
@@ -115,6 +116,16 @@ def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
     }
     shares = (Metric(key, None if share is None else 100 * share) for key, share in named.items())
     return Metric("mAP", metrics["mAP"]), *shares
+
+
+def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:
+    """What is expected where no absence is known."""
+    found = metrics.get("estimated") or {}
+    shares = ("overall_precision", "overall_recall", "recall_of_written")
+    rates = [(key, found.get(key)) for key in shares if key in found]
+    named = [("mAP", found["mAP"])] if "mAP" in found else []
+    named += [(key, None if share is None else 100 * share) for key, share in rates]
+    return tuple(Metric(f"estimated_{key}", value) for key, value in named)
 
 
 @dataclass(frozen=True)

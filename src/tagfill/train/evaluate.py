@@ -84,8 +84,13 @@ def _metrics(
     if (labels == NEGATIVE).any():
         fitted = {} if decisions is None else decisions.metrics(logits, labels)
         return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
+    estimated = {}
+    if decisions is not None and (labels == POSITIVE).any():
+        believed = presence(logits, labels).probability
+        estimated = {"estimated": decisions.estimated(logits, believed, labels)}
     return {
         "mAP": None,
         "observed_mAP": observed_mean_average_precision(logits, labels),
+        **estimated,
         "note": "no known negatives: precision cannot be measured, unknown counted as negative",
     }
