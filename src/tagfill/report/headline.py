@@ -97,7 +97,7 @@ def headline(content: RunContent) -> Headline | None:
         for key, statistic in statistics(held).items()
     }
     measured = tuple(_metric(*item) for item in intervals.items())
-    return Headline(split, (*measured, *_estimated(source.metrics[split])), count)
+    return Headline(split, (*measured, *_estimated(content.metrics[split])), count)
 
 
 def _metric(key: str, interval: Interval) -> Metric:
