@@ -31,7 +31,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
-from tagfill.linear.choose import Choice, choose
+from tagfill.linear.choose import Choice, candidates, choose
 from tagfill.linear.fit import out_of_fold
 from tagfill.losses.likelihood import Writer, posterior, some_written
 
@@ -42,6 +42,8 @@ SAMPLE = 300_000
 ROWS = 262_144
 """Entries whose probabilities are computed at a time."""
 FOLDS = 5
+UNTAGGED = 0.05
+"""Share of images without a positive up to which heads learn from the others alone."""
 SMOOTHING = 0.05
 """Of heads whose scores are to become probabilities."""
 KNOTS = (0.1, 0.4, 0.7)
@@ -217,7 +219,12 @@ def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
             "cannot learn: no observed label is positive",
             remedy="check the label file with `tagfill inspect`",
         )
-    return replace(choose(features, observed, seed=seed)[0], smoothing=SMOOTHING)
+    writers = candidates(observed, Choice())
+    untagged = float((~(observed == POSITIVE).any(1)).double().mean())
+    if untagged > UNTAGGED:  # a writer of "some" tags has nothing to say of these images
+        writers = [choice for choice in writers if choice.writer == "each"]
+    choice, _ = choose(features, observed, open_=writers, seed=seed)
+    return replace(choice, smoothing=SMOOTHING)
 
 
 def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
