@@ -130,6 +130,7 @@ def recover(
     elif found is None:
         found = _posterior(trained, train, held_out, folds)
         posterior.keep(trained.path, key, found)
+        found = posterior.read(trained.path, key) or found  # rounded as later looks will see it
     splits = [train, *held_out]
     return Recovery(
         trained.path,
