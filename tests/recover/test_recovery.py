@@ -15,9 +15,10 @@ import tagfill
 from tagfill import scenes
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
+from tagfill.labels import LabelTable
 from tagfill.labels.io import load_labels
 from tagfill.recover import posterior
-from tagfill.recover.choose import Amount
+from tagfill.recover.choose import Amount, Entries
 from tagfill.recover.evaluate import cuts
 from tagfill.recover.recovery import Recovery, recover
 
@@ -89,23 +90,25 @@ def test_what_was_found_is_kept_and_damage_is_noticed(
     assert kept.read_bytes() == before
 
 
-def test_wrong_positives_are_suspected(tmp_path: Path) -> None:
-    folder = write_given_features(tmp_path / "data", train=400)
-    truth = np.load(folder / "formatted_train_labels.npy")
-    observed = np.load(folder / "formatted_train_labels_obs.npy")
-    wrong = np.arange(0, 400, 10)
-    for row in wrong:
-        observed[row] = 0
-        observed[row, np.flatnonzero(truth[row] == 0)[0]] = 1
-    np.save(folder / "formatted_train_labels_obs.npy", observed)
-    run = tagfill.fit(folder, method="an", out=tmp_path / "run", **LOOP).path
-    result = recover(run, folds=3)
-    assert result.truth is not None
-    entries = result.suspects()
-    caught = result.truth[entries.rows, entries.columns] == 0
-    of_all = ((result.table.values == 1) & (result.truth == 0)).sum()
-    assert caught.sum() > 0.4 * of_all
-    assert caught.mean() > 4 * of_all / (result.table.values == 1).sum()
+def test_wrong_positives_are_suspected_and_right_ones_are_not() -> None:
+    draw = np.random.default_rng(0)
+    chance = draw.beta(0.2, 1.0, (1000, 8))
+    truth = (draw.random(chance.shape) < chance).astype(np.int8)
+    labels = np.where((truth == 1) & (draw.random(chance.shape) < 0.6), 1, -1).astype(np.int8)
+    images = tuple(f"{row}.jpg" for row in range(1000))
+    unwritten = 0.4 * chance / (1 - 0.6 * chance)
+    found = posterior.Evidence(unwritten, chance, ())
+
+    def suspects(values: np.ndarray) -> Entries:
+        table = LabelTable(images, tuple("abcdefgh"), values)
+        return Recovery(Path(), "auto", table, found, truth).suspects()
+
+    assert len(suspects(labels)) < 0.01 * (labels == 1).sum()
+    wrong = (truth == 0) & (draw.random(chance.shape) < 0.02)
+    entries = suspects(np.where(wrong, 1, labels).astype(np.int8))
+    caught = wrong[entries.rows, entries.columns]
+    assert caught.mean() > 0.5
+    assert caught.sum() > 0.3 * wrong.sum()
     assert (np.diff(entries.probability) >= 0).all()
 
 

@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked
+from tagfill.evaluate.arrays import Floats, checked, sigmoid
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.linear.choose import Choice, candidates, choose
@@ -44,6 +44,9 @@ ROWS = 262_144
 FOLDS = 5
 UNTAGGED = 0.05
 """Share of images without a positive up to which heads learn from the others alone."""
+CLEARLY = 0.05
+"""Log-likelihood per image by which writers of tags must be better where many images have none:
+that nobody looked at those explains any number of them."""
 SMOOTHING = 0.05
 """Of heads whose scores are to become probabilities."""
 KNOTS = (0.1, 0.4, 0.7)
@@ -111,6 +114,15 @@ class Written:
         """[N, K] log-odds of presence by the image alone."""
         values = torch.from_numpy(np.array(scores, dtype=np.float64))
         return np.asarray(self.curve(values).numpy() + self.bias)
+
+    def alone(self, scores: npt.ArrayLike) -> Floats:
+        """[N, K] probability by the image alone, not misled by wrong tags.
+
+        Wrong tags have low scores and flatten the curve there; it falls as it does above.
+        """
+        slopes = self.curve.slopes.clone()
+        slopes[0] = slopes[:2].max()
+        return sigmoid(replace(self, curve=self.curve._replace(slopes=slopes)).logits(scores))
 
     def posterior(self, scores: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
         """[N, K] that a tag is there, given the image and what is known; known entries as known."""
@@ -220,8 +232,7 @@ def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
             remedy="check the label file with `tagfill inspect`",
         )
     writers = candidates(observed, Choice())
-    untagged = float((~(observed == POSITIVE).any(1)).double().mean())
-    if untagged > UNTAGGED:  # a writer of "some" tags has nothing to say of these images
+    if _untagged(labels) > UNTAGGED:  # a writer of "some" tags has nothing to say of these images
         writers = [choice for choice in writers if choice.writer == "each"]
     choice, _ = choose(features, observed, open_=writers, seed=seed)
     return replace(choice, smoothing=SMOOTHING)
@@ -247,11 +258,17 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
     fit = _Fit(some, known)
     if not (states == UNKNOWN).any():
         return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
-    written = min((fit.of_tags(), fit.of_entries()), key=lambda written: written.cost)
-    if written.kind == "entries":
-        return written
+    written, entries = fit.of_tags(), fit.of_entries()
+    margin = CLEARLY * len(known) if _untagged(known) > UNTAGGED else 0.0
+    if entries.cost < written.cost + margin:
+        return entries
     tags = float(written.posterior(some, known).sum(axis=1).mean())
     return replace(written, alike=ALIKE / max(tags, 1.0))
+
+
+def _untagged(labels: Labels) -> float:
+    """Share of images without a known positive."""
+    return float(1 - (labels == POSITIVE).any(axis=1).mean())
 
 
 def _writer_of_tags(observed: Tensor, log_sizes: Tensor) -> Writer:

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, Scores, sigmoid
+from tagfill.evaluate.arrays import Floats, Scores
 from tagfill.files import write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
@@ -77,11 +77,11 @@ def posterior(
     scores = out_of_fold(features, labels, choice, folds=folds, seed=seed)
     how = how_written(scores, labels)
     found = Presence(how, how.posterior(scores, labels), labels)
-    unknown, known = [found.probability], [sigmoid(how.logits(scores))]
+    unknown, known = [found.probability], [how.alone(scores)]
     if others is not None:
         more = fit_head(features, labels, choice=choice).logits(others[0])
         unknown.append(how.posterior(more, others[1]))
-        known.append(sigmoid(how.logits(more)))
+        known.append(how.alone(more))
     return Evidence(np.concatenate(unknown), np.concatenate(known), (found.sentence,))
 
 

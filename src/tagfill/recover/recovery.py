@@ -20,6 +20,9 @@ from tagfill.train.data import Split
 from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
 
+DOUBTFUL = 1 / 3
+"""Share of suspected positives that are expected to be right."""
+
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
@@ -86,8 +89,8 @@ class Recovery:
         """Positives that are likelier wrong than right, the least likely first.
 
         Heads that have not seen an image say how probable its tags are, and so how many of the
-        least probable should be there and written. Where at least twice as many are, most of them
-        are wrong. Where labels are clean, there are hardly any.
+        least probable should be there and written. As far down as three times as many are written,
+        the next one is likelier wrong than right. Where labels are clean, there are hardly any.
         """
         likely, positive = self.evidence.known, self.table.values == POSITIVE
         order = np.argsort(likely, axis=None, kind="stable")
@@ -95,10 +98,10 @@ class Recovery:
         expected = np.cumsum(self.share_written * likely.ravel()[order])
         right = expected / np.maximum(np.cumsum(written), 1)
         least = np.flatnonzero(written)
-        doubtful = np.flatnonzero(right[least] < 0.5)
+        doubtful = np.flatnonzero(right[least] < DOUBTFUL)
         least = least[: doubtful[-1] + 1 if len(doubtful) else 0]
         rows, columns = np.unravel_index(order[least], positive.shape)
-        chances = np.minimum(np.maximum.accumulate(right[least]), 0.5)
+        chances = np.minimum(np.maximum.accumulate(right[least]), DOUBTFUL)
         return Entries(rows, columns, chances, 1 - chances)
 
 
