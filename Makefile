@@ -96,7 +96,3 @@ docs: install
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo site dist
-
-# Many more damaged label files than `make test` tries.
-torture: dev
-	TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -n 2 tests/labels/test_mutations.py
