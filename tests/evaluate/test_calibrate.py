@@ -103,7 +103,7 @@ def test_the_truth_is_recovered_in_every_regime(regime, kind, monkeypatch):
     believed = presence(logits[tagged], labels[tagged]).probability
     fitted = fit_calibration(logits[tagged], believed, kind=kind)
     probabilities = apply_calibration(logits[tagged], fitted)
-    assert expected_calibration_error(probabilities, truth[tagged]) < 0.03
+    assert expected_calibration_error(probabilities, truth[tagged]) < 0.04
     if kind == "platt" and regime != "single":
         assert np.mean(fitted["slope"]) == pytest.approx(SLOPE, abs=0.15)
         assert np.mean(fitted["bias"]) == pytest.approx(BIAS, abs=0.2)
