@@ -126,7 +126,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: P
 @pytest.mark.slow
 def test_interrupting_keeps_a_checkpoint_and_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    options = ["--epochs", "2000", "--out", str(out), "--threads", "1"]
+    options = ["--method", "em", "--epochs", "2000", "--out", str(out), "--threads", "1"]
     command = [sys.executable, "-m", "tagfill.cli.main", "train", str(data), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while (
