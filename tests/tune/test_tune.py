@@ -85,7 +85,17 @@ def test_grid_has_the_scores_of_its_single_runs(capsys, folder, tmp_path):
 
 
 def test_grids_over_settings_of_a_method(capsys, folder, tmp_path):
-    found = tune(capsys, folder, tmp_path / "out", "--method", "em", "--grid", "em_alpha")
+    found = tune(
+        capsys,
+        folder,
+        tmp_path / "out",
+        "--method",
+        "em",
+        "--grid",
+        "em_alpha",
+        "--learning-rate",
+        "0.1",
+    )
     points = [trial["settings"] for trial in found["trials"]]
     assert points == GRIDS["em_alpha"].points()
     assert len({trial["score"] for trial in found["trials"]}) > 1
@@ -123,7 +133,7 @@ def test_printed_command_trains_the_best_point(capsys, folder, tmp_path):
 
 
 def test_table_and_picture(capsys, folder, tmp_path):
-    found = tune(capsys, folder, tmp_path / "out", "--trials", "2")
+    found = tune(capsys, folder, tmp_path / "out", "--method", "em", "--trials", "2")
     lines = Path(found["table"]).read_text().splitlines()
     assert lines[0] == "trial,score,epoch,learning_rate,batch_size,method.alpha,error"
     assert len(lines) == 3
@@ -132,7 +142,7 @@ def test_table_and_picture(capsys, folder, tmp_path):
 
 def test_people_see_a_table_and_a_command(capsys, folder, tmp_path):
     options = ["--out", str(tmp_path / "out"), "--trials", "2", "--epochs", "1", "--quiet"]
-    assert main(["tune", str(folder), *options]) == 0
+    assert main(["tune", str(folder), "--method", "em", *options]) == 0
     shown = capsys.readouterr().out
     assert "em: best of 2 trials" in shown
     assert f"tagfill train {folder}" in shown
