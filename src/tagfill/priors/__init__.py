@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from tagfill.priors.estimate import PriorEstimate, estimate_prior
 from tagfill.priors.regime import complete_rows, regime_of
-from tagfill.priors.written import Presence, Written, how_written, presence, presence_by_features
+from tagfill.priors.writer import Written
+from tagfill.priors.written import Presence, how_written, presence, presence_by_features
 
 __all__ = [
     "Presence",

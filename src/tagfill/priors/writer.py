@@ -1,0 +1,122 @@
+"""Who wrote the labels, and what that says about the tags that are not written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tagfill.evaluate.arrays import Floats, checked, sigmoid
+from tagfill.labels.table import UNKNOWN
+from tagfill.losses.likelihood import Writer, posterior, some_written
+
+Kind = Literal["full", "entries", "tags"]
+
+ROWS = 262_144
+"""Entries whose probabilities are computed at a time."""
+NEVER = 0.02
+"""Of writers of tags: the share of sure tags that are not there; measured where the truth is known
+(docs/results/recovery.md)."""
+TINY = 1e-12
+
+
+class Curve(NamedTuple):
+    """A rising curve of straight pieces that passes through (0, 0) at its first knot.
+
+    Args:
+        knots: [Q].
+        slopes: [Q + 1] before, between and after the knots; all positive.
+    """
+
+    knots: Tensor
+    slopes: Tensor
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        """What the curve makes of scores."""
+        value = self.slopes[0] * (scores - self.knots[0])
+        for knot, bend in zip(self.knots, self.slopes.diff(), strict=True):
+            value = value + bend * (scores - knot).clamp_min(0)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """How the labels of some images came to be known.
+
+    Args:
+        kind: of the writer; "full" where no entry is unknown.
+        curve: makes log-odds of scores.
+        bias: [K] shifts of the classes.
+        positive, negative: chances of "entries" to become known.
+        sizes: [U + 1] of "tags": chances that u tags are written at most, u = 0, 1, ...; the last
+            is that of writing all.
+        alike: log-odds that a sure tag loses because it may be the written one, seen twice.
+        cost: negative log-likelihood of the labels.
+    """
+
+    kind: Kind
+    curve: Curve
+    bias: Floats
+    positive: float = 1.0
+    negative: float = 1.0
+    sizes: Floats | None = None
+    alike: float = 0.0
+    cost: float = 0.0
+
+    def logits(self, scores: npt.ArrayLike) -> Floats:
+        """[N, K] log-odds of presence by the image alone."""
+        values = torch.from_numpy(np.array(scores, dtype=np.float64))
+        return np.asarray(self.curve(values).numpy() + self.bias)
+
+    def alone(self, scores: npt.ArrayLike) -> Floats:
+        """[N, K] probability by the image alone, not misled by wrong tags.
+
+        Wrong tags have low scores and flatten the curve there; it falls as it does above.
+        """
+        slopes = self.curve.slopes.clone()
+        slopes[0] = slopes[:2].max()
+        return sigmoid(replace(self, curve=self.curve._replace(slopes=slopes)).logits(scores))
+
+    def posterior(self, scores: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
+        """[N, K] that a tag is there, given the image and what is known; known entries as known."""
+        given, states = checked(scores, labels)
+        found = np.empty(states.shape)
+        step = max(1, ROWS // states.shape[1])
+        for start in range(0, len(states), step):
+            part = slice(start, start + step)
+            observed = torch.from_numpy(np.array(states[part], dtype=np.int8))
+            logits = torch.from_numpy(self.logits(given[part]))
+            found[part] = posterior(logits, observed, self._writer(observed)).numpy()
+        return np.where(states == UNKNOWN, self._doubted(found), found)
+
+    def _doubted(self, probability: Floats) -> Floats:
+        """Tags are not quite independent: what looks like a second tag may be the first."""
+        if not self.alike:
+            return probability
+        odds = probability / np.maximum(1 - probability, TINY)
+        odds *= np.exp(-self.alike * probability)
+        return (1 - NEVER) * odds / (1 + odds)
+
+    def _writer(self, observed: Tensor) -> Writer:
+        if self.sizes is None:
+            unwritten = (1 - self.positive) / max(1 - self.negative, TINY)
+            t = torch.full((len(observed), 1), unwritten, dtype=torch.float64)
+            return Writer(t, torch.zeros_like(t))
+        return writer_of_tags(observed, torch.from_numpy(self.sizes).clamp_min(TINY).log())
+
+
+def writer_of_tags(observed: Tensor, log_sizes: Tensor) -> Writer:
+    """The nodes of "any n of those that are there", and one more, t = 0: all were written."""
+    base = some_written(observed)
+    last = len(log_sizes) - 1
+    n = (observed == 1).sum(1).clamp_max(last)
+    above = torch.logcumsumexp(log_sizes.flip(0), 0).flip(0)
+    tail = torch.cat([above[1:], above[-1:]])
+    own = torch.where(n < last, log_sizes[n], torch.full_like(log_sizes[n], np.log(TINY)))
+    weight = torch.cat([base.log_weight + own[:, None], tail[n][:, None]], 1)
+    nodes = torch.cat([base.unwritten, torch.zeros_like(base.unwritten[:, :1])], 1)
+    return Writer(nodes, weight)
