@@ -17,8 +17,8 @@ def scenes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scenes")
     write_scenes(folder / "drawn", 60, 64, 0, workers=1)
     full = load_labels(folder / "drawn" / "labels.csv")
-    masked = observe_dataset(full, make("known_proportion", {"proportion": 0.6}), seed=0)
-    save_labels(masked, folder / "some_labels.csv", format="csv_wide")
+    masked = observe_dataset(full, make("single_positive"), seed=0)
+    save_labels(masked, folder / "one_tag.csv", format="csv_wide")
     return folder
 
 
@@ -34,11 +34,11 @@ def rows_of(path):
 
 def test_fill_trains_recovers_and_reports_and_repeats_nothing(scenes, capsys, monkeypatch):
     monkeypatch.chdir(scenes)
-    words = ("some_labels.csv", "--images", "drawn/images")
-    first = fill(*words, "--precision", "0.4", capsys=capsys)
+    words = ("one_tag.csv", "--images", "drawn/images")
+    first = fill(*words, "--precision", "0.5", capsys=capsys)
     suggestions = rows_of(first["suggestions"])
     assert first["found"] == len(suggestions) > 0
-    assert 0.4 <= first["expected_precision"] <= 1
+    assert 0.5 <= first["expected_precision"] <= 1
     assert f"{first['found']:,} missing tags" in first["headline"]
     assert first["next"] == f"tagfill serve {first['run']}"
     page = scenes / first["report"]
@@ -54,7 +54,7 @@ def test_fill_trains_recovers_and_reports_and_repeats_nothing(scenes, capsys, mo
 
 def test_changed_labels_get_a_run_of_their_own(scenes, capsys, monkeypatch):
     monkeypatch.chdir(scenes)
-    text = (scenes / "some_labels.csv").read_text(encoding="utf-8")
+    text = (scenes / "one_tag.csv").read_text(encoding="utf-8")
     labels = scenes / "changing.csv"
     labels.write_text(text, encoding="utf-8")
     first = fill(labels, "--images", "drawn/images", capsys=capsys)
@@ -66,5 +66,5 @@ def test_changed_labels_get_a_run_of_their_own(scenes, capsys, monkeypatch):
 
 def test_an_impossible_precision_is_refused_before_training(scenes, capsys, monkeypatch):
     monkeypatch.chdir(scenes)
-    assert main(["fill", "some_labels.csv", "--images", "drawn/images", "--precision", "1.5"]) == 2
+    assert main(["fill", "one_tag.csv", "--images", "drawn/images", "--precision", "1.5"]) == 2
     assert "between 0 and 1" in capsys.readouterr().err
