@@ -85,17 +85,8 @@ def test_grid_has_the_scores_of_its_single_runs(capsys, folder, tmp_path):
 
 
 def test_grids_over_settings_of_a_method(capsys, folder, tmp_path):
-    found = tune(
-        capsys,
-        folder,
-        tmp_path / "out",
-        "--method",
-        "em",
-        "--grid",
-        "em_alpha",
-        "--learning-rate",
-        "0.1",
-    )
+    options = ["--method", "em", "--grid", "em_alpha", "--learning-rate", "0.05"]
+    found = tune(capsys, folder, tmp_path / "out", *options)
     points = [trial["settings"] for trial in found["trials"]]
     assert points == GRIDS["em_alpha"].points()
     assert len({trial["score"] for trial in found["trials"]}) > 1
@@ -105,6 +96,7 @@ def test_grids_over_settings_of_a_method(capsys, folder, tmp_path):
     ("options", "message"),
     [
         (["--grid", "lac_queue", "--method", "em"], "em has no setting 'queue'"),
+        (["--grid", "mlspl"], "likelihood finds a linear head at once and has no learning_rate"),
         (["--grid", "mlspl", "--batch-size", "8"], "batch_size is fixed, and the grid searches it"),
     ],
 )
@@ -202,8 +194,7 @@ def test_test_images_have_no_say(capsys, tmp_path):
                 capsys,
                 make_folder(tmp_path / name, flip_test=name == "b"),
                 tmp_path / f"out_{name}",
-                "--grid",
-                "mlspl",
+                *("--method", "em", "--grid", "mlspl"),
             )["trials"]
         ]
         for name in "ab"
@@ -211,8 +202,15 @@ def test_test_images_have_no_say(capsys, tmp_path):
     assert scores[0] == scores[1]
 
 
+def test_a_head_found_at_once_has_no_learning_rate_to_search(capsys, folder, tmp_path):
+    found = tune(capsys, folder, tmp_path / "out", "--trials", "2")
+    assert set(found["trials"][0]["settings"]) == {"method.strength", "method.smoothing"}
+    assert len({trial["score"] for trial in found["trials"]}) > 1
+
+
 def test_what_is_fixed_is_not_searched(capsys, folder, tmp_path):
-    options = ["--trials", "3", "--learning-rate", "0.01", "--method.alpha", "0.3"]
+    options = ["--method", "em", "--trials", "3", "--learning-rate", "0.01"]
+    options += ["--method.alpha", "0.3"]
     found = tune(capsys, folder, tmp_path / "out", *options)
     assert {name for trial in found["trials"] for name in trial["settings"]} == {"batch_size"}
     assert "--learning-rate 0.01" in found["command"]
@@ -258,7 +256,7 @@ def test_other_labels_or_methods_do_not_mix(capsys, folder, tmp_path):
     tune(capsys, folder, tmp_path / "out", "--trials", "1")
     options = ["--out", str(tmp_path / "out"), "--trials", "2", "--quiet", "--method", "an"]
     assert main(["tune", str(folder), *options]) == 2
-    assert "another method: em, not an" in capsys.readouterr().err
+    assert "another method: likelihood, not an" in capsys.readouterr().err
 
 
 def test_points_that_fail_are_named_and_passed_over(folder, tmp_path):

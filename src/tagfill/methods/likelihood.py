@@ -32,6 +32,7 @@ from tagfill.linear.fit import fit_head
 from tagfill.linear.problem import LinearProblem, LinearWeights
 from tagfill.linear.solve import told
 from tagfill.losses.likelihood import spread_penalty, written_tags_nll
+from tagfill.methods._search import Range
 from tagfill.methods._settings import require_choice, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 
@@ -72,6 +73,9 @@ class Config:
             value = getattr(self, name)
             if not isinstance(value, str):
                 require_range(name, value, 0, high)
+
+
+SEARCH = {"strength": Range(1e-3, 1.0), "smoothing": Range(0.01, 0.3)}
 
 
 class WrittenTags(Method):

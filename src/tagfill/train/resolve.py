@@ -285,13 +285,18 @@ def _fitting_head(
     return replace(model, head=wanted, head_settings=settings)
 
 
+def finds_head_at_once(stage: StageConfig, model: ModelConfig) -> bool:
+    """Whether a stage has no epochs: its method solves a linear head on fixed features."""
+    solver = methods.find(stage.method.name).INFO.needs.solver or stage.l2 is not None
+    return solver and stage.inputs == "features" and model.head == "linear"
+
+
 def _idle_options(
     stage: StageConfig, model: ModelConfig, overrides: Mapping[str, Any]
 ) -> list[str]:
     """Options of the training loop that a method without epochs does not read."""
-    solved = methods.find(stage.method.name).INFO.needs.solver or stage.l2 is not None
     idle = [name for name in OF_THE_LOOP if overrides.get(name) is not None]
-    if not solved or not idle or model.head != "linear":
+    if not idle or not finds_head_at_once(stage, model):
         return []
     return [f"{', '.join(idle)}: no effect, {stage.method.name} finds a linear head at once"]
 

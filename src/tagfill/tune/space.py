@@ -11,7 +11,7 @@ from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.methods._search import Range, Values, search_space
 from tagfill.train.config import RunConfig
-from tagfill.train.resolve import Request
+from tagfill.train.resolve import Request, finds_head_at_once
 
 METHOD = "method."
 LEARNING_RATE = {"features": Range(1e-5, 1e-1), "images": Range(1e-6, 1e-3)}
@@ -68,10 +68,9 @@ def space_of(request: Request, config: RunConfig) -> dict[str, Values]:
         config: what it resolved to; its last stage is the one that is tuned.
     """
     stage = config.stages[-1]
-    space: dict[str, Values] = {
-        "learning_rate": LEARNING_RATE[stage.inputs],
-        "batch_size": BATCH_SIZE,
-    }
+    space: dict[str, Values] = {}
+    if not finds_head_at_once(stage, config.model):
+        space = {"learning_rate": LEARNING_RATE[stage.inputs], "batch_size": BATCH_SIZE}
     own = search_space(stage.method.name, stage.method.preset)
     space.update({f"{METHOD}{name}": values for name, values in own.items()})
     fixed = _fixed(request)
@@ -93,6 +92,12 @@ def narrowed(request: Request, config: RunConfig, grid: Grid) -> dict[str, Value
     settings = at_point(request, grid.points()[0]).method_settings
     methods.configure(method.name, settings, method.preset)
     space = space_of(request, config)
+    idle = [name for name in grid.values if not name.startswith(METHOD) and name not in space]
+    if idle:
+        raise TagfillError(
+            f"{method.name} finds a linear head at once and has no {idle[0]} to search",
+            remedy="name another --method, or leave the grid out",
+        )
     return {
         name: values if name.startswith(METHOD) else space[name]
         for name, values in grid.values.items()
