@@ -35,7 +35,7 @@ def brute_force(probabilities, labels, score):
 def test_no_other_threshold_has_a_higher_f1(case):
     scores, labels = case
     assume((labels == 1).any())
-    probabilities = sigmoid(np.clip(scores, -9, 9))
+    probabilities = sigmoid(np.clip(scores, -9, 9)).round(9)
     fitted = fit_thresholds(probabilities, labels, **ALONE)
     reached = count(at_threshold(probabilities, fitted.values), labels).f1
     for found, best in zip(
@@ -49,7 +49,7 @@ def test_no_other_threshold_has_a_higher_f1(case):
 def test_targets_are_reached_with_as_much_of_the_other_as_possible(case):
     scores, labels = case
     assume((labels == 1).any())
-    probabilities = sigmoid(np.clip(scores, -9, 9))
+    probabilities = sigmoid(np.clip(scores, -9, 9)).round(9)
     for goal, other in (("precision", "recall"), ("recall", "precision")):
         fitted = fit_thresholds(probabilities, labels, goal=goal, target=0.75, **ALONE)
         reached = count(at_threshold(probabilities, fitted.values), labels)
@@ -70,6 +70,14 @@ def test_targets_are_reached_with_as_much_of_the_other_as_possible(case):
                 assert reached.recall[column] == pytest.approx(most)
             else:
                 assert reached.recall[column] >= 0.75
+
+
+@pytest.mark.parametrize("goal", ["f1", "precision", "recall"])
+def test_a_class_whose_images_all_score_the_same_is_taken_whole(goal):
+    probabilities = sigmoid(np.full((4, 1), 0.2))
+    target = None if goal == "f1" else 0.75
+    fitted = fit_thresholds(probabilities, [[1], [1], [1], [0]], goal=goal, target=target, **ALONE)
+    assert at_threshold(probabilities, fitted.values).all()
 
 
 def test_the_threshold_lies_between_the_last_taken_and_the_first_left():

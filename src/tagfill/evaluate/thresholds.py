@@ -22,6 +22,8 @@ SHRINK = 40.0
 """Positives at which a class's own threshold and the common one weigh the same."""
 _CLOSEST = 1e-6
 """To 0 and 1 a threshold may come."""
+_MARGIN = 1e-6
+"""Below the lowest score, in logits, that a threshold lies which takes every image."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +140,7 @@ def _curve(scores: Floats, hit: Floats, miss: Floats) -> _Curve:
     hits = np.cumsum(hit[order])[last]
     wrong = np.maximum(np.cumsum(miss[order])[last], 0.0)
     all_positives = max(float(hit.sum()), 1e-12)
-    below = np.append(falling[last[1:]], falling[-1])
+    below = np.append(falling[last[1:]], falling[-1] - _MARGIN)
     return _Curve(
         cuts=(falling[last] + below) / 2,
         precision=hits / np.maximum(hits + wrong, 1e-12),
