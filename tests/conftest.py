@@ -13,7 +13,5 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["TAGFILL_CACHE"] = tempfile.mkdtemp(prefix="tagfill-test-cache-")
 
-settings.register_profile(
-    "tagfill", deadline=None, derandomize="TAGFILL_TORTURE" not in os.environ
-)
+settings.register_profile("tagfill", deadline=None, derandomize="TAGFILL_TORTURE" not in os.environ)
 settings.load_profile("tagfill")

@@ -13,6 +13,7 @@ from tagfill.api.table import Table
 from tagfill.api.words import speaks_python
 from tagfill.errors import TagfillError
 from tagfill.models.tagging import Pictures, Prediction
+from tagfill.remote import allow
 from tagfill.train import run as runs
 from tagfill.train.config import (
     Augment,
@@ -146,6 +147,7 @@ def fit(
         progress: show progress; by default on a terminal and in a notebook.
         settings: see ``Settings``.
     """
+    allow(labels, images, features, truth, val, test)
     target = Path(out) if out is not None else free_path(_name_of(labels))
     folder, start, first = target / GIVEN, RunFolder(target), is_first_process()
     if first:

@@ -14,6 +14,7 @@ from tagfill.labels import Dataset
 from tagfill.labels.cleanup import find_variants, write_aliases
 from tagfill.labels.regime import Regime
 from tagfill.labels.stats import Statistics
+from tagfill.remote import local_images
 
 MOST_PAIRS = 1000
 
@@ -138,6 +139,8 @@ def _per_class(statistics: Statistics) -> list[dict[str, Any]]:
 def _check(dataset: Dataset, images: Path | None, workers: int | None) -> ImageCheck | None:
     """Open all images of the folder the user named; only look for those of an implied folder."""
     root = images or dataset.image_root
+    if root is not None:
+        root = local_images(root, dataset.table.images)
     if root is None or (images is None and not root.is_dir()):
         return None
     return check_images(dataset.table.images, root, decode=images is not None, workers=workers)

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from tagfill.errors import Problem, Problems, TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.formats import Absent, Difficult, ReadOptions, formats
+from tagfill.remote import url_of
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Reading(TableOptions):
         """Read a label file."""
         from tagfill.labels.io import load_labels
 
-        if self.images is not None and not self.images.is_dir():
+        if self.images is not None and not (url_of(self.images) or self.images.is_dir()):
             raise TagfillError("no such image folder", file=self.images)
         return load_labels(data, format=format, options=self.options(), problems=problems)
 

@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError
 from tagfill.compat import keep_freed_memory
 from tagfill.console import printable
 from tagfill.errors import TagfillError
+from tagfill.remote import allow
 from tagfill.train.limits import Interrupted
 from tagfill.trust import trust_everything
 
@@ -80,6 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         tokens.remove("--trust-code")
         trust_everything()
     keep_freed_memory()
+    allow(*tokens, *(token.partition("=")[2] for token in tokens))
     try:
         tokens = spelled_out(tokens)
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")

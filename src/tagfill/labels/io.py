@@ -17,6 +17,7 @@ from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
 from tagfill.labels.rejections import rejections_path, with_rejections, write_rejections
 from tagfill.labels.table import LabelTable
+from tagfill.remote import local_file
 
 _LISTED = 5
 
@@ -40,7 +41,7 @@ def load_labels(
     Raises:
         TagfillError: the source is missing, of no known format, or flawed beyond use.
     """
-    source = Path(path)
+    source = local_file(path)
     if not source.exists():
         raise TagfillError("no such file or folder", file=source)
     if source.is_file() and not source.stat().st_size:

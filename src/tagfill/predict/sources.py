@@ -6,11 +6,15 @@ import glob
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tagfill.console import quote_name
-from tagfill.images import iterate_images
+from tagfill.images import SUFFIXES, iterate_images
+from tagfill.remote import RemoteFile, remote_files, url_of
 
 STANDARD_INPUT = "-"
+ImageFile = Path | RemoteFile
+File = TypeVar("File", Path, RemoteFile)
 
 
 @dataclass(frozen=True)
@@ -23,17 +27,19 @@ class Unreadable:
 
 def find_files(
     places: Iterable[str], names: Iterable[str], *, suffix: str | None = None
-) -> Iterator[Path | Unreadable]:
+) -> Iterator[ImageFile | Unreadable]:
     """The files behind what a user wrote, one by one.
 
     Args:
-        places: files, folders (searched with their subfolders), patterns such as ``**/*.jpg``, or
-            ``-`` for ``names``.
+        places: files, folders (searched with their subfolders), URLs of both, patterns such as
+            ``**/*.jpg``, or ``-`` for ``names``.
         names: files, one a line, as on standard input.
         suffix: in folders take files with this suffix instead of images.
     """
     for place in places:
-        if place == STANDARD_INPUT:
+        if url := url_of(place):
+            yield from _or_said(place, remote_files(url, (suffix,) if suffix else SUFFIXES), suffix)
+        elif place == STANDARD_INPUT:
             yield from (Path(line.rstrip("\r\n")) for line in names if line.strip())
         elif Path(place).is_dir():
             yield from _in_folder(Path(place), suffix)
@@ -45,11 +51,14 @@ def find_files(
 
 def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:
     files = iterate_images(folder) if suffix is None else iter(sorted(folder.rglob(f"*{suffix}")))
+    return _or_said(str(folder), files, suffix)
+
+
+def _or_said(folder: str, files: Iterator[File], suffix: str | None) -> Iterator[File | Unreadable]:
+    """The files of a folder; that there are none is said."""
     first = next(files, None)
     if first is None:
-        yield Unreadable(
-            quote_name(str(folder)), f"there is no {suffix or 'image'} file in this folder"
-        )
+        yield Unreadable(quote_name(folder), f"there is no {suffix or 'image'} file in this folder")
         return
     yield first
     yield from files

@@ -7,13 +7,15 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from tagfill.console import quote_name
 from tagfill.errors import TagfillError
-from tagfill.images import open_regular, read_ahead
+from tagfill.images import open_image, open_regular, read_ahead
 from tagfill.models.engines import Engine
 from tagfill.models.tagging import Numbers, Prediction, TagRule, checked_features, pixels
-from tagfill.predict.sources import Unreadable
+from tagfill.predict.sources import ImageFile, Unreadable
+from tagfill.remote import RemoteFile
 
 Input = tuple[str, Numbers]
 """A name, and what the model reads."""
@@ -23,7 +25,7 @@ FEATURES = ".npy"
 
 def predict_stream(
     engine: Engine,
-    files: Iterable[Path | Unreadable],
+    files: Iterable[ImageFile | Unreadable],
     rule: TagRule,
     *,
     batch_size: int = 32,
@@ -63,30 +65,35 @@ def _predicted(
 
 
 def _read_images(
-    files: Iterable[Path | Unreadable], size: int, workers: int, ahead: int
+    files: Iterable[ImageFile | Unreadable], size: int, workers: int, ahead: int
 ) -> Iterator[Input | Unreadable]:
-    def read(file: Path | Unreadable) -> Input | Unreadable:
+    def read(file: ImageFile | Unreadable) -> Input | Unreadable:
         if isinstance(file, Unreadable):
             return file
         try:
-            return quote_name(str(file)), pixels(file, size)
+            return quote_name(str(file)), pixels(_picture(file, size), size)
         except TagfillError as error:
             return Unreadable(quote_name(str(file)), error.message)
 
     return read_ahead(read, files, workers=workers, ahead=ahead)
 
 
+def _picture(file: ImageFile, size: int) -> Path | Image.Image:
+    """A local file, or the picture of a remote one, which passes by and is not kept."""
+    return open_image(file.read(), size) if isinstance(file, RemoteFile) else file
+
+
 def _feature_rows(
-    engine: Engine, files: Iterable[Path | Unreadable]
+    engine: Engine, files: Iterable[ImageFile | Unreadable]
 ) -> Iterator[Input | Unreadable]:
     for file in files:
         if isinstance(file, Unreadable):
             yield file
             continue
-        if file.suffix.lower() != FEATURES:
+        if isinstance(file, RemoteFile) or file.suffix.lower() != FEATURES:
             raise TagfillError(
                 "the model was trained on given features and cannot read images",
-                file=file,
+                file=str(file),
                 remedy=f"give {FEATURES} files of features [images, {engine.metadata.channels}],"
                 " or train on images",
             )

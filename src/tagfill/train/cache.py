@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tagfill import remote
 from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, remove_leftovers, write_text
@@ -230,7 +231,7 @@ def stores(root: Path | None = None) -> Iterator[StoreInfo]:
 
 
 def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
-    """Delete the stores and graphs not used for that long; returns the stores."""
+    """Delete stores, graphs and remote files not used for that long; returns the stores."""
     limit = time.time() - older_than_days * 86_400
     old = [store for store in stores(root) if store.used <= limit]
     for store in old:
@@ -238,4 +239,5 @@ def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
     for graph in ((root or cache_root()) / "graphs").glob("*.onnx"):
         if graph.stat().st_mtime <= limit:
             graph.unlink(missing_ok=True)
+    remote.prune(older_than_days)
     return old

@@ -15,6 +15,7 @@ import tomli_w
 
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
+from tagfill.remote import url_of
 from tagfill.settings import build, load_toml, plain
 
 Mode = Literal["auto", "linear", "finetune", "linear_init", "two_stage"]
@@ -74,11 +75,11 @@ class DataConfig:
         """The same with paths that hold from any folder, so that a run can be resumed from any."""
 
         def full(path: str | None) -> str | None:
-            return None if path is None else str(Path(path).absolute())
+            return None if path is None else url_of(path) or str(Path(path).absolute())
 
         return dataclasses.replace(
             self,
-            labels=str(Path(self.labels).absolute()),
+            labels=full(self.labels) or self.labels,
             images=full(self.images),
             features=full(self.features) if is_feature_file(self.features) else self.features,
             truth=full(self.truth),

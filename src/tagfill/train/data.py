@@ -18,6 +18,7 @@ from tagfill.labels.io import load_labels
 from tagfill.labels.regime import Regime
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
+from tagfill.remote import images_beside, local_file, local_images
 from tagfill.train.cache import content_hashes, known_hashes
 from tagfill.train.config import DataConfig, is_feature_file
 
@@ -206,7 +207,7 @@ def _whole(source: Dataset, config: DataConfig, read: _Reader) -> Split:
 def _given_features(source: Dataset, config: DataConfig) -> npt.NDArray[np.floating] | None:
     """Those of a file the user named, or of the source where no image folder is named."""
     if config.features is not None and is_feature_file(config.features):
-        return load_features([Path(config.features)], source.table.images)
+        return load_features([local_file(config.features)], source.table.images)
     given = bool(source.features) and config.images is None
     return source.load_features(config.features) if given else None
 
@@ -258,12 +259,16 @@ def _image_root(source: Dataset, images: str | Path | None) -> Path:
         return Path(images)
     if source.image_root is not None:
         return source.image_root
+    remote = images_beside(source.source)
+    if remote is not None:
+        return remote
     folder = source.source if source.source.is_dir() else source.source.parent
     return next((place for place in (folder / "images", folder) if place.is_dir()), folder)
 
 
 def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
     """Find the files; a few missing ones are left out and named, many are an error."""
+    root = local_images(root, split.table.images)
     if not root.is_dir():
         raise TagfillError("no such image folder", file=root, remedy="say where with --images")
     if _begins_with(root.name, split.table.images) and not find_image(root, split.table.images[0]):

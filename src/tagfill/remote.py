@@ -1,0 +1,273 @@
+"""Files behind URLs (s3://, gs://, hf://, https://): fetched by fsspec, tried again, kept locally.
+
+A label file, a configuration or a run may come from anybody, so a URL in one of them is not
+followed. Only places that the user named are: a URL on the command line, in a call from Python, or
+in ``$TAGFILL_REMOTE``. What was fetched before is read from the cache without asking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tagfill.compat import cache_root
+from tagfill.errors import TagfillError
+from tagfill.files import atomic_path, write_json
+
+ATTEMPTS = 4
+WORKERS = 16
+"""Files fetched at once: each mostly waits."""
+PAUSE = 0.5
+"""Seconds before the second attempt; twice as long before every further one."""
+_URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/].*)", re.DOTALL)
+_ORIGIN = "origin.json"
+_named: set[str] = set()
+
+
+def url_of(path: str | Path | None) -> str | None:
+    """The URL that a text or a path states; a path has lost one of its slashes."""
+    match = _URL.fullmatch(str(path))
+    if match is None or "::" in match[2] or os.path.lexists(str(path)):
+        return None
+    return f"{match[1]}://{match[2]}"
+
+
+def allow(*places: object) -> None:
+    """Take note of what the user named: the hosts and buckets of URLs may be asked."""
+    for place in places:
+        if isinstance(place, str | Path) and (url := url_of(place)):
+            _named.add(_place(url))
+
+
+def local_file(path: str | Path) -> Path:
+    """The path itself, or the local copy of what a URL names, fetched again where it changed.
+
+    Raises:
+        TagfillError: it is not there, cannot be fetched, or was named by a file and not by the
+            user.
+    """
+    url = url_of(path)
+    if url is None:
+        return Path(path)
+    folder = _folder(url)
+    copy = folder / (PurePosixPath(url).name or "file")
+    if not _allowed(url):
+        return copy if copy.is_file() else _refuse(url)
+    store = _Store.of(url)
+    version = hashlib.blake2b(store.info(url).encode(), digest_size=16).hexdigest()
+    if not copy.is_file() or _origin(folder).get("version") != version:
+        store.fetch(url, copy)
+        write_json(folder / _ORIGIN, {"url": url, "version": version})
+    return copy
+
+
+def local_images(root: Path, images: Sequence[str]) -> Path:
+    """The folder itself, or a local one with the images of a remote one.
+
+    An image that was fetched before is not fetched again. One that is not there, or whose name
+    leads out of the folder, is left out: it counts as missing, as in a local folder.
+    """
+    url = url_of(root)
+    if url is None:
+        return root
+    folder = _folder(url.rstrip("/"))
+    wanted = [image for image in dict.fromkeys(images) if _is_inside(image)]
+    missing = [image for image in wanted if not (folder / image).is_file()]
+    if not missing:
+        return folder
+    if not _allowed(url):
+        return folder if len(missing) < len(wanted) else _refuse(url)
+    store = _Store.of(url)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        jobs = [
+            pool.submit(store.fetch_if_there, f"{url.rstrip('/')}/{image}", folder / image)
+            for image in missing
+        ]
+        try:
+            for job in jobs:
+                job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def images_beside(labels: Path) -> Path | None:
+    """The remote folder of the local copy of a label file: ``images`` beside it, or its own."""
+    url = _origin(labels.parent).get("url")
+    if url is None:
+        return None
+    beside = f"{url.rpartition('/')[0]}"
+    folder = f"{beside}/images"
+    if not _allowed(url):
+        return Path(folder if _folder(folder).is_dir() else beside)
+    return Path(folder if _Store.of(url).has_folder(folder) else beside)
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file behind a URL, read when it is needed and not kept."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def read(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            TagfillError: it is not there or cannot be fetched.
+        """
+        return _Store.of(self.url).read(self.url)
+
+
+def remote_files(url: str, suffixes: Iterable[str]) -> Iterator[RemoteFile]:
+    """A file, or the files of a folder and its subfolders that have one of the suffixes, sorted."""
+    if not _allowed(url):
+        _refuse(url)
+    suffixes = tuple(suffixes)
+    if url.lower().endswith(suffixes):
+        yield RemoteFile(url)
+        return
+    for name in _Store.of(url).files_below(url):
+        if name.lower().endswith(suffixes) and not PurePosixPath(name).name.startswith("."):
+            yield RemoteFile(name)
+
+
+def prune(older_than_days: float) -> None:
+    """Delete what was fetched that long ago."""
+    limit = time.time() - older_than_days * 86_400
+    for file in (cache_root() / "remote").rglob("*"):
+        with suppress(OSError):
+            if file.is_file() and file.stat().st_mtime <= limit:
+                file.unlink()
+
+
+def _place(url: str) -> str:
+    """Scheme and host or bucket; on Hugging Face the repository."""
+    scheme, _, rest = url.partition("://")
+    parts = rest.split("/")
+    return f"{scheme}://{'/'.join(parts[: 3 if scheme == 'hf' else 1])}"
+
+
+def _allowed(url: str) -> bool:
+    allow(*os.environ.get("TAGFILL_REMOTE", "").split())
+    return _place(url) in _named
+
+
+def _refuse(url: str) -> Any:
+    raise TagfillError(
+        "was named by a file and not by you: it is not fetched",
+        file=url,
+        remedy=f"name it on the command line, call tagfill.remote.allow({_place(url)!r}), or set"
+        f" TAGFILL_REMOTE={_place(url)}",
+    )
+
+
+def _folder(url: str) -> Path:
+    digest = hashlib.blake2b(url.encode(), digest_size=10).hexdigest()
+    return cache_root() / "remote" / digest
+
+
+def _origin(folder: Path) -> dict[str, str]:
+    with suppress(OSError, ValueError):
+        content = json.loads((folder / _ORIGIN).read_text(encoding="utf-8"))
+        return content if isinstance(content, dict) else {}
+    return {}
+
+
+def _is_inside(image: str) -> bool:
+    """Whether an image id is a plain path below the folder it is relative to."""
+    parts = PurePosixPath(image).parts
+    plain = url_of(image) is None and not image.startswith("/") and "\\" not in image
+    return plain and bool(parts) and ".." not in parts and "\0" not in image
+
+
+@dataclass(frozen=True)
+class _Store:
+    """The file system behind a URL; what goes wrong on the way is tried again."""
+
+    system: Any
+
+    @classmethod
+    def of(cls, url: str) -> _Store:
+        import fsspec
+
+        try:
+            return cls(fsspec.core.url_to_fs(url, use_listings_cache=False)[0])
+        except ImportError as error:
+            raise TagfillError(
+                f"needs a package that is not installed ({error})",
+                file=url,
+                remedy="pip install 'tagfill[remote]', or the package named for gs:// and others",
+            ) from error
+        except Exception as error:  # whatever a file system says of an address it cannot use
+            raise TagfillError(
+                f"is not an address that can be opened ({error})",
+                file=url,
+                remedy="write it as s3://bucket/path, gs://, hf://datasets/ or https://",
+            ) from error
+
+    def info(self, url: str) -> str:
+        """What changes when the file does."""
+        found = self._tried("info", url)
+        return json.dumps({str(key): str(value) for key, value in found.items()}, sort_keys=True)
+
+    def fetch(self, url: str, copy: Path) -> None:
+        """Copy a file in pieces; the local one is whole or not there."""
+        with atomic_path(copy, sync=False) as draft:
+            self._tried("get_file", url, str(draft))
+
+    def fetch_if_there(self, url: str, copy: Path) -> None:
+        with suppress(_NotThereError):
+            self.fetch(url, copy)
+
+    def read(self, url: str) -> bytes:
+        content: bytes = self._tried("cat_file", url)
+        return content
+
+    def files_below(self, url: str) -> list[str]:
+        names = sorted(self._tried("find", url))
+        return [self.system.unstrip_protocol(name) for name in names]
+
+    def has_folder(self, url: str) -> bool:
+        with suppress(TagfillError):
+            return bool(self._tried("ls", url))
+        return False
+
+    def _tried(self, name: str, url: str, *rest: str) -> Any:
+        for attempt in range(ATTEMPTS):
+            try:
+                return getattr(self.system, name)(url, *rest)
+            except FileNotFoundError as error:
+                raise _NotThereError(
+                    "no such file", file=url, remedy="check the address"
+                ) from error
+            except PermissionError as error:
+                raise TagfillError(
+                    f"may not be read ({error})", file=url, remedy="check your credentials"
+                ) from error
+            except Exception as error:  # networks fail in many ways
+                if attempt + 1 == ATTEMPTS:
+                    raise TagfillError(
+                        f"cannot be fetched, {ATTEMPTS} times ({error})",
+                        file=url,
+                        remedy="check address, credentials and network; what came so far is kept",
+                    ) from error
+                time.sleep(PAUSE * 2**attempt)
+        raise AssertionError  # the last attempt returns or raises
+
+
+class _NotThereError(TagfillError):
+    """The network answers, and there is no such file."""
