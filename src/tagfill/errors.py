@@ -149,3 +149,11 @@ def _sentence(message: str, file: str | Path | None, row: int | None, remedy: st
         place = f"{place}, row {row}" if place else f"row {row}"
     text = f"{place}: {message}" if place else message
     return f"{text} — {remedy}" if remedy else text
+
+
+def features_not_finite() -> TagfillError:
+    """Some features are no numbers: nothing can be learned from them."""
+    return TagfillError(
+        "some training features are not finite numbers (NaN or infinite)",
+        remedy="make the features again, or leave those images out",
+    )

@@ -19,7 +19,7 @@ def test_from_training_to_tags(tmp_path, capsys):
     assert main(["train", str(data), *options, "--quiet", "--json", "--out", str(run)]) == 0
     metrics = json.loads(capsys.readouterr().out)
     fitted, test = metrics["thresholds"], metrics["test"]
-    assert (fitted["goal"], fitted["regime"], fitted["calibration"]) == ("f1", "full", "platt")
+    assert (fitted["goal"], fitted["calibration"]) == ("f1", "platt")
     assert test["at_fitted_thresholds"]["overall_f1"] > test["at_threshold"]["overall_f1"]
     before, after = test["calibration"], test["calibrated"]
     assert after["expected_calibration_error"] < before["expected_calibration_error"] / 2

@@ -35,7 +35,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
         folder.chmod(0o755)
-        for parent in folder.parents[:2]:
+        for parent in folder.parents[:3]:
             parent.chmod(parent.stat().st_mode | 0o011)
         self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
         if os.getuid() == 0:

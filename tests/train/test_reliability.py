@@ -248,18 +248,14 @@ def test_opening_a_run_never_runs_its_code(
     np.save(features, np.load(data / "val_features_toy.npy"))
     mark.unlink()
     trust._named.clear()
-    refused = {
-        "recover": [str(out), "--out", str(tmp_path / "s.csv")],
-        "train": ["--config", str(out / "config.toml"), "--out", str(tmp_path / "again")],
-    }
-    for command, arguments in refused.items():
-        assert main([command, *arguments, "--quiet"]) == 2, command
-        assert "--trust-code" in capsys.readouterr().err, command
+    again = ["--config", str(out / "config.toml"), "--out", str(tmp_path / "again")]
+    assert main(["train", *again, "--quiet"]) == 2
+    assert "--trust-code" in capsys.readouterr().err
+    assert main(["recover", str(out), "--out", str(tmp_path / "s.csv"), "--quiet"]) == 0
     assert main(["report", str(out), "--quiet"]) == 0
     assert main(["evaluate", str(out), str(data), "--json"]) == 0
     assert tagfill.open_run(out).evaluate().mAP == run.evaluate().mAP
     assert main(["predict", str(out), str(features), "--quiet"]) == 0
     assert not mark.exists()
-    capsys.readouterr()
-    assert len(tagfill.open_run(out, trust_code=True).recover(budget=2)) == 2
+    assert main(["train", *again, "--trust-code", "--quiet"]) == 0
     assert mark.exists()

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from tagfill.errors import features_not_finite
+
 Matrix = npt.NDArray[np.floating]
 """[N, D] features: an array, or a mapped file; half precision will do."""
 Transform = Literal["plain", "roots", "standard"]
@@ -56,6 +58,8 @@ class Basis:
     def of(cls, features: Matrix, transform: Transform = "plain") -> Basis:
         """Two passes over the features; memory for the rotated ones and a Gram matrix."""
         gram, center, scale = _moments(features, transform)
+        if not bool(gram.isfinite().all()):
+            raise features_not_finite()
         count, width = features.shape
         if width <= count:
             sums, axes = torch.linalg.eigh(gram)

@@ -37,9 +37,16 @@ def check_architecture(library: str, name: Any, options: Any) -> None:
         raise TagfillError("the architecture's options are not a table")
     for key, value in options.items():
         fetches = key.startswith("_") or any(word in key for word in _FETCHING)
+        fetches = fetches and not _only_numbers(value)
         if (library == "timm" and key not in _TIMM_OPTIONS) or fetches:
             raise TagfillError(f"the architecture's option {key!r} is not taken from a file")
         check_size(f"the architecture's option {key}", value)
+
+
+def _only_numbers(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_only_numbers(member) for member in value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def check_size(name: str, value: Any) -> None:

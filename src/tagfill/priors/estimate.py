@@ -78,7 +78,9 @@ def estimate_prior(
     few = np.concatenate(whole)
     if regime == Regime.REVIEWED and len(few):
         return _from_complete(few, observed_rate(partial))
-    if features is not None or scores is not None:
+    if len(partial) == 1:
+        guess = _with_spread(observed_rate(partial), SPREAD, "counted in one image")
+    elif features is not None or scores is not None:
         guess = _from_presence(_present(labels, ~full, features, scores, seed))
     elif len(few):
         return _from_complete(few, observed_rate(partial))
@@ -120,7 +122,10 @@ def _present(
 ) -> Presence:
     """What is believed about incomplete images, or about a sample of them."""
     if not (labels[partial] == POSITIVE).any():
-        raise TagfillError("class priors cannot be estimated: no observed label is positive")
+        raise TagfillError(
+            "class priors cannot be estimated: no observed label is positive",
+            remedy="check the label file with `tagfill inspect`",
+        )
     given = features if scores is None else np.asarray(scores)
     assert given is not None
     if len(given) != len(labels):

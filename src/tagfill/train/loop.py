@@ -13,7 +13,7 @@ from typing import Any
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, features_not_finite
 from tagfill.methods.base import LossTerms, Method, Step
 from tagfill.train.config import StageConfig
 from tagfill.train.events import Events
@@ -226,10 +226,7 @@ class Stage:
         values = {name: float(term.detach()) for name, term in terms.items()}
         if not math.isfinite(sum(values.values())):
             if not bool(batch.weak.isfinite().all()):
-                raise TagfillError(
-                    "some training features are not finite numbers (NaN or infinite)",
-                    remedy="make the features again, or leave those images out",
-                )
+                raise features_not_finite()
             bad = ", ".join(name for name, value in values.items() if not math.isfinite(value))
             raise TagfillError(
                 f"the loss is not finite (term {bad or 'sum'}) in epoch {self.position.epoch},"
