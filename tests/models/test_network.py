@@ -53,7 +53,7 @@ def test_description_rebuilds_the_same_network() -> None:
 def test_damaged_descriptions_are_refused(damage: str) -> None:
     description = small().to_json()
     description[damage] = None
-    with pytest.raises(TagfillError, match="damaged|number of classes"):
+    with pytest.raises(TagfillError, match=r"damaged|number of classes"):
         rebuild_network(description)
 
 
