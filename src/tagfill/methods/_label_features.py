@@ -9,22 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tagfill.errors import TagfillError
-from tagfill.methods.base import Setup, Step
-
-
-def label_features(step: Step, method: str) -> Tensor:
-    """[B, K, D] of the batch."""
-    if step.output.features is None or step.classify is None:
-        raise TagfillError(
-            f"{method} needs label-wise features, which this head does not give",
-            remedy="use the `ssgrl` head",
-        )
-    return step.output.features
-
-
-def faded_in(step: Step, setup: Setup) -> float:
-    """0 at the first step, 1 from the second epoch on."""
-    return 1.0 if step.epoch > 1 else step.step / max(setup.steps_per_epoch, 1)
+from tagfill.losses.transfer import label_contrast
+from tagfill.methods.base import Method, Setup, Step, require_negatives, require_positives
 
 
 class Examples:
@@ -70,3 +56,44 @@ class Examples:
         """Go on from ``state``."""
         self.features = state["examples"].to(self.device).clone()
         self.filled = state["examples_filled"].to(self.device).clone()
+
+
+class LabelFeatureMethod(Method):
+    """Learns from positives and negatives, and keeps features of the last observed positives.
+
+    Args:
+        name: of the method.
+        examples: how many images of a class to keep.
+    """
+
+    def __init__(self, name: str, examples: int) -> None:
+        self.name, self.examples = name, examples
+
+    def start(self, setup: Setup) -> None:
+        """Begin without examples."""
+        require_positives(setup.observed, self.name)
+        require_negatives(setup.observed, self.name)
+        self.setup = setup
+        self.seen = Examples(setup, self.examples)
+
+    def after_step(self, step: Step) -> None:
+        """Remember the features of observed positives."""
+        self.seen.add(self.features(step), step.observed)
+
+    def features(self, step: Step) -> Tensor:
+        """[B, K, D] of the batch."""
+        if step.output.features is None or step.classify is None:
+            raise TagfillError(
+                f"{self.name} needs label-wise features, which this head does not give",
+                remedy="use the `ssgrl` head",
+            )
+        return step.output.features
+
+    def contrast(self, step: Step, weight: float) -> Tensor:
+        """The weighted contrast of the features, faded in during the first epoch."""
+        contrast = label_contrast(self.features(step), step.observed, step.generator)
+        return self.faded_in(step) * weight * contrast
+
+    def faded_in(self, step: Step) -> float:
+        """0 at the first step, 1 from the second epoch on."""
+        return 1.0 if step.epoch > 1 else step.step / max(self.setup.steps_per_epoch, 1)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -43,6 +43,8 @@ from tagfill.methods.base import (
     Step,
     require_positives,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -152,28 +154,23 @@ def _growing(name: str, modified: ModifiedLoss) -> Callable[[GrowingConfig], Met
     return lambda config: GrowingLargeLoss(name, modified, config.delta)
 
 
+def _best(config: Callable[[float], T], **deltas: float) -> dict[str, T]:
+    """Presets with the authors' best delta of each data set."""
+    return {name: config(delta) for name, delta in deltas.items()}
+
+
 METHODS = {
     "ll_r": NamedMethod(
         Info("Large loss, rejection", "Kim et al. 2022 (Large Loss Matters), LL-R"),
         GrowingConfig,
         _growing("ll_r", large_loss_rejection),
-        {
-            "voc": GrowingConfig(delta=0.002),
-            "coco": GrowingConfig(delta=0.004),
-            "nus": GrowingConfig(delta=0.004),
-            "cub": GrowingConfig(delta=0.004),
-        },
+        _best(GrowingConfig, voc=0.002, coco=0.004, nus=0.004, cub=0.004),
     ),
     "ll_ct": NamedMethod(
         Info("Large loss, temporary correction", "Kim et al. 2022 (Large Loss Matters), LL-Ct"),
         GrowingConfig,
         _growing("ll_ct", large_loss_correction),
-        {
-            "voc": GrowingConfig(delta=0.002),
-            "coco": GrowingConfig(delta=0.002),
-            "nus": GrowingConfig(delta=0.002),
-            "cub": GrowingConfig(delta=0.004),
-        },
+        _best(GrowingConfig, voc=0.002, coco=0.002, nus=0.002, cub=0.004),
     ),
     "ll_cp": NamedMethod(
         Info(
@@ -183,11 +180,6 @@ METHODS = {
         ),
         PermanentConfig,
         PermanentCorrection,
-        {
-            "voc": PermanentConfig(delta=0.001),
-            "coco": PermanentConfig(delta=0.002),
-            "nus": PermanentConfig(delta=0.002),
-            "cub": PermanentConfig(delta=0.002),
-        },
+        _best(PermanentConfig, voc=0.001, coco=0.002, nus=0.002, cub=0.002),
     ),
 }

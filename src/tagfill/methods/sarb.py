@@ -27,20 +27,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tagfill.losses.transfer import blended_mean, known_mean, label_contrast
-from tagfill.methods._label_features import Examples, faded_in, label_features
+from tagfill.losses.transfer import blended_mean, known_mean
+from tagfill.methods._label_features import LabelFeatureMethod
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    Needs,
-    ParameterGroup,
-    Setup,
-    Step,
-    require_negatives,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, Needs, ParameterGroup, Setup, Step
 
 LLOYD_STEPS = 10
 """Of the k-means that makes prototypes."""
@@ -77,29 +67,26 @@ class Config:
             require_range(name, getattr(self, name), 1)
 
 
-class Blending(Method):
+class Blending(LabelFeatureMethod):
     """Knows prototypes of every class and how strongly to blend."""
 
     def __init__(self, config: Config) -> None:
+        super().__init__("sarb", config.examples)
         self.config = config
 
     def start(self, setup: Setup) -> None:
         """Begin with equal shares and without prototypes."""
-        require_positives(setup.observed, "sarb")
-        require_negatives(setup.observed, "sarb")
-        self.setup = setup
+        super().start(setup)
         self.alpha = nn.Parameter(torch.tensor(0.5, device=setup.device))
         self.beta = nn.Parameter(torch.tensor(0.5, device=setup.device))
-        self.seen = Examples(setup, self.config.examples)
         self.prototypes = torch.zeros(0, device=setup.device)
 
     def loss(self, step: Step) -> LossTerms:
         """The known labels, the contrast, and both kinds of blends."""
-        features = label_features(step, "sarb")
-        contrast = label_contrast(features, step.observed, step.generator)
+        features = self.features(step)
         terms = {
             "known": known_mean(step.output.logits, step.observed),
-            "contrast": faded_in(step, self.setup) * self.config.contrast_weight * contrast,
+            "contrast": self.contrast(step, self.config.contrast_weight),
         }
         if step.epoch > self.config.start_epoch:
             other, lent = features.flip(0), (step.observed == -1) & (step.observed.flip(0) == 1)
@@ -114,7 +101,7 @@ class Blending(Method):
         with torch.no_grad():
             self.alpha.clamp_(0, 1)
             self.beta.clamp_(0, 1)
-        self.seen.add(label_features(step, "sarb"), step.observed)
+        super().after_step(step)
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
         """Make prototypes where the next epoch begins with new ones."""

@@ -28,20 +28,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
-from tagfill.losses.transfer import co_occurrence, known_mean, label_contrast
-from tagfill.methods._label_features import Examples, faded_in, label_features
+from tagfill.losses.transfer import co_occurrence, known_mean
+from tagfill.methods._label_features import LabelFeatureMethod
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    Needs,
-    ParameterGroup,
-    Setup,
-    Step,
-    require_negatives,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, Needs, ParameterGroup, Setup, Step
 
 MOST_CLASSES = 500
 LEAST_MARGIN, MARGIN_STEP = 0.75, 0.025
@@ -84,22 +74,21 @@ class Config:
             require_range(name, getattr(self, name), 1)
 
 
-class SemanticTransfer(Method):
+class SemanticTransfer(LabelFeatureMethod):
     """Knows which classes go together and what each looked like lately."""
 
     def __init__(self, config: Config) -> None:
+        super().__init__("sst", config.examples)
         self.config = config
 
     def start(self, setup: Setup) -> None:
         """Make the pair network."""
-        require_positives(setup.observed, "sst")
-        require_negatives(setup.observed, "sst")
+        super().start(setup)
         if setup.classes > MOST_CLASSES:
             raise TagfillError(
                 f"sst cannot start: it looks at all pairs of {setup.classes:,} classes",
                 remedy=f"use sarb, or at most {MOST_CLASSES} classes",
             )
-        self.setup = setup
         generator = torch.Generator().manual_seed(setup.seed)
         joint, hidden = self.config.joint, self.config.hidden
         pairs = setup.classes * (setup.classes - 1) // 2
@@ -119,21 +108,18 @@ class SemanticTransfer(Method):
             name: nn.Parameter(torch.zeros(width, device=setup.device))
             for name, width in biases.items()
         }
-        self.seen = Examples(setup, self.config.examples)
 
     def loss(self, step: Step) -> LossTerms:
         """The known labels, the two auxiliary losses, and both kinds of pseudo-labels."""
-        features, logits = label_features(step, "sst"), step.output.logits
+        features, logits = self.features(step), step.output.logits
         pairs = self._pairs(features)
-        ramp = faded_in(step, self.setup)
-        contrast = label_contrast(features, step.observed, step.generator)
         terms = {
             "known": known_mean(logits, step.observed),
-            "contrast": ramp * self.config.contrast_weight * contrast,
+            "contrast": self.contrast(step, self.config.contrast_weight),
         }
         if pairs.numel():
             both = co_occurrence(pairs, step.observed).mean()
-            terms["pairs"] = ramp * self.config.pairs_weight * both
+            terms["pairs"] = self.faded_in(step) * self.config.pairs_weight * both
         if step.epoch > self.config.start_epoch:
             margin = self._margin(step.epoch)
             within = self._within(pairs.detach(), step.observed) >= margin
@@ -142,10 +128,6 @@ class SemanticTransfer(Method):
                 labels = torch.where((step.observed == -1) & sure, 1, step.observed)
                 terms[name] = known_mean(logits, labels)
         return terms
-
-    def after_step(self, step: Step) -> None:
-        """Remember the features of observed positives."""
-        self.seen.add(label_features(step, "sst"), step.observed)
 
     def parameter_groups(self) -> list[ParameterGroup]:
         """The pair network's."""

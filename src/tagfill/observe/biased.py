@@ -39,15 +39,7 @@ def biased_by_place(truth: Labels, seed: int, boxes: Boxes) -> Labels:
 
     w_ni = sum of 1/d over the boxes of class i in image n, d the distance between the centers of
     box and image. Distances are taken in fractions of width and height, not in pixels as in the
-    published code, and are never below 0.0005.
-
-    Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
-        boxes: where the things are; rows and columns are those of ``truth``.
-
-    Returns:
-        [N, K] observed labels.
+    published code, and are never below 0.0005. Arguments as of ``biased_by_size``.
     """
     centers = boxes.xywh[:, :2] + boxes.xywh[:, 2:] / 2
     distances = np.hypot(*(centers - 0.5).T)

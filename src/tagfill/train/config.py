@@ -15,6 +15,7 @@ import tomli_w
 
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
+from tagfill.labels.formats.base import TableLayout
 from tagfill.remote import url_of
 from tagfill.settings import build, load_toml, plain
 
@@ -35,7 +36,7 @@ LARGEST = 3e38
 
 
 @dataclass(frozen=True)
-class DataConfig:
+class DataConfig(TableLayout):
     """Where labels and images are, and what is held out."""
 
     labels: str
@@ -60,13 +61,6 @@ class DataConfig:
     val_split: ValSplit = "stratified"
     "How they are drawn: stratified by class, or as the published MLSPL code draws them."
     split_seed: int = 1200
-    image_column: str | None = None
-    tags_columns: tuple[str, ...] = ()
-    separator: str | None = None
-    ignore_columns: tuple[str, ...] = ()
-    hierarchy: str | None = None
-    merge_case: bool | None = None
-    aliases: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _require("val_fraction", self.val_fraction, 0, 0.95)

@@ -182,13 +182,7 @@ def read_options(config: DataConfig) -> ReadOptions:
         absent=config.absent,
         difficult=config.difficult,
         image_root=None if config.images is None else Path(config.images),
-        image_column=config.image_column,
-        tags_columns=config.tags_columns,
-        separator=config.separator,
-        ignore_columns=config.ignore_columns,
-        hierarchy=config.hierarchy,
-        merge_case=config.merge_case,
-        aliases=config.aliases,
+        **config.layout(),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
@@ -14,8 +14,36 @@ Absent = Literal["unknown", "negative"]
 Difficult = Literal["negative", "positive", "unknown"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableLayout:
+    """What the columns of a table hold, and how its tags are meant.
+
+    Args:
+        image_column: the column that holds the image ids.
+        tags_columns: the columns that hold tags.
+        separator: the only mark that separates tags in an entry.
+        ignore_columns: columns to leave out.
+        hierarchy: what separates the names of a tag that is a path, such as ``|``.
+        merge_case: whether classes that differ only in case are one; by default where people typed
+            them freely.
+        aliases: the class to take for another name.
+    """
+
+    image_column: str | None = None
+    tags_columns: tuple[str, ...] = ()
+    separator: str | None = None
+    ignore_columns: tuple[str, ...] = ()
+    hierarchy: str | None = None
+    merge_case: bool | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
+
+    def layout(self) -> dict[str, Any]:
+        """These settings alone, of a configuration that has more."""
+        return {field.name: getattr(self, field.name) for field in fields(TableLayout)}
+
+
 @dataclass(frozen=True)
-class ReadOptions:
+class ReadOptions(TableLayout):
     """A reader's choices.
 
     Args:
@@ -26,14 +54,6 @@ class ReadOptions:
         min_certainty: CUB attributes stated with less certainty (1 not visible, 2 guessing,
             3 probably, 4 definitely) become unknown.
         image_root: folder with the images, where it is not implied by the source.
-        image_column: the column of a table that holds the image ids.
-        tags_columns: the columns of a table that hold tags.
-        separator: the only mark that separates tags in an entry.
-        ignore_columns: columns of a table to leave out.
-        hierarchy: what separates the names of a tag that is a path, such as ``|``.
-        merge_case: whether classes that differ only in case are one; by default where people typed
-            them freely.
-        aliases: the class to take for another name.
     """
 
     absent: Absent | None = None
@@ -41,13 +61,6 @@ class ReadOptions:
     difficult: Difficult = "negative"
     min_certainty: int = 1
     image_root: Path | None = None
-    image_column: str | None = None
-    tags_columns: tuple[str, ...] = ()
-    separator: str | None = None
-    ignore_columns: tuple[str, ...] = ()
-    hierarchy: str | None = None
-    merge_case: bool | None = None
-    aliases: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.classes is not None:
