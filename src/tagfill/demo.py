@@ -114,14 +114,14 @@ def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
     from tagfill.recover.files import write_suggestions
     from tagfill.recover.recovery import recover
 
-    found = recover(data.opened["auto"])
+    recovery = recover(data.opened["auto"])
     file = data.folder / "recovered_tags.csv"
-    write_suggestions(found.suggest(Amount()), found.table, found.evidence.kind, file)
-    assert found.truth is not None
-    levels = cuts(found.probability, found.unknown, found.truth)
+    write_suggestions(recovery.suggest(Amount()), recovery.table, recovery.evidence.kind, file)
+    assert recovery.truth is not None
+    levels = cuts(recovery.probability, recovery.unknown, recovery.truth)
     cut = next(level for level in levels if level.expected_precision == DEFAULT_PRECISION)
-    missing = int((found.truth[found.unknown] == POSITIVE).sum())
-    return found, Found(file, cut, found.expected_missing, missing)
+    missing = int((recovery.truth[recovery.unknown] == POSITIVE).sum())
+    return recovery, Found(file, cut, recovery.expected_missing, missing)
 
 
 def write_pages(data: DemoData, recovery: Recovery) -> tuple[Path, Path]:

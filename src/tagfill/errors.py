@@ -57,7 +57,7 @@ class Problem:
 class Problems:
     """Collects flaws while a file is read, so that a user sees all of them at once."""
 
-    found: list[Problem] = field(default_factory=list)
+    entries: list[Problem] = field(default_factory=list)
 
     def error(self, message: str, **place: Unpack[Place]) -> None:
         """Record a flaw that makes the labels unusable."""
@@ -69,7 +69,7 @@ class Problems:
 
     def _add(self, severity: Severity, message: str, **place: Unpack[Place]) -> None:
         file = place.get("file")
-        self.found.append(
+        self.entries.append(
             Problem(
                 severity,
                 message,
@@ -82,18 +82,18 @@ class Problems:
     @property
     def errors(self) -> list[Problem]:
         """The flaws that make the labels unusable."""
-        return [problem for problem in self.found if problem.severity == "error"]
+        return [problem for problem in self.entries if problem.severity == "error"]
 
     @property
     def warnings(self) -> list[Problem]:
         """The flaws that were handled."""
-        return [problem for problem in self.found if problem.severity == "warning"]
+        return [problem for problem in self.entries if problem.severity == "warning"]
 
     def __iter__(self) -> Iterator[Problem]:
-        return iter(self.found)
+        return iter(self.entries)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.entries)
 
     def raise_errors(self) -> None:
         """Raise ``LabelError`` if any unusable flaw was found."""
@@ -139,8 +139,8 @@ def _as_one(alike: Sequence[Problem], examples: int) -> list[Problem]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A question after the name most like a mistyped one; nothing where none is like it."""
-    found = get_close_matches(name, list(known), n=1)
-    return f"did you mean {found[0]}? " if found else ""
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def _sentence(message: str, file: str | Path | None, row: int | None, remedy: str | None) -> str:

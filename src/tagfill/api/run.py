@@ -123,13 +123,13 @@ class Run(TrainedRun):
         from tagfill.recover.files import suggestion_rows
 
         amount = Amount(precision, top, budget)
-        found = self.recovery
-        cells = found.suggest(amount)
-        rows = suggestion_rows(cells, found.table, found.evidence.kind)
+        recovery = self.recovery
+        cells = recovery.suggest(amount)
+        rows = suggestion_rows(cells, recovery.table, recovery.evidence.kind)
         for row in rows:
             del row["decision"]  # for files that people fill in
-        paths = found.paths
-        pictures = {} if paths is None else dict(zip(found.table.images, paths, strict=True))
+        paths = recovery.paths
+        pictures = {} if paths is None else dict(zip(recovery.table.images, paths, strict=True))
         return Table(rows, title=f"missing tags of {self.name}", pictures=pictures)
 
     @property
@@ -160,11 +160,13 @@ class Run(TrainedRun):
 
         named = isinstance(image, str | Path)
         picture = open_image(image) if isinstance(image, str | Path) else image.convert("RGB")
-        (found,) = explain_images(self.model, [picture])
-        likeliest = (-found.probabilities).argsort(kind="stable")[:top].tolist()
+        (explained,) = explain_images(self.model, [picture])
+        likeliest = (-explained.probabilities).argsort(kind="stable")[:top].tolist()
         columns = likeliest if tags is None else [self._column(tag) for tag in tags]
         seen = [
-            Seen(self.classes[column], float(found.probabilities[column]), found.heat[column])
+            Seen(
+                self.classes[column], float(explained.probabilities[column]), explained.heat[column]
+            )
             for column in columns
         ]
         return sheet([(Path(str(image)).name if named else "image", picture, seen)])

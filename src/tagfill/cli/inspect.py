@@ -50,7 +50,7 @@ def inspect(
     except TagfillError as error:
         if not json and not problems.errors:
             raise
-        problems.found.extend(_problems_of(error))
+        problems.entries.extend(_problems_of(error))
     if problems.errors:
         if json:
             print_json({"source": data, "usable": False, "problems": metadata(problems)})

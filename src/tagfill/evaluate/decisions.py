@@ -44,7 +44,7 @@ class Decisions:
         """Metrics of the decisions on known entries; the labels need negatives."""
         probabilities = apply_calibration(logits, self.calibration)
         decided = at_threshold(probabilities, self.thresholds.values)
-        found: dict[str, Any] = without_nan(
+        metrics: dict[str, Any] = without_nan(
             {
                 "at_fitted_thresholds": asdict(precision_recall(count(decided, labels))),
                 "calibrated": {
@@ -53,7 +53,7 @@ class Decisions:
                 },
             }
         )
-        return found
+        return metrics
 
     def estimated(
         self, logits: npt.ArrayLike, targets: npt.ArrayLike, labels: npt.ArrayLike
@@ -69,14 +69,14 @@ class Decisions:
         decided = at_threshold(probabilities, self.thresholds.values)
         rates = precision_recall(expected_counts(decided, targets))
         known = np.asarray(labels) == POSITIVE
-        found: dict[str, Any] = without_nan(
+        metrics: dict[str, Any] = without_nan(
             {
                 "mAP": expected_mean_average_precision(logits, targets),
                 **asdict(rates),
                 "recall_of_written": float(decided[known].mean()) if known.any() else float("nan"),
             }
         )
-        return found
+        return metrics
 
 
 def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLike) -> float:
@@ -85,15 +85,15 @@ def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLik
     The i-th image of a class, if it has the tag, has 1 + (expected tags before it) hits at rank i.
     """
     values, chances = checked_targets(scores, targets)
-    found = []
+    precisions = []
     for column, chance in zip(values.T, chances.T, strict=True):
         known = np.isfinite(chance)
         falling = chance[known][np.argsort(-column[known], kind="stable")]
         if falling.sum() > 0:
             hits = np.cumsum(falling) - falling + 1
             precision = hits / np.arange(1, len(falling) + 1)
-            found.append(float((falling * precision).sum() / falling.sum()))
-    return 100 * float(np.mean(found)) if found else float("nan")
+            precisions.append(float((falling * precision).sum() / falling.sum()))
+    return 100 * float(np.mean(precisions)) if precisions else float("nan")
 
 
 def fit_decisions(

@@ -61,8 +61,8 @@ class Choice:
     def describe(self) -> str:
         """In a few words."""
         kinds = {0.0: "entries known at random", 1.0: "unknown tags are absent"}
-        each = kinds.get(self.share, f"{self.share:.0%} of the tags written")
-        how = "any n of the tags written" if self.writer == "some" else each
+        written = kinds.get(self.share, f"{self.share:.0%} of the tags written")
+        how = "any n of the tags written" if self.writer == "some" else written
         return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
 
     def stepped(self, steps: float) -> Choice:
@@ -235,8 +235,8 @@ def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
     counts = torch.bincount((observed == 1).sum(1))[1:]
     most = int(counts.argmax()) + 1 if reviewed and len(counts) else 0
     shares = (0.0, *SHARES) if reviewed else SHARES
-    each = [replace(choice, writer="each", share=share) for share in shares]
-    return [replace(choice, writer="some", most=most), *each]
+    independent = [replace(choice, writer="each", share=share) for share in shares]
+    return [replace(choice, writer="some", most=most), *independent]
 
 
 def held_out_cost(objective: Likelihood, logits: Tensor) -> float:

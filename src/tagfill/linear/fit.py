@@ -127,15 +127,15 @@ def _fitted(
     choice: Choice,
     chooser: Chooser | None = None,
 ) -> LikelihoodHead:
-    found = solve(basis, choice.objective(labels, written), choice.strength)
-    weight, bias = basis.head(found.weight, found.bias)
+    solution = solve(basis, choice.objective(labels, written), choice.strength)
+    weight, bias = basis.head(solution.weight, solution.bias)
     trials = () if chooser is None else tuple(chooser.trials)
     return LikelihoodHead(
         np.ascontiguousarray(weight.float().numpy()),
         bias.float().numpy(),
         choice,
         trials,
-        found.steps,
+        solution.steps,
     )
 
 

@@ -91,7 +91,7 @@ def solve_elementwise(
     if problem.l2 is None:
         return None
     basis = Basis.of(problem.features)
-    found = solve(basis, Elementwise(terms, labels), problem.l2)
-    weight, bias = basis.head(found.weight, found.bias)
-    details = {"l2": problem.l2, "steps": found.steps}
+    solution = solve(basis, Elementwise(terms, labels), problem.l2)
+    weight, bias = basis.head(solution.weight, solution.bias)
+    details = {"l2": problem.l2, "steps": solution.steps}
     return LinearWeights(weight.float(), bias.float(), details=details)

@@ -129,9 +129,9 @@ class SsgrlHead(GraphHead):
         if self.halve and min(features.shape[2:]) > 1:
             features = F.avg_pool2d(features, 2)
         places = self.project(features)
-        found, attention = self.decoupling(places.flatten(2).mT)
+        decoupled, attention = self.decoupling(places.flatten(2).mT)
         seen = attention.unflatten(2, places.shape[2:]) if maps else None
-        return Output(self.classify(found), features=found, maps=seen)
+        return Output(self.classify(decoupled), features=decoupled, maps=seen)
 
     def classify(self, features: Tensor) -> Tensor:
         """[N, K, D] label-wise features to [N, K] logits."""

@@ -53,9 +53,9 @@ class LemHead(Head):
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps; embeddings are always returned, attention maps on request."""
         require_maps(features, "lem")
-        found, attention = self.decoder(features, maps)
-        embeddings = F.normalize(self.projection(found), dim=-1)
-        return Output(self.classifier(found), embeddings=embeddings, maps=attention)
+        decoded, attention = self.decoder(features, maps)
+        embeddings = F.normalize(self.projection(decoded), dim=-1)
+        return Output(self.classifier(decoded), embeddings=embeddings, maps=attention)
 
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """[K, d]."""

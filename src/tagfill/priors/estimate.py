@@ -137,8 +137,8 @@ def _present(
     return presence_by_features(given[rows], labels[rows], seed=seed)
 
 
-def _from_presence(found: Presence) -> PriorEstimate:
-    return _with_spread(found.prior, SPREAD, found.sentence)
+def _from_presence(presence: Presence) -> PriorEstimate:
+    return _with_spread(presence.prior, SPREAD, presence.sentence)
 
 
 def _with_spread(prior: Array, spread: float, how: str) -> PriorEstimate:

@@ -84,14 +84,14 @@ class Written:
     def posterior(self, scores: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
         """[N, K] that a tag is there, given the image and what is known; known entries as known."""
         given, states = checked(scores, labels)
-        found = np.empty(states.shape)
+        probabilities = np.empty(states.shape)
         step = max(1, ROWS // states.shape[1])
         for start in range(0, len(states), step):
             part = slice(start, start + step)
             observed = torch.from_numpy(np.array(states[part], dtype=np.int8))
             logits = torch.from_numpy(self.logits(given[part]))
-            found[part] = posterior(logits, observed, self._writer(observed)).numpy()
-        return np.where(states == UNKNOWN, self._doubted(found), found)
+            probabilities[part] = posterior(logits, observed, self._writer(observed)).numpy()
+        return np.where(states == UNKNOWN, self._doubted(probabilities), probabilities)
 
     def _doubted(self, probability: Floats) -> Floats:
         """Tags are not quite independent: what looks like a second tag may be the first."""

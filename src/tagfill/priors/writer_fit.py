@@ -132,10 +132,10 @@ class WriterFit:
             *[(-_SHIFT, _SHIFT)] * (1 + classes),
             *[(-_ODDS, _ODDS)] * len(writer),
         ]
-        found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
-        slopes, shift, shifts, chances = np.split(found.x, np.cumsum(sizes)[:-1])
+        optimum = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
+        slopes, shift, shifts, chances = np.split(optimum.x, np.cumsum(sizes)[:-1])
         curve = Curve(self.knots, torch.from_numpy(np.exp(slopes)))
-        return (curve, shift + shifts), chances, float(found.fun) * images
+        return (curve, shift + shifts), chances, float(optimum.fun) * images
 
 
 def _chances(odds: Tensor) -> tuple[Tensor, Tensor]:

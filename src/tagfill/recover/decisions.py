@@ -74,14 +74,14 @@ def read_decisions(path: Path, table: LabelTable) -> list[Decision]:
             file=path,
             remedy=f"use one of {', '.join(SUFFIXES)}",
         )
-    problems, found = Problems(), []
+    problems, decisions = Problems(), []
     for row, record in readers[suffix](path):
         try:
-            found.append(_decision(row, record))
+            decisions.append(_decision(row, record))
         except ValueError as error:
             problems.error(str(error), file=path, row=row)
     problems.raise_errors()
-    return found
+    return decisions
 
 
 def apply_decisions(dataset: Dataset, decisions: list[Decision], file: Path) -> Applied:

@@ -76,13 +76,13 @@ def posterior(
     choice = likely_choice(features, labels, seed)
     scores = out_of_fold(features, labels, choice, folds=folds, seed=seed)
     how = how_written(scores, labels)
-    found = Presence(how, how.posterior(scores, labels), labels)
-    unknown, known = [found.probability], [how.alone(scores)]
+    presence = Presence(how, how.posterior(scores, labels), labels)
+    unknown, known = [presence.probability], [how.alone(scores)]
     if others is not None:
         more = fit_head(features, labels, choice=choice).logits(others[0])
         unknown.append(how.posterior(more, others[1]))
         known.append(how.alone(more))
-    return Evidence(np.concatenate(unknown), np.concatenate(known), (found.sentence,))
+    return Evidence(np.concatenate(unknown), np.concatenate(known), (presence.sentence,))
 
 
 def read(folder: Path, key: str) -> Evidence | None:

@@ -126,20 +126,21 @@ def recover(
     trained = TrainedRun.of(run, sinks)
     train, held_out = trained.data.train, _held_out(trained)
     key = f"{description(trained.folder.model)['sha256']} {trained.metrics['data_hash']} {folds}"
-    found = posterior.read(trained.path, key)
-    if found is None and images is not None and images < len(train):
+    evidence = posterior.read(trained.path, key)
+    if evidence is None and images is not None and images < len(train):
         train, held_out = train.take(np.linspace(0, len(train) - 1, images).astype(np.intp)), []
-        found = _posterior(trained, train, held_out, folds)
-    elif found is None:
-        found = _posterior(trained, train, held_out, folds)
-        posterior.keep(trained.path, key, found)
-        found = posterior.read(trained.path, key) or found  # rounded as later looks will see it
+        evidence = _posterior(trained, train, held_out, folds)
+    elif evidence is None:
+        evidence = _posterior(trained, train, held_out, folds)
+        posterior.keep(trained.path, key, evidence)
+        # rounded as later looks will see it
+        evidence = posterior.read(trained.path, key) or evidence
     splits = [train, *held_out]
     return Recovery(
         trained.path,
         trained.metrics["method"],
         _joined(splits),
-        found,
+        evidence,
         _truth(splits),
         _paths(splits),
     )

@@ -120,10 +120,10 @@ def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
 
 def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:
     """What is expected where no absence is known."""
-    found = metrics.get("estimated") or {}
+    estimated = metrics.get("estimated") or {}
     shares = ("overall_precision", "overall_recall", "recall_of_written")
-    rates = [(key, found.get(key)) for key in shares if key in found]
-    named = [("mAP", found["mAP"])] if "mAP" in found else []
+    rates = [(key, estimated.get(key)) for key in shares if key in estimated]
+    named = [("mAP", estimated["mAP"])] if "mAP" in estimated else []
     named += [(key, None if share is None else 100 * share) for key, share in rates]
     return tuple(Metric(f"estimated_{key}", value) for key, value in named)
 

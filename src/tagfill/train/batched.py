@@ -89,7 +89,7 @@ class Batched:
             decoupled=self.stage.optimizer == "adamw",
         )
         self.joint = self._joint_blocks()
-        joint = {index for where, _ in self.joint for index in range(where.start, where.stop)}
+        joint = {index for members, _ in self.joint for index in range(members.start, members.stop)}
         self.single = [index for index in range(len(settings)) if index not in joint]
         groups = [{"params": self.heads.units}, *self._method_groups()]
         self.learned = [parameter for group in groups for parameter in group["params"]]
@@ -160,38 +160,38 @@ class Batched:
             for index in self.single
         }
         losses = [
-            (where, method.terms(logits[:, where], observed[:, where]).mean(dim=(0, 2)))
-            for where, method in self.joint
+            (members, method.terms(logits[:, members], observed[:, members]).mean(dim=(0, 2)))
+            for members, method in self.joint
         ] + [
             (slice(index, index + 1), _total(self.methods[index].loss(step)))
             for index, step in steps.items()
         ]
         reduce(add, (loss.sum() for _, loss in losses)).backward()
-        for where, loss in losses:
-            self.sums[where] += loss.detach()
+        for members, loss in losses:
+            self.sums[members] += loss.detach()
         self._update()
         for index, step in steps.items():
             self.methods[index].after_step(step)
 
     def _labels(self, table: Tensor, rows: Tensor) -> Tensor:
         """[B, G, K] of a table [N, K]."""
-        found = table.index_select(0, rows.mT.flatten()).to(self.device)
-        return found.view(-1, len(rows), table.shape[1]).expand(-1, len(self.settings), -1)
+        gathered = table.index_select(0, rows.mT.flatten()).to(self.device)
+        return gathered.view(-1, len(rows), table.shape[1]).expand(-1, len(self.settings), -1)
 
     def _step(
-        self, each: int, logits: Tensor, observed: Tensor, rows: Tensor, where: tuple[int, int]
+        self, member: int, logits: Tensor, observed: Tensor, rows: Tensor, place: tuple[int, int]
     ) -> Step:
         """What the method of one setting sees: the same as in its single run."""
-        own = rows[each % len(rows)]
-        seed = derived_seed(stage_seed(self.settings[each].seed), *where, 3)
-        truth = self.data.truth if self.methods[each].needs.truth else None
+        own = rows[member % len(rows)]
+        seed = derived_seed(stage_seed(self.settings[member].seed), *place, 3)
+        truth = self.data.truth if self.methods[member].needs.truth else None
         return Step(
             output=Output(logits),
             observed=observed,
             index=own.to(self.device),
-            epoch=where[0],
+            epoch=place[0],
             step=self.steps,
-            weights=(self.heads.weight_of(each),),
+            weights=(self.heads.weight_of(member),),
             generator=torch.Generator().manual_seed(seed),
             truth=None if truth is None else truth[own].to(self.device),
         )
@@ -213,8 +213,8 @@ class Batched:
         if any(wanting):
             everything = scores(self.heads, self.data.inputs, World(), self.device).sigmoid()
             own = [part.contiguous() for part in everything.unbind(1)]
-        for method, wants, found in zip(self.methods, wanting, own, strict=True):
-            method.after_epoch(epoch, found if wants else None)
+        for method, wants, own_scores in zip(self.methods, wanting, own, strict=True):
+            method.after_epoch(epoch, own_scores if wants else None)
         val = self.data.val_inputs
         evaluated = None if val is None else scores(self.heads, val, World(), self.device)
         for number, loss in enumerate((self.sums / self.batches).tolist()):

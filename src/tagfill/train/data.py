@@ -209,10 +209,10 @@ def _given_features(source: Dataset, config: DataConfig) -> npt.NDArray[np.float
 def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:
     """The files of all images of a table; a missing one is an error."""
     notes: list[str] = []
-    found = _with_paths(Split(table), _image_root(source, images), notes)
+    split = _with_paths(Split(table), _image_root(source, images), notes)
     if notes:
         raise TagfillError(notes[0], file=source.source, remedy="say where with --images")
-    return found.paths or ()
+    return split.paths or ()
 
 
 def readable(

@@ -154,11 +154,11 @@ class RunFolder:
 
     def read_events(self) -> list[dict[str, Any]]:
         """The log; an epoch that a crash made it repeat counts once, as it was the last time."""
-        found: dict[object, dict[str, Any]] = {}
+        events: dict[object, dict[str, Any]] = {}
         for number, event in enumerate(_whole_lines(self.events)):
             repeated = event["event"] == "epoch"
-            found[(event["stage"], event["epoch"]) if repeated else number] = event
-        return list(found.values())
+            events[(event["stage"], event["epoch"]) if repeated else number] = event
+        return list(events.values())
 
     def read_metrics(self) -> dict[str, Any]:
         """The metrics of a finished run."""

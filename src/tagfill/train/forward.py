@@ -80,10 +80,10 @@ class Forward:
 
     def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
         """Answer for the training images ``rows``; ``batch`` holds this process's share of them."""
-        where = (self.seed, epoch, number)
-        self._seed(derived_seed(*where, 2, self.world.rank))
+        place = (self.seed, epoch, number)
+        self._seed(derived_seed(*place, 2, self.world.rank))
         weak = batch.weak.to(self.device, non_blocking=True)
-        mix = self._mix(len(rows), where) if self.method.needs.mixup else None
+        mix = self._mix(len(rows), place) if self.method.needs.mixup else None
         views = {"weak": weak}
         if batch.strong is not None:
             views["strong"] = batch.strong.to(self.device, non_blocking=True)
@@ -100,7 +100,7 @@ class Forward:
             strong=None if strong is None else self.world.gather_output(strong, len(rows)),
             mixed=None if mix is None else self._mixed_answer(answers["mixed"], mix),
             weights=self.weights if self.whole is None else tuple(map(self.whole, self.weights)),
-            generator=torch.Generator().manual_seed(derived_seed(*where, 3)),
+            generator=torch.Generator().manual_seed(derived_seed(*place, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
             classify=self.classify,
         )
@@ -128,12 +128,12 @@ class Forward:
         whole = {name: value.float() for name, value in vars(mixed).items() if value is not None}
         return replace(mixed, **whole)
 
-    def _mix(self, count: int, where: tuple[int, ...]) -> _Mix | None:
+    def _mix(self, count: int, place: tuple[int, ...]) -> _Mix | None:
         """Pairs of the batch's halves, the first half shuffled, and one weight for the step."""
         half = count // 2
         if half == 0:
             return None
-        draw = np.random.default_rng(derived_seed(*where, 4))
+        draw = np.random.default_rng(derived_seed(*place, 4))
         return _Mix(
             torch.from_numpy(draw.permutation(half)).to(self.device),
             torch.arange(half, 2 * half, device=self.device),

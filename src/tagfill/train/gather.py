@@ -55,10 +55,10 @@ class World:
         """This process's rows of a batch; padded with the first row so that shares are equal."""
         if self.size == 1:
             return rows
-        each = -(-len(rows) // self.size)
-        padding = each * self.size - len(rows)
+        share = -(-len(rows) // self.size)
+        padding = share * self.size - len(rows)
         padded = torch.cat([rows, rows[:1].expand(padding, *rows.shape[1:])])
-        return padded[self.rank * each : (self.rank + 1) * each]
+        return padded[self.rank * share : (self.rank + 1) * share]
 
     def gather(self, share: Tensor, total: int) -> Tensor:
         """All processes' shares in order, without the padding; gradients flow to each owner."""
@@ -82,16 +82,16 @@ class World:
 
     def block(self, total: int) -> range:
         """This process's run of consecutive rows; never empty, the surplus is dropped later."""
-        each = -(-total // self.size)
-        start = min(self.rank * each, total - 1)
-        return range(start, min(start + each, total))
+        share = -(-total // self.size)
+        start = min(self.rank * share, total - 1)
+        return range(start, min(start + share, total))
 
     def gather_blocks(self, block: Tensor, total: int) -> Tensor:
         """What all processes computed for their ``block``, every row once and in order."""
         if self.size == 1:
             return block
-        each = -(-total // self.size)
-        padded = torch.cat([block, block[-1:].expand(each - len(block), *block.shape[1:])])
+        share = -(-total // self.size)
+        padded = torch.cat([block, block[-1:].expand(share - len(block), *block.shape[1:])])
         return self.gather(padded, total)
 
 

@@ -67,8 +67,8 @@ def train_grid(
             outcomes[place] = Outcome(error=str(error))
     for round_ in _rounds(members):
         with single_thread(round_[0].head.reads == "pooled"):
-            found = _train_round(round_, data, accelerator, events)
-        outcomes.update({member.place: one for member, one in zip(round_, found, strict=True)})
+            results = _train_round(round_, data, accelerator, events)
+        outcomes.update({member.place: one for member, one in zip(round_, results, strict=True)})
     return [outcomes[place] for place in range(len(settings))]
 
 

@@ -237,11 +237,11 @@ def _rows(features: Tensor | FeatureRows, rows: Tensor) -> Tensor:
 
 def _drawn(views: Sequence[Tensor | FeatureRows], drawn: Tensor, rows: Tensor) -> Tensor:
     """Each row from the view drawn for it."""
-    found = torch.empty((len(rows), *views[0].shape[1:]))
+    gathered = torch.empty((len(rows), *views[0].shape[1:]))
     for number in drawn.unique().tolist():
         here = drawn == number
-        found[here] = _rows(views[number], rows[here])
-    return found
+        gathered[here] = _rows(views[number], rows[here])
+    return gathered
 
 
 @torch.no_grad()

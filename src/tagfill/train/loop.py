@@ -144,14 +144,14 @@ class Stage:
     def _solve(self) -> bool:
         """Where the method finds the head at once; an interrupted run finds it again."""
         started, last = time.monotonic(), self.number == self.stages
-        found = solve_head(
+        solution = solve_head(
             self.plain, self.method, self.config, self.data, seed=self.seed, last=last
         )
-        if found is None:
+        if solution is None:
             return False
-        if found.note is not None:
-            self.events.note(found.note)
-        self.solved, self._spent = dict(found.details), time.monotonic() - started
+        if solution.note is not None:
+            self.events.note(solution.note)
+        self.solved, self._spent = dict(solution.details), time.monotonic() - started
         self.history, self.selector = [], Selector()
         self.position = Position(batch=1)
         self._finish_epoch()
@@ -272,11 +272,11 @@ class Stage:
         """The epoch's score and whether the raw or the averaged weights earned it."""
         if self.data.validate is None or self.data.val_inputs is None:
             return (-loss if self.data.criterion == "loss" else float(epoch)), self._unevaluated()
-        found = {"raw": self._validation(self.trained)}
+        scores = {"raw": self._validation(self.trained)}
         if self.ema is not None:
-            found["ema"] = self._validation(self.ema.module)
-        weights = max(found, key=lambda name: found[name])
-        return found[weights], weights
+            scores["ema"] = self._validation(self.ema.module)
+        weights = max(scores, key=lambda name: scores[name])
+        return scores[weights], weights
 
     def _unevaluated(self) -> str:
         return "raw" if self.ema is None else "ema"

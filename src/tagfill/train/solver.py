@@ -54,15 +54,15 @@ def solve_head(
         problem = LinearProblem(
             features, data.observed, data.truth, TRANSFORMS if free else OWN, config.l2, seed
         )
-        found = method.solve(problem)
-        if found is None:
+        solution = method.solve(problem)
+        if solution is None:
             _refuse_l2(config, "its loss is not one of single entries")
             return None
-        if found.roots:
+        if solution.roots:
             network.power = ROOTS
-        network.classifier.weight.copy_(found.weight)
-        network.classifier.bias.copy_(found.bias)
-    return found
+        network.classifier.weight.copy_(solution.weight)
+        network.classifier.bias.copy_(solution.bias)
+    return solution
 
 
 def _pooled(features: torch.Tensor) -> torch.Tensor:

@@ -57,7 +57,7 @@ class Watch:
             return {}
         logits = self.logits.float().cpu()
         seen = ~logits.isnan()
-        found: dict[str, Any] = {
+        metrics: dict[str, Any] = {
             "positive_loss": _positive_loss(logits[seen & (self.observed == 1)])
         }
         if self.truth is not None:
@@ -66,12 +66,12 @@ class Watch:
                 "unobserved_positives": logits[unknown & (self.truth == 1)],
                 "unobserved_negatives": logits[unknown & (self.truth == 0)],
             }
-            found["unobserved_positive_loss"] = _positive_loss(hidden["unobserved_positives"])
-            found["histograms"] = {name: _histogram(entries) for name, entries in hidden.items()}
-            found["pseudo_labels"] = pseudo_label_metrics(method, self.observed, self.truth)
+            metrics["unobserved_positive_loss"] = _positive_loss(hidden["unobserved_positives"])
+            metrics["histograms"] = {name: _histogram(entries) for name, entries in hidden.items()}
+            metrics["pseudo_labels"] = pseudo_label_metrics(method, self.observed, self.truth)
         self.logits.fill_(torch.nan)
         self._seen = False
-        return found
+        return metrics
 
     def state(self) -> dict[str, Tensor]:
         """What was seen of an unfinished epoch."""
