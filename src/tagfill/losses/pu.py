@@ -165,11 +165,11 @@ def mixup_consistency(
     target = target.detach() if detach else target
     shares = torch.tensor([weight, 1 - weight], dtype=logits.dtype, device=logits.device).log()
     blend = torch.logaddexp(shares[0] + target[first], shares[1] + target[second])
-    answer = F.logsigmoid(mixed)
+    predicted = F.logsigmoid(mixed)
     if eps:
-        floor = torch.full_like(answer, eps).log()
-        blend, answer = torch.logaddexp(blend, floor), torch.logaddexp(answer, floor)
-    return (blend - answer) ** 2
+        floor = torch.full_like(predicted, eps).log()
+        blend, predicted = torch.logaddexp(blend, floor), torch.logaddexp(predicted, floor)
+    return (blend - predicted) ** 2
 
 
 def known_negative_risk(logits: Tensor, observed: Tensor) -> Tensor:

@@ -156,7 +156,7 @@ class Mixed:
     """A mixed half batch: input_i = weight * input[first_i] + (1 - weight) * input[second_i].
 
     Args:
-        output: the network's answer for the M mixed inputs.
+        output: the network's output for the M mixed inputs.
         first, second: [M] rows of the batch.
         weight: lambda, drawn from Beta(alpha, alpha).
     """
@@ -172,12 +172,12 @@ class Step:
     """One training step as a method sees it.
 
     Args:
-        output: the network's answer for the batch (the weak view where there are two).
+        output: the network's output for the batch (the weak view where there are two).
         observed: [B, K] int8 labels.
         index: [B] rows of the training set.
         epoch: from 1.
         step: optimizer steps done before this one, over all epochs.
-        strong: the answer for the strong view, for methods that need two views.
+        strong: the output for the strong view, for methods that need two views.
         mixed: for methods that need mixup; None for a batch of one image.
         weights: the weight matrices of the classification head, for penalties on them.
         generator: fresh for this step and the same in every process; all random draws use it.

@@ -168,7 +168,7 @@ def consistency(
 
 
 def strong_view(step: Step, method: str) -> Output:
-    """The answer for the strong view."""
+    """The output for the strong view."""
     if step.strong is None:
         raise TagfillError(
             f"{method} needs a second, strongly augmented view of every image",

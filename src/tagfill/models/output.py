@@ -9,7 +9,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Output:
-    """A network's answer for B images and K classes.
+    """A network's output for B images and K classes.
 
     Args:
         logits: [B, K] raw scores.

@@ -89,16 +89,16 @@ class Forward:
             views["strong"] = batch.strong.to(self.device, non_blocking=True)
         if mix is not None:
             views["mixed"] = self._mixed_inputs(weak, len(rows), mix)
-        answers = self._answers(views)
-        strong = answers.get("strong")
+        outputs = self._outputs(views)
+        strong = outputs.get("strong")
         return Step(
-            output=self.world.gather_output(answers["weak"], len(rows)),
+            output=self.world.gather_output(outputs["weak"], len(rows)),
             observed=self.data.observed.index_select(0, rows).to(self.device),
             index=rows.to(self.device),
             epoch=epoch,
             step=step,
             strong=None if strong is None else self.world.gather_output(strong, len(rows)),
-            mixed=None if mix is None else self._mixed_answer(answers["mixed"], mix),
+            mixed=None if mix is None else self._mixed_output(outputs["mixed"], mix),
             weights=self.weights if self.whole is None else tuple(map(self.whole, self.weights)),
             generator=torch.Generator().manual_seed(derived_seed(*place, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
@@ -111,15 +111,15 @@ class Forward:
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _answers(self, views: dict[str, Tensor]) -> dict[str, Output]:
+    def _outputs(self, views: dict[str, Tensor]) -> dict[str, Output]:
         """One pass for all views: faster, and each parameter is used once, as DDP wants it."""
         if len(views) == 1:
-            return {name: self._answer(view) for name, view in views.items()}
-        answer = self._answer(torch.cat(list(views.values())))
+            return {name: self._run(view) for name, view in views.items()}
+        output = self._run(torch.cat(list(views.values())))
         sizes = [len(view) for view in views.values()]
-        return dict(zip(views, _split(answer, sizes), strict=True))
+        return dict(zip(views, _split(output, sizes), strict=True))
 
-    def _answer(self, view: Tensor) -> Output:
+    def _run(self, view: Tensor) -> Output:
         if self.accelerator.mixed_precision == "no":
             plain: Output = self.network(view)
             return plain
@@ -145,14 +145,14 @@ class Forward:
         first, second = self.world.share(mix.first), self.world.share(mix.second)
         return mix.weight * everything[first] + (1 - mix.weight) * everything[second]
 
-    def _mixed_answer(self, share: Output, mix: _Mix) -> Mixed:
+    def _mixed_output(self, share: Output, mix: _Mix) -> Mixed:
         output = self.world.gather_output(share, len(mix.first))
         return Mixed(output, mix.first, mix.second, mix.weight)
 
 
-def _split(answer: Output, sizes: list[int]) -> Iterator[Output]:
+def _split(output: Output, sizes: list[int]) -> Iterator[Output]:
     pieces = {
-        name: tensor.split(sizes) for name, tensor in vars(answer).items() if tensor is not None
+        name: tensor.split(sizes) for name, tensor in vars(output).items() if tensor is not None
     }
     for number in range(len(sizes)):
         yield Output(**{name: parts[number] for name, parts in pieces.items()})

@@ -1,6 +1,6 @@
 """Many processes, one batch: every process computes the loss of the whole batch.
 
-Each process runs the network on its share of the rows. The answers, a few numbers per image, are
+Each process runs the network on its share of the rows. The outputs, a few numbers per image, are
 then gathered with gradient, and every process evaluates the same loss on all rows. Methods
 therefore see whole batches, batch-level statistics need no further exchange, and a method's state
 is the same everywhere.
@@ -68,7 +68,7 @@ class World:
         return gathered[:total]
 
     def gather_output(self, output: Output, total: int) -> Output:
-        """``gather`` for every tensor of a network's answer."""
+        """``gather`` for every tensor of a network's output."""
         if self.size == 1:
             return output
         return replace(

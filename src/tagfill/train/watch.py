@@ -1,6 +1,6 @@
 """What training passes say about the labels nobody wrote, epoch by epoch.
 
-The answers for the training images pass through the loop anyway; they are put aside and summed up
+The outputs for the training images pass through the loop anyway; they are put aside and summed up
 at the end of the epoch. Nothing here touches weights or random numbers. The full labels behind
 masked ones, where known, serve the log only.
 """
