@@ -142,6 +142,19 @@ def test_precision_of_pseudo_labels_comes_from_the_last_epoch(tmp_path: Path) ->
     assert 50 < outcome.metrics["pseudo_precision"]["train"] <= 100
 
 
+def test_positives_found_are_those_of_the_last_epoch(tmp_path: Path) -> None:
+    cell = smoke(('method = "em"', 'method = "role"'), ("epochs = 1", "epochs = 3"))[4]
+    outcome = run_cell(cell, NOWHERE, tmp_path)
+    logged = [json.loads(line) for line in (outcome.folder / "events.jsonl").open()]
+    epochs = [event["pseudo_labels"] for event in logged if event["event"] == "epoch"]
+    assert epochs[0] != epochs[-1]
+    measured = {
+        name: outcome.metrics[f"positive_{name}"]["train"] for name in ("precision", "recall")
+    }
+    last = epochs[-1]["positives"]
+    assert measured == {name: pytest.approx(100 * last[name]) for name in measured}
+
+
 def test_a_trained_model_can_be_evaluated(tmp_path: Path) -> None:
     trained = run_cell(smoke()[0], NOWHERE, tmp_path)
     given = trained.folder.relative_to(tmp_path) / "model"

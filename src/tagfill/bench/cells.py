@@ -207,7 +207,7 @@ def _keep_scores(run: TrainedRun) -> dict[str, dict[str, float]]:
     precision = None if truth is None else _pseudo_precision(run.folder.checkpoint, truth)
     if precision is not None:
         metrics["pseudo_precision"] = {"train": precision}
-    return metrics
+    return metrics | _pseudo_positives(run.folder)
 
 
 def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:
@@ -219,3 +219,15 @@ def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:
         return None
     labeled = state["pseudo"].cpu().numpy() >= 0
     return 100 * float((truth[labeled] == NEGATIVE).mean()) if labeled.any() else None
+
+
+def _pseudo_positives(folder: RunFolder) -> dict[str, dict[str, float]]:
+    """How right the positive pseudo-labels of the last epoch are, and how many they find."""
+    epochs = [event for event in folder.read_events() if event["event"] == "epoch"]
+    logged = (epochs[-1].get("pseudo_labels") or {}) if epochs else {}
+    measured = logged.get("positives", {})
+    return {
+        f"positive_{name}": {"train": 100 * measured[name]}
+        for name in ("precision", "recall")
+        if measured.get(name) is not None
+    }

@@ -22,7 +22,11 @@ METRICS: Mapping[str, str] = {
     "CF1": "CF1 (of mean precision and recall) at thresholds fitted on validation, percent",
     "train_mAP": "mAP of the predictions on training images against their full labels, percent",
     "pseudo_precision": "share of negative pseudo-labels that are right, percent",
+    "positive_precision": "share of positive pseudo-labels that are right, percent",
+    "positive_recall": "share of hidden positives that are positive pseudo-labels, percent",
 }
+ON_TRAINING = ("train_mAP", "pseudo_precision", "positive_precision", "positive_recall")
+"""Metrics of the training images."""
 SCENES = "scenes"
 AVERAGE = "average"
 """The column of the mean over all others."""

@@ -11,7 +11,7 @@ from typing import Any
 from tagfill.bench.cells import Outcome
 from tagfill.bench.compare import difference
 from tagfill.bench.recipe import Recipe
-from tagfill.bench.spec import AVERAGE, METRICS, Row
+from tagfill.bench.spec import AVERAGE, METRICS, ON_TRAINING, Row
 from tagfill.evaluate.resampling import Difference
 from tagfill.train.folder import RunFolder
 
@@ -252,7 +252,7 @@ def spread(values: Sequence[float]) -> str:
 
 def main_split(metric: str) -> str:
     """Where a metric is measured."""
-    return "train" if metric in ("train_mAP", "pseudo_precision") else "test"
+    return "train" if metric in ON_TRAINING else "test"
 
 
 def _splits(metric: str) -> tuple[str, ...]:
