@@ -16,6 +16,8 @@ from tagfill.evaluate.resampling import Difference
 from tagfill.train.folder import RunFolder
 
 NOT_RUN = "not run"
+NOTHING = "-"
+"""Where there is nothing to measure."""
 _DETAILED = 3
 """So many columns have a table each; more stand side by side."""
 _SHOWN = 80
@@ -73,7 +75,7 @@ class Entry:
         """Mean and spread, or why there is none."""
         if self.error is not None:
             return f"failed: {self.error[:_SHOWN]}"
-        return spread(self.values(metric, split)) or NOT_RUN
+        return spread(self.values(metric, split)) or (NOTHING if self.finished else NOT_RUN)
 
 
 class Table:
@@ -170,7 +172,7 @@ class Table:
         if row.is_quoted:
             return "quoted"
         if not row.belongs_to(column):
-            return "-"
+            return NOTHING
         return self._entry(name, column).text(metric, split)
 
     def _details(self, column: str) -> Sheet:
