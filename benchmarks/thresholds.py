@@ -30,7 +30,7 @@ from tagfill.evaluate import (
     precision_recall,
     sigmoid,
 )
-from tagfill.evaluate.calibrate import KINDS
+from tagfill.evaluate.calibration import KINDS
 from tagfill.evaluate.thresholds import MIN_SUPPORT, SHRINK
 from tagfill.models.bundle import load
 from tagfill.priors import presence

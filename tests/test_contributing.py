@@ -183,7 +183,7 @@ def test_a_head(copy: Copy) -> None:
     copy.insert(
         "src/tagfill/models/heads.py",
         ("from tagfill.models import graph_heads, lem, q2l", ", toy"),
-        ("HEADS: dict[str, Kind] = {\n", '    "toy": Kind(toy.ToyConfig, toy.ToyHead),\n'),
+        ("HEADS: dict[str, HeadKind] = {\n", '    "toy": HeadKind(toy.ToyConfig, toy.ToyHead),\n'),
     )
     data = save_features(copy.folder / "data")
     options = ["--head", "toy", "--head.scale", "2", "--epochs", "1", "--json", "--quiet"]

@@ -98,7 +98,7 @@ def gap_closed(rows: list[Row]) -> float:
 
 
 @dataclass(frozen=True)
-class Found:
+class Suggested:
     """The tags that were recovered: the file, how many, and how good they are."""
 
     file: Path
@@ -107,7 +107,7 @@ class Found:
     missing: int
 
 
-def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
+def recover_tags(data: DemoData) -> tuple[Recovery, Suggested]:
     """Find the hidden tags of the recommended run, as surely as `tagfill recover` would."""
     from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.evaluate import cuts
@@ -121,7 +121,7 @@ def recover_tags(data: DemoData) -> tuple[Recovery, Found]:
     levels = cuts(recovery.probability, recovery.unknown, recovery.truth)
     cut = next(level for level in levels if level.expected_precision == DEFAULT_PRECISION)
     missing = int((recovery.truth[recovery.unknown] == POSITIVE).sum())
-    return recovery, Found(file, cut, recovery.expected_missing, missing)
+    return recovery, Suggested(file, cut, recovery.expected_missing, missing)
 
 
 def write_pages(data: DemoData, recovery: Recovery) -> tuple[Path, Path]:

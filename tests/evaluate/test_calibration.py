@@ -1,83 +1,160 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from sklearn.metrics import brier_score_loss
-from tests.evaluate.hostile import matrices
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from tests.evaluate.known_truth import BIAS, SLOPE, drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
-from tagfill.evaluate.calibration import (
-    brier_score,
-    classwise_calibration_error,
-    expected_calibration_error,
-    reliability,
-)
+from tagfill.evaluate.calibration import KINDS, apply_calibration, fit_calibration
+from tagfill.evaluate.calibration_metrics import expected_calibration_error
+from tagfill.priors import presence, written
 
 
-def slow_error(probabilities, truth, bins):
-    error = 0.0
-    for number in range(bins):
-        low, high = number / bins, (number + 1) / bins
-        inside = (probabilities >= low) & ((probabilities < high) | (number == bins - 1))
-        if inside.any():
-            error += inside.mean() * abs(probabilities[inside].mean() - truth[inside].mean())
-    return error
+class Scorer(ClassifierMixin, BaseEstimator):
+    """A fitted classifier whose only feature is its score."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
 
 
-@given(case=matrices())
-@settings(max_examples=80, deadline=None)
-def test_equals_the_slow_definition_on_known_entries(case):
-    scores, labels = case
-    probabilities = sigmoid(scores)
-    known = labels != -1
-    if not known.any():
-        assert np.isnan(expected_calibration_error(probabilities, labels))
-        return
-    flat, truth = probabilities[known], (labels[known] == 1).astype(float)
-    assert expected_calibration_error(probabilities, labels, bins=8) == pytest.approx(
-        slow_error(flat, truth, 8)
-    )
-    assert brier_score(probabilities, labels) == pytest.approx(
-        brier_score_loss(truth, flat, pos_label=1)
-    )
+def by_sklearn(method, logits, truth):
+    scorer = Scorer().fit(logits, truth)
+    model = CalibratedClassifierCV(FrozenEstimator(scorer), method=method)
+    return model.fit(logits[:, None], truth).predict_proba(logits[:, None])[:, 1]
 
 
-def test_classwise_is_the_pooled_error_of_one_column():
-    rng = np.random.default_rng(0)
-    probabilities = rng.random((200, 3))
-    labels = rng.integers(-1, 2, size=(200, 3)).astype(np.int8)
-    errors = classwise_calibration_error(probabilities, labels)
+def test_platt_is_logistic_regression_on_each_class_when_nothing_is_shrunk():
+    logits, truth = drawn(1000, 3)
+    fitted = fit_calibration(logits, truth, shrink=0)
     for column in range(3):
-        single = slice(column, column + 1)
-        assert errors[column] == expected_calibration_error(
-            probabilities[:, single], labels[:, single]
-        )
+        model = LogisticRegression(C=np.inf, tol=1e-8).fit(logits[:, [column]], truth[:, column])
+        assert fitted["slope"][column] == pytest.approx(model.coef_[0, 0], rel=1e-3)
+        assert fitted["bias"][column] == pytest.approx(model.intercept_[0], rel=1e-3)
 
 
-def test_true_probabilities_are_calibrated_and_halved_ones_are_not():
-    rng = np.random.default_rng(1)
-    probabilities = rng.random((20_000, 2))
-    labels = (rng.random(probabilities.shape) < probabilities).astype(np.int8)
-    assert expected_calibration_error(probabilities, labels) < 0.02
-    assert expected_calibration_error(probabilities / 2, labels) > 0.2
+@pytest.mark.parametrize(
+    ("kind", "method", "tolerance"),
+    [("platt", "sigmoid", 2e-3), ("temperature", "temperature", 2e-3)],
+)
+def test_agrees_with_scikit_learns_calibration(kind, method, tolerance):
+    logits, truth = drawn(4000, 1)
+    ours = apply_calibration(logits, fit_calibration(logits, truth, kind=kind, shrink=0))[:, 0]
+    theirs = by_sklearn(method, logits[:, 0], truth[:, 0])
+    assert np.abs(ours - theirs).max() < tolerance
 
 
-def test_reliability_shows_the_bins():
-    result = reliability([[0.05], [0.15], [1.0]], [[0], [1], [1]], bins=2)
-    np.testing.assert_array_equal(result.entries, [2, 1])
-    np.testing.assert_allclose(result.confidence, [0.1, 1.0])
-    np.testing.assert_allclose(result.frequency, [0.5, 1.0])
+def test_isotonic_passes_through_the_steps_of_scikit_learns():
+    logits, truth = drawn(500, 1)
+    fitted = fit_calibration(logits, truth, kind="isotonic")
+    theirs = IsotonicRegression().fit(logits[:, 0], truth[:, 0])
+    np.testing.assert_allclose(theirs.predict(fitted["knots"][0]), fitted["values"][0], atol=1e-9)
+    assert (np.diff(fitted["knots"][0]) > 0).all()
+    assert (np.diff(fitted["values"][0]) > 0).all()
+    assert set(np.round(theirs.y_thresholds_, 9)) == set(np.round(fitted["values"][0], 9))
 
 
-def test_logits_are_refused():
-    with pytest.raises(TagfillError, match="probabilities"):
-        brier_score([[2.5]], [[1]])
+def test_scores_that_say_nothing_give_the_share_of_positives():
+    fitted = fit_calibration(np.zeros((8, 1)), [[1]] * 2 + [[0]] * 6, shrink=0)
+    assert apply_calibration([[0.0]], fitted)[0, 0] == pytest.approx(0.25, abs=1e-4)
 
 
-def test_sigmoid_is_stable_and_keeps_small_probabilities_apart():
-    values = sigmoid([-700.0, -40.0, 0.0, 700.0])
-    assert 0 < values[0] < values[1] < 1e-17
-    assert values[2] == 0.5
-    assert values[3] == 1.0
+@pytest.mark.parametrize("chance", [0.3, 0.8])
+def test_unknown_entries_at_random_are_left_out(chance):
+    logits, truth = drawn(2000, 1)
+    labels = hidden(truth, chance, chance)
+    known = labels[:, 0] != -1
+    with_unknown = fit_calibration(logits, labels)
+    without = fit_calibration(logits[known], labels[known])
+    assert with_unknown["slope"] == pytest.approx(without["slope"], rel=1e-3)
+    assert with_unknown["bias"] == pytest.approx(without["bias"], rel=1e-3)
+
+
+REGIMES = {
+    "full": lambda truth: truth,
+    "random": lambda truth: hidden(truth, 0.4, 0.4),
+    "uneven": lambda truth: hidden(truth, 0.6, 0.1),
+    "positives": lambda truth: hidden(truth, 0.5, 0.0),
+    "single": one_written,
+}
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_the_truth_is_recovered_in_every_regime(regime, kind, monkeypatch):
+    monkeypatch.setattr(written, "ALIKE", 0.0)  # these tags are independent
+    logits, truth = drawn(3000, 14)
+    labels = REGIMES[regime](truth)
+    tagged = truth.any(axis=1) | (regime != "single")
+    believed = presence(logits[tagged], labels[tagged]).probability
+    fitted = fit_calibration(logits[tagged], believed, kind=kind)
+    probabilities = apply_calibration(logits[tagged], fitted)
+    assert expected_calibration_error(probabilities, truth[tagged]) < 0.04
+    if kind == "platt" and regime != "single":
+        assert np.mean(fitted["slope"]) == pytest.approx(SLOPE, abs=0.15)
+        assert np.mean(fitted["bias"]) == pytest.approx(BIAS, abs=0.2)
+
+
+def test_missing_positives_push_uncorrected_probabilities_down_by_their_rate():
+    logits, truth = drawn(6000, 5)
+    labels = hidden(truth, 0.5, 0.0)
+    as_negatives = np.where(labels == 1, 1, 0)
+    plain = apply_calibration(logits, fit_calibration(logits, as_negatives))
+    believed = presence(logits, labels).probability
+    corrected = apply_calibration(logits, fit_calibration(logits, believed))
+    assert plain.sum() / truth.sum() == pytest.approx(0.5, abs=0.02)
+    assert corrected.sum() / truth.sum() == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_rare_class_stays_near_the_line_of_all():
+    logits, truth = drawn(2000, 4)
+    labels = truth.copy()
+    labels[6:, 0] = -1
+    pooled = fit_calibration(logits[:, 1:], truth[:, 1:], shrink=1e9)
+    fitted = fit_calibration(logits, labels)
+    assert fitted["slope"][0] == pytest.approx(pooled["slope"][0], rel=0.15)
+    assert abs(fitted["bias"][0] - pooled["bias"][0]) < 0.5
+    stepwise = fit_calibration(logits, labels, kind="isotonic")
+    assert len(stepwise["knots"][0]) > len(stepwise["knots"][1]) > 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_order_of_scores_is_kept_and_json_holds_the_map(kind):
+    logits, truth = drawn(400, 2)
+    truth[:, 1] = 1 - truth[:, 1]  # a class whose scores are upside down
+    fitted = json.loads(json.dumps(fit_calibration(logits, truth, kind=kind)))
+    rising = np.sort(logits, axis=0)
+    probabilities = apply_calibration(rising, fitted)
+    assert (np.diff(probabilities, axis=0) >= 0).all()
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+
+
+def test_without_a_calibration_it_is_the_sigmoid():
+    np.testing.assert_allclose(apply_calibration([[0.3, -2.0]], None), sigmoid([[0.3, -2.0]]))
+
+
+@pytest.mark.parametrize(
+    ("calibration", "message"),
+    [
+        ({"kind": "magic"}, "unknown calibration 'magic'"),
+        ({"kind": "platt", "slope": [1.0, 1.0]}, "bias do not fit 2 classes"),
+        ({"kind": "isotonic", "knots": [[0.0]], "values": [[0.5]]}, "do not fit 2 classes"),
+    ],
+)
+def test_a_damaged_calibration_is_refused(calibration, message):
+    with pytest.raises(TagfillError, match=message):
+        apply_calibration([[0.0, 1.0]], calibration)

@@ -10,7 +10,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.counts import at_threshold, count, precision_recall
-from tagfill.evaluate.decisions import expected_mean_average_precision, fit_decisions
+from tagfill.evaluate.decision_rule import expected_mean_average_precision, fit_decision_rule
 from tagfill.evaluate.thresholds import expected_counts, fit_thresholds
 from tagfill.priors import presence
 
@@ -123,7 +123,7 @@ def test_thresholds_fitted_without_negatives_are_nearly_as_good(hide):
     tagged = truth.any(axis=1)
     logits, truth = logits[tagged], truth[tagged]
     believed = presence(logits, hide(truth)).probability
-    fitted, full = fit_decisions(logits, believed), fit_decisions(logits, truth)
+    fitted, full = fit_decision_rule(logits, believed), fit_decision_rule(logits, truth)
     reached = fitted.metrics(logits, truth)["at_fitted_thresholds"]
     best = full.metrics(logits, truth)["at_fitted_thresholds"]
     assert reached["overall_f1"] > best["overall_f1"] - 0.015
@@ -144,8 +144,8 @@ def test_estimates_without_negatives_come_near_the_truth():
     logits, truth = drawn(3000, 10)
     labels = hidden(truth, 0.5, 0.0)
     believed = presence(logits, labels).probability
-    found = fit_decisions(logits, believed).estimated(logits, believed, labels)
-    real = fit_decisions(logits, truth).metrics(logits, truth)["at_fitted_thresholds"]
+    found = fit_decision_rule(logits, believed).estimated(logits, believed, labels)
+    real = fit_decision_rule(logits, truth).metrics(logits, truth)["at_fitted_thresholds"]
     assert found["mAP"] == pytest.approx(mean_average_precision(logits, truth).mAP, abs=4)
     assert found["overall_precision"] == pytest.approx(real["overall_precision"], abs=0.06)
     assert found["recall_of_written"] == pytest.approx(real["overall_recall"], abs=0.08)
@@ -153,7 +153,7 @@ def test_estimates_without_negatives_come_near_the_truth():
 
 def test_decisions_raise_f1_and_lower_calibration_error():
     logits, truth = drawn(3000, 5)
-    fitted = fit_decisions(logits[:1500], truth[:1500])
+    fitted = fit_decision_rule(logits[:1500], truth[:1500])
     plain = precision_recall(count(at_threshold(sigmoid(logits[1500:]), 0.5), truth[1500:]))
     metrics = fitted.metrics(logits[1500:], truth[1500:])
     assert metrics["at_fitted_thresholds"]["overall_f1"] > plain.overall_f1 + 0.02

@@ -50,7 +50,7 @@ def pictures(folder: Path, count: int = 5) -> list[Path]:
 
 def by_hand(bundle: Bundle, paths: list[Path]) -> np.ndarray:
     """Probabilities computed step by step: transform, network, calibration in numpy."""
-    from tagfill.evaluate.calibrate import apply_calibration
+    from tagfill.evaluate.calibration import apply_calibration
     from tagfill.images import open_image
 
     inputs = torch.stack([bundle.transform(open_image(path, 64)) for path in paths])

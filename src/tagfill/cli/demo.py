@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tagfill.demo import Found
+    from tagfill.demo import Suggested
 
 
 def demo(
@@ -82,7 +82,7 @@ def demo(
     console.print(f"review them in a browser: tagfill serve {data.run('auto')}", soft_wrap=True)
 
 
-def _recovered(suggested: Found) -> str:
+def _recovered(suggested: Suggested) -> str:
     cut = suggested.cut
     goal = f"an expected precision of {cut.expected_precision:.0%}"
     if not cut.suggestions:

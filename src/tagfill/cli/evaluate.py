@@ -114,7 +114,7 @@ def _run_scores(
     model: Path, dataset: Dataset, labels: LabelTable, reading: Reading, format: str | None
 ) -> tuple[LabelTable, ScoreFile, list[float] | None]:
     """A trained model's probabilities, the labels over its classes, and its thresholds."""
-    from tagfill.evaluate.calibrate import apply_calibration
+    from tagfill.evaluate.calibration import apply_calibration
     from tagfill.models.bundle import load
     from tagfill.train.score import run_of, score_images, trained_on
 

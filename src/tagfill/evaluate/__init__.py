@@ -4,8 +4,8 @@ Metrics are fractions, except what is named mAP, which is in percent.
 """
 
 from tagfill.evaluate.arrays import EmptyClasses, sigmoid
-from tagfill.evaluate.calibrate import apply_calibration, fit_calibration
-from tagfill.evaluate.calibration import (
+from tagfill.evaluate.calibration import apply_calibration, fit_calibration
+from tagfill.evaluate.calibration_metrics import (
     Reliability,
     brier_score,
     classwise_calibration_error,
@@ -22,7 +22,7 @@ from tagfill.evaluate.counts import (
     precision_recall,
     top_k,
 )
-from tagfill.evaluate.decisions import Decisions, fit_decisions
+from tagfill.evaluate.decision_rule import DecisionRule, fit_decision_rule
 from tagfill.evaluate.metrics import ClassMetrics, Metrics, summary
 from tagfill.evaluate.precision import (
     DEFINITIONS,
@@ -59,7 +59,7 @@ __all__ = [
     "ClassMetrics",
     "Counts",
     "Criterion",
-    "Decisions",
+    "DecisionRule",
     "Definition",
     "Difference",
     "EmptyClasses",
@@ -84,7 +84,7 @@ __all__ = [
     "exact_match",
     "expected_calibration_error",
     "fit_calibration",
-    "fit_decisions",
+    "fit_decision_rule",
     "fit_thresholds",
     "hamming_loss",
     "image_ranking",

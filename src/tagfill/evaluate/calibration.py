@@ -1,106 +1,161 @@
-"""Calibration metrics: do probabilities match observed frequencies, on known entries?"""
+"""Make probabilities mean what they say: maps from logits to probabilities, fitted on labels.
+
+Missing positives would push probabilities down; so where labels are missing, the fit is given
+probabilities of them (``tagfill.priors``). A fitted map is a plain dictionary that JSON can hold.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked
-from tagfill.labels.table import POSITIVE, UNKNOWN
+from tagfill.evaluate.arrays import Floats, Scores, checked_targets, sigmoid
+from tagfill.evaluate.sigmoid_fit import Entries, Line, fit_line, fit_near, one_thread
+
+CalibrationKind = Literal["platt", "temperature", "isotonic"]
+KINDS: tuple[CalibrationKind, ...] = get_args(CalibrationKind)
+
+SHRINK = 10.0
+"""Strength of the prior that holds a class's map near the one of all classes together."""
+STEPWISE_SUPPORT = 20
+"""Known positives, and other entries, a class needs for a stepwise map of its own."""
+SAMPLE = 1_000_000
+"""Entries the line of all classes is fitted to; of more, some at regular steps."""
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """Predicted against observed frequency in bins of equal width ([bins] each).
+def fit_calibration(
+    logits: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    *,
+    kind: CalibrationKind = "platt",
+    shrink: float = SHRINK,
+) -> dict[str, Any]:
+    """Fit a map from logits to probabilities on images the model was not trained on.
 
-    Args:
-        confidence: mean probability of the entries in the bin, NaN where it is empty.
-        frequency: share of positives among them, NaN where it is empty.
-        entries: how many known entries fell into the bin.
-    """
-
-    confidence: Floats
-    frequency: Floats
-    entries: npt.NDArray[np.int64]
-
-
-def reliability(
-    probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
-) -> Reliability:
-    """The reliability diagram of all known entries pooled.
-
-    Args:
-        probabilities: [N, K] in 0..1.
-        labels: [N, K] of 1, 0, -1.
-        bins: number of bins of equal width; the last one includes 1.
-    """
-    predicted, truth = _known(probabilities, labels)
-    return _binned(predicted, truth, bins)
-
-
-def expected_calibration_error(
-    probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
-) -> float:
-    """ECE = sum over bins of (entries in bin / entries) * |mean probability - share of positives|.
-
-    All known entries are pooled; most are easy negatives, so compare models on the same data only.
+    - ``temperature``: sigmoid(x / T), one T for all classes (Guo et al. 2017).
+    - ``platt``: sigmoid(slope_k x + bias_k) (Platt 1999). A class's line is drawn toward the line
+      fitted to all classes: slope_k = slope e^u, with a normal prior of variance 1 / shrink on u
+      and on the shift of the logit, in place of Platt's smoothed targets.
+    - ``isotonic``: piecewise linear through the centers of the steps of an isotonic fit, hence
+      strictly increasing (Oron and Flournoy 2017); classes with few labels share one map.
 
     Args:
-        probabilities: [N, K] in 0..1.
-        labels: [N, K] of 1, 0, -1.
-        bins: number of bins of equal width.
+        logits: [N, K].
+        targets: [N, K] labels 1, 0, -1, or probabilities that entries are positive
+            (``tagfill.priors.presence`` has them where labels are missing); entries of -1 or NaN
+            are left out.
+        kind: of map.
+        shrink: strength of the prior of ``platt``; 0 fits each class alone.
+
+    Returns:
+        ``kind``; ``slope`` and ``bias`` [K], or ``knots`` and ``values`` [K][any].
     """
-    return _gap(reliability(probabilities, labels, bins=bins))
+    scores, chances = checked_targets(logits, targets)
+    if kind not in KINDS:
+        raise TagfillError(f"unknown calibration {kind!r}", remedy=f"use {', '.join(KINDS)}")
+    pooled = _entries(scores, chances)
+    pooled = pooled.select(slice(None, None, max(1, -(-len(pooled.scores) // SAMPLE))))
+    by_class = (_entries(*pair) for pair in zip(scores.T, chances.T, strict=True))
+    with one_thread():
+        if kind == "temperature":
+            return _lines(kind, [fit_line(pooled, fixed_bias=True)] * chances.shape[1])
+        line = fit_line(pooled)
+        if kind == "platt":
+            return _lines(kind, [fit_near(entries, line, shrink) for entries in by_class])
+        shared = _steps(pooled)
+        tables = [_steps(entries) if _has_support(entries) else shared for entries in by_class]
+    return {
+        "kind": kind,
+        "knots": [knots.tolist() for knots, _ in tables],
+        "values": [values.tolist() for _, values in tables],
+    }
 
 
-def classwise_calibration_error(
-    probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
-) -> Floats:
-    """[K] the expected calibration error of each class; NaN for a class with no known entry."""
-    _known(probabilities, labels)
-    predicted, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
-    errors = np.empty(predicted.shape[1])
-    for number in range(predicted.shape[1]):
-        known = truth[:, number] != UNKNOWN
-        positive = (truth[known, number] == POSITIVE).astype(np.float64)
-        errors[number] = _gap(_binned(predicted[known, number], positive, bins))
-    return errors
+def apply_calibration(logits: npt.ArrayLike, calibration: Mapping[str, Any] | None) -> Floats:
+    """Probabilities of logits.
+
+    Args:
+        logits: [N, K].
+        calibration: what ``fit_calibration`` returned; None for the plain sigmoid.
+
+    >>> apply_calibration([[2.0]], {"kind": "platt", "slope": [0.5], "bias": [-1.0]})
+    array([[0.5]])
+    """
+    scores = np.asarray(logits, dtype=np.float64)
+    if calibration is None:
+        return sigmoid(scores)
+    check_calibration(calibration, scores.shape[1])
+    if calibration["kind"] != "isotonic":
+        return sigmoid(scores * calibration["slope"] + calibration["bias"])
+    tables = zip(scores.T, calibration["knots"], calibration["values"], strict=True)
+    return np.stack([np.interp(column, knots, values) for column, knots, values in tables], axis=1)
 
 
-def brier_score(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Mean over known entries of (probability - label)^2; NaN when nothing is known."""
-    predicted, truth = _known(probabilities, labels)
-    return float(np.square(predicted - truth).mean()) if len(predicted) else float("nan")
+def check_calibration(calibration: Mapping[str, Any], classes: int) -> None:
+    """Refuse what ``apply_calibration`` would not understand."""
+    kind = calibration.get("kind") if isinstance(calibration, Mapping) else calibration
+    if kind not in KINDS:
+        raise TagfillError(f"unknown calibration {kind!r}", remedy=f"known: {', '.join(KINDS)}")
+    parts = ("knots", "values") if kind == "isotonic" else ("slope", "bias")
+    for part in parts:
+        rows = calibration.get(part)
+        if not isinstance(rows, list | tuple | np.ndarray) or len(rows) != classes:
+            raise TagfillError(f"the calibration's {part} do not fit {classes} classes")
+        for row in rows:
+            _check_numbers(part, row, lists=kind == "isotonic")
+    if kind == "isotonic" and list(map(len, calibration["knots"])) != list(
+        map(len, calibration["values"])
+    ):
+        raise TagfillError("the calibration has not one value for each knot")
 
 
-def _known(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Floats]:
-    predicted, truth = checked(probabilities, labels)
-    if predicted.size and (predicted.min() < 0 or predicted.max() > 1):
-        raise TagfillError(
-            f"calibration needs probabilities, got scores from {predicted.min():g}"
-            f" to {predicted.max():g}",
-            remedy="turn logits into probabilities first",
-        )
-    known = truth != UNKNOWN
-    return predicted[known].astype(np.float64), (truth[known] == POSITIVE).astype(np.float64)
+def _check_numbers(part: str, values: Any, *, lists: bool) -> None:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TagfillError(f"the calibration's {part} are not numbers") from error
+    rises = part != "knots" or array.ndim != 1 or bool((np.diff(array) >= 0).all())
+    if array.ndim != lists or not array.size or not np.isfinite(array).all() or not rises:
+        raise TagfillError(f"the calibration's {part} are not finite numbers in order")
 
 
-def _binned(predicted: Floats, truth: Floats, bins: int) -> Reliability:
-    number = np.minimum((predicted * bins).astype(np.intp), bins - 1)
-    entries = np.bincount(number, minlength=bins)
-    with np.errstate(invalid="ignore"):
-        confidence = np.bincount(number, weights=predicted, minlength=bins) / entries
-        frequency = np.bincount(number, weights=truth, minlength=bins) / entries
-    return Reliability(confidence, frequency, entries)
+def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "slope": [line.slope for line in lines],
+        "bias": [line.bias for line in lines],
+    }
 
 
-def _gap(bins: Reliability) -> float:
-    total = bins.entries.sum()
-    if not total:
-        return float("nan")
-    filled = bins.entries > 0
-    gaps = np.abs(bins.confidence[filled] - bins.frequency[filled])
-    return float((gaps * bins.entries[filled]).sum() / total)
+def _entries(scores: Scores, targets: Floats) -> Entries:
+    """Those of which something is known."""
+    known = np.isfinite(targets)
+    return Entries(scores[known].astype(np.float64), targets[known])
+
+
+def _has_support(entries: Entries) -> bool:
+    positives = float(entries.targets.sum())
+    return min(positives, len(entries.targets) - positives) >= STEPWISE_SUPPORT
+
+
+def _steps(entries: Entries) -> tuple[Floats, Floats]:
+    """Knots and values of the centered isotonic fit."""
+    order = np.argsort(entries.scores, kind="stable")
+    return _centered(entries.scores[order], entries.targets[order])
+
+
+def _centered(scores: Floats, targets: Floats) -> tuple[Floats, Floats]:
+    """Isotonic regression on sorted scores; one knot at the mean score of each level."""
+    from sklearn.isotonic import isotonic_regression
+
+    distinct, place, weight = np.unique(scores, return_inverse=True, return_counts=True)
+    means = np.bincount(place, weights=targets) / weight
+    fitted = isotonic_regression(means, sample_weight=weight.astype(np.float64))
+    values, level = np.unique(fitted, return_inverse=True)
+    total = np.bincount(level, weights=weight)
+    knots = np.bincount(level, weights=weight * distinct) / total
+    return knots, np.clip(values, 0.0, 1.0)

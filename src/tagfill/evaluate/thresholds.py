@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked_targets, sigmoid
-from tagfill.evaluate.calibrate import SAMPLE
+from tagfill.evaluate.calibration import SAMPLE
 from tagfill.evaluate.counts import Counts
 from tagfill.labels.table import UNKNOWN
 

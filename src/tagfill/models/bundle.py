@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.calibrate import check_calibration
+from tagfill.evaluate.calibration import check_calibration
 from tagfill.files import atomic_folder, write_json
 from tagfill.labels.hierarchy import as_hierarchy
 from tagfill.labels.table import Hierarchy

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.calibrate import check_calibration
+from tagfill.evaluate.calibration import check_calibration
 from tagfill.labels.hierarchy import as_hierarchy
 from tagfill.labels.table import Hierarchy
 from tagfill.models.checks import (

@@ -23,7 +23,7 @@ HeadConfig = (
 
 
 @dataclass(frozen=True)
-class Kind:
+class HeadKind:
     """A kind of head.
 
     Args:
@@ -41,21 +41,21 @@ class Kind:
     shows: str = "class activation"
 
 
-HEADS: dict[str, Kind] = {
-    "linear": Kind(LinearConfig, LinearHead),
-    "q2l": Kind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS, shows="cross-attention"),
-    "lem": Kind(
+HEADS: dict[str, HeadKind] = {
+    "linear": HeadKind(LinearConfig, LinearHead),
+    "q2l": HeadKind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS, shows="cross-attention"),
+    "lem": HeadKind(
         lem.LemConfig, lem.LemHead, lem.PRESETS, frozenset({"embeddings"}), "cross-attention"
     ),
-    "cam": Kind(CamConfig, CamHead, gives=frozenset({"activation_maps"})),
-    "ssgrl": Kind(
+    "cam": HeadKind(CamConfig, CamHead, gives=frozenset({"activation_maps"})),
+    "ssgrl": HeadKind(
         graph_heads.SsgrlConfig,
         graph_heads.SsgrlHead,
         graph_heads.SSGRL_PRESETS,
         frozenset({"label_features"}),
         "attention",
     ),
-    "ml_gcn": Kind(graph_heads.MlGcnConfig, graph_heads.MlGcnHead),
+    "ml_gcn": HeadKind(graph_heads.MlGcnConfig, graph_heads.MlGcnHead),
 }
 
 

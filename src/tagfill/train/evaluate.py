@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tagfill.evaluate import summary
-from tagfill.evaluate.decisions import Decisions, fit_decisions
+from tagfill.evaluate.decision_rule import DecisionRule, fit_decision_rule
 from tagfill.evaluate.selection import observed_mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE
 from tagfill.priors import presence
@@ -31,7 +31,7 @@ class Evaluation:
 
     metrics: dict[str, Any]
     logits: dict[str, Scores]
-    decisions: Decisions | None
+    decisions: DecisionRule | None
 
     @property
     def precisions(self) -> dict[str, float | None]:
@@ -70,15 +70,15 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
     return Evaluation(metrics, logits, decisions)
 
 
-def _decisions(logits: Scores | None, val: Split | None) -> Decisions | None:
+def _decisions(logits: Scores | None, val: Split | None) -> DecisionRule | None:
     """Calibration and thresholds, where there are validation images with positives."""
     if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
         return None
-    return fit_decisions(logits, presence(logits, val.eval_labels).probability)
+    return fit_decision_rule(logits, presence(logits, val.eval_labels).probability)
 
 
 def _metrics(
-    logits: Scores, split: Split, classes: tuple[str, ...], decisions: Decisions | None
+    logits: Scores, split: Split, classes: tuple[str, ...], decisions: DecisionRule | None
 ) -> dict[str, Any]:
     labels = split.eval_labels
     if (labels == NEGATIVE).any():

@@ -1,6 +1,6 @@
 """The official data sets of the papers, as their users have them, in the published order and split.
 
-One module a data set. To add one, write a ``Source`` and name it in ``SOURCES``.
+One module a data set. To add one, write an ``OfficialSet`` and name it in ``SOURCES``.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from dataclasses import fields
 from pathlib import Path
 
 from tagfill.errors import LabelError, TagfillError
-from tagfill.labels.prepare.base import Options, Prepared, Source
+from tagfill.labels.prepare.base import OfficialSet, Options, Prepared
 from tagfill.labels.prepare.coco import COCO2014
 from tagfill.labels.prepare.cub import CUB
 from tagfill.labels.prepare.nuswide import NUSWIDE
 from tagfill.labels.prepare.voc import VOC2007, VOC2012
 
-__all__ = ["SOURCES", "Options", "Prepared", "Source", "prepare"]
+__all__ = ["SOURCES", "OfficialSet", "Options", "Prepared", "prepare"]
 
 SOURCES = {
     "voc2012": VOC2012,

@@ -70,7 +70,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Source:
+class OfficialSet:
     """One official data set.
 
     Args:

@@ -19,9 +19,9 @@ from tagfill.labels.io import load_labels
 from tagfill.labels.prepare.base import (
     OURS,
     PUBLISHED,
+    OfficialSet,
     Options,
     Prepared,
-    Source,
     arranged,
     joined,
     require,
@@ -92,4 +92,4 @@ def _image_root(annotations: Path) -> Path | None:
     return next((place for place in places if (place / "train2014").is_dir()), None)
 
 
-COCO2014 = Source("COCO 2014", _read, uses=("keep_empty",))
+COCO2014 = OfficialSet("COCO 2014", _read, uses=("keep_empty",))

@@ -13,9 +13,9 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import load_labels
 from tagfill.labels.prepare.base import (
     PUBLISHED,
+    OfficialSet,
     Options,
     Prepared,
-    Source,
     arranged,
     require,
 )
@@ -53,4 +53,4 @@ def _check_parts(dataset: Dataset, file: Path) -> None:
     raise TagfillError(f"{listed}; expected are {official}", file=file)
 
 
-CUB = Source("CUB-200-2011 attributes", _read)
+CUB = OfficialSet("CUB-200-2011 attributes", _read)

@@ -19,9 +19,9 @@ from tagfill.labels.io import load_labels
 from tagfill.labels.prepare.base import (
     OURS,
     PUBLISHED,
+    OfficialSet,
     Options,
     Prepared,
-    Source,
     arranged,
     counted,
     first,
@@ -123,4 +123,4 @@ def _bare(dataset: Dataset) -> list[str]:
     return [note] if count else []
 
 
-NUSWIDE = Source("NUS-WIDE", _read, uses=("published",))
+NUSWIDE = OfficialSet("NUS-WIDE", _read, uses=("published",))

@@ -20,9 +20,9 @@ from tagfill.labels.io import load_labels
 from tagfill.labels.prepare.base import (
     OURS,
     PUBLISHED,
+    OfficialSet,
     Options,
     Prepared,
-    Source,
     arranged,
     counted,
     require,
@@ -89,5 +89,5 @@ def _listed(dataset: Dataset, name: str) -> Rows:
     return np.array([dataset.table.row_of[image] for image in images], dtype=np.intp)
 
 
-VOC2012 = Source("PASCAL VOC 2012", _read_2012, uses=("difficult",))
-VOC2007 = Source("PASCAL VOC 2007", _read_2007, uses=("difficult",))
+VOC2012 = OfficialSet("PASCAL VOC 2012", _read_2012, uses=("difficult",))
+VOC2007 = OfficialSet("PASCAL VOC 2007", _read_2007, uses=("difficult",))

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.evaluate.arrays import checked_targets
-from tagfill.evaluate.calibrate import CalibrationKind, apply_calibration, fit_calibration
-from tagfill.evaluate.calibration import brier_score, expected_calibration_error
+from tagfill.evaluate.calibration import CalibrationKind, apply_calibration, fit_calibration
+from tagfill.evaluate.calibration_metrics import brier_score, expected_calibration_error
 from tagfill.evaluate.counts import PrecisionRecall, at_threshold, count, precision_recall
 from tagfill.evaluate.metrics import without_nan
 from tagfill.evaluate.thresholds import Goal, Thresholds, expected_counts, fit_thresholds
@@ -18,7 +18,7 @@ from tagfill.labels.table import POSITIVE
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class DecisionRule:
     """How logits become probabilities, and probabilities tags.
 
     Args:
@@ -96,14 +96,14 @@ def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLik
     return 100 * float(np.mean(precisions)) if precisions else float("nan")
 
 
-def fit_decisions(
+def fit_decision_rule(
     logits: npt.ArrayLike,
     targets: npt.ArrayLike,
     *,
     kind: CalibrationKind = "platt",
     goal: Goal = "f1",
     target: float | None = None,
-) -> Decisions:
+) -> DecisionRule:
     """Fit calibration, then thresholds on what it gives.
 
     Args:
@@ -116,4 +116,4 @@ def fit_decisions(
     thresholds = fit_thresholds(probabilities, targets, goal=goal, target=target)
     decided = at_threshold(probabilities, thresholds.values)
     expected = precision_recall(expected_counts(decided, targets))
-    return Decisions(calibration, thresholds, expected)
+    return DecisionRule(calibration, thresholds, expected)
