@@ -68,7 +68,7 @@ __all__ = [
 
 
 class _Verb(ModuleType):
-    """A package whose name is what it does: calling it does that."""
+    """A callable package: ``tagfill.explain(...)`` runs what the package does."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)

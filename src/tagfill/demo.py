@@ -65,7 +65,7 @@ class Row:
 
 
 def draw_and_mask(out: Path, count: int, workers: int) -> tuple[DemoData, Dataset]:
-    """Draw scenes and keep one tag of every training image; what is there already is used."""
+    """Draw scenes and keep one tag of every training image; existing files are reused."""
     data = DemoData(out, out / "scenes" / "labels.csv", out / "one_tag_per_image.csv")
     drawn = load_labels(data.full) if data.full.is_file() else None
     if drawn is None or len(drawn.table) != count:

@@ -1,4 +1,4 @@
-"""What goes wrong because of the user's input: one clear message, never a traceback."""
+"""Errors in the user's input: one clear message, never a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Severity = Literal["error", "warning"]
 
 
 class Place(TypedDict, total=False):
-    """Where a flaw is, and what to do about it."""
+    """Location of a flaw, and its remedy."""
 
     file: str | Path | None
     row: int | None
@@ -38,7 +38,7 @@ class TagfillError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One flaw found in the input, with the place where it stands.
+    """One flaw of the input, with its place.
 
     ``row`` counts lines of a text file from 1, the header being line 1.
     """

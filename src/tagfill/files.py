@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: every output of the project is written through here.
+"""Atomic writes: a file is complete or absent. All outputs go through here.
 
 What is written goes to a temporary file beside the target, is flushed to the disk, and takes the
 target's place in one step. A crash, a full disk or an error leaves the old file as it was.

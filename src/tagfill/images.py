@@ -89,7 +89,7 @@ def read_ahead(
     """``read`` of every item in order, by threads that are at most ``ahead`` items in front.
 
     Decoding and resizing release the interpreter, so that threads overlap with a running network.
-    Whoever stops early does not wait for what has not begun.
+    Stopping early does not wait for pending work.
     """
     waiting: deque[Future[Result]] = deque()
     pool = ThreadPoolExecutor(workers)
@@ -132,7 +132,7 @@ def find_image(root: str | Path, image: str) -> Path | None:
 
 @dataclass(frozen=True)
 class ImageCheck:
-    """What was found out about the files of a list of images.
+    """Result of checking the files of a list of images.
 
     Args:
         checked: how many images were looked for.

@@ -28,7 +28,7 @@ def trust_everything() -> None:
 
 
 def require_trust(file: Path) -> None:
-    """Refuse a Python file that nobody has vouched for."""
+    """Refuse a Python file the user has not named or trusted."""
     if not _everything and file.resolve() not in _named:
         raise TagfillError(
             "is Python code, named by a file and not by you: it is not run",

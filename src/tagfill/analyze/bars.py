@@ -1,4 +1,4 @@
-"""What two runs say of the same images, side by side: Zhou et al. 2022, Fig. 6.
+"""Predictions of two runs for the same images, side by side: Zhou et al. 2022, Fig. 6.
 
 The images are the first of their split with several tags, not chosen by how they came out.
 """
@@ -21,7 +21,7 @@ TAGS, WRONG = 3, 2
 
 
 def draw(subject: Subject) -> Drawing:
-    """Half of the images from training, half from the test set; with pictures where there are."""
+    """Half training images, half test images; with pictures where the files exist."""
     runs = subject.several()[:2]
     runs[0].train_truth()
     cases = [

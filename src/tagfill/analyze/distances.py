@@ -1,4 +1,4 @@
-"""How well a model tells positives nobody wrote from true negatives: Zhou et al. 2022, Fig. 4a.
+"""How well a model separates unlabeled positives from true negatives: Zhou et al. 2022, Fig. 4a.
 
 For every class the Wasserstein distance between the predicted probabilities of the two kinds of
 training labels: 0 where they are alike, 1 where the model gives 1 to all of one and 0 to the other.

@@ -54,7 +54,7 @@ def draw(subject: Subject) -> Drawing:
 def gradient(
     method: ElementwiseMethod, logits: torch.Tensor, code: int, classes: int
 ) -> torch.Tensor:
-    """[points] derivative of one entry's loss by its logit, in an image of so many classes."""
+    """[points] derivative of one entry's loss by its logit, in an image of K classes."""
     table = logits[:, None].repeat(1, classes).requires_grad_()
     observed = torch.full(table.shape, code, dtype=torch.int8)
     entries = method.terms(table, observed)

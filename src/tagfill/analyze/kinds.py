@@ -1,4 +1,4 @@
-"""The figures there are, by name; each is the module of that name with a function ``draw``."""
+"""Figures by name; each is a module of that name with a function ``draw``."""
 
 from __future__ import annotations
 

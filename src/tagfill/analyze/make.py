@@ -27,7 +27,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Analyses:
-    """What was drawn, why the rest was not, and notes on all figures."""
+    """Figures drawn, reasons for those skipped, and notes."""
 
     made: tuple[Made, ...]
     skipped: dict[str, str]

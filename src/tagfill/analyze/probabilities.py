@@ -1,4 +1,4 @@
-"""What training says about the positives nobody wrote: a histogram for every epoch.
+"""Probabilities of unlabeled positives during training: a histogram for every epoch.
 
 Cole et al. 2021, Fig. 2. Every column is one epoch and sums to 1.
 """

@@ -1,4 +1,4 @@
-"""How many of the labels nobody wrote are positive, class by class: Zhou et al. 2022, Fig. 2c."""
+"""Share of positives among unknown labels, class by class: Zhou et al. 2022, Fig. 2c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What figures are made of: finished runs, opened as far as a figure needs them."""
+"""Finished runs as figures need them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class RunView(TrainedRun):
-    """A finished run under the name it has in figures; what it lacks costs the figure."""
+    """A finished run and its name in figures; a figure whose data are missing is skipped."""
 
     label: str | None = None
 
@@ -50,7 +50,7 @@ class RunView(TrainedRun):
 
     @property
     def evaluated_split(self) -> str:
-        """The test images where there are any, else the validation images."""
+        """Test images if any, else validation images."""
         for name in ("test", "val"):
             if name in self.data.splits:
                 return name
@@ -78,7 +78,7 @@ class RunView(TrainedRun):
 
     @property
     def unobserved(self) -> Mask:
-        """[N, K] training labels nobody wrote."""
+        """[N, K] unknown training labels."""
         unknown: Mask = self.data.train.table.values == UNKNOWN
         if not unknown.any():
             raise CannotDrawError(f"all training labels of {self.name} are observed")
@@ -126,7 +126,7 @@ class Subject:
 
 
 def open_runs(paths: Iterable[Path]) -> list[RunView]:
-    """Open run folders; those of the same name are told apart by the folder above."""
+    """Open run folders; runs of the same name also show the folder above."""
     paths = list(paths)
     names = [path.resolve().name for path in paths]
     return [

@@ -21,7 +21,7 @@ SUGGESTIONS = "suggestions.csv"
 
 @dataclass(frozen=True)
 class Filled:
-    """What ``fill`` made.
+    """The result of ``fill``.
 
     Args:
         run: the trained run.
@@ -60,7 +60,7 @@ def fill(
     precision: float = DEFAULT_PRECISION,
     sinks: Sequence[Sink] = (),
 ) -> Filled:
-    """Train, find the missing tags and write the report; what is done already is not repeated.
+    """Train, find the missing tags and write the report; finished steps are not repeated.
 
     Args:
         request: the labels, and what was asked for.

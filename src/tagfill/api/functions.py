@@ -214,7 +214,7 @@ def predict(run: str | Path | Run, images: Pictures, **options: Any) -> list[Pre
 
 
 def recover(run: str | Path | Run, **options: Any) -> Table:
-    """The tags that training images have and nobody wrote; see ``Run.recover``."""
+    """Missing tags of the training images; see ``Run.recover``."""
     return _opened(run).recover(**options)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Run(TrainedRun):
-    """A run: what ``fit`` returns and ``open_run`` opens.
+    """A run, as returned by ``fit`` and ``open_run``.
 
     ``data``, ``model``, ``metrics``, ``events`` and ``scores(split)`` are read or computed when
     first asked for, and once.
@@ -41,13 +41,13 @@ class Run(TrainedRun):
     @cached_property
     @speaks_python
     def metrics(self) -> Mapping[str, Any]:
-        """What was measured at the end of training, by split."""
+        """Metrics at the end of training, by split."""
         return super().metrics
 
     @cached_property
     @speaks_python
     def data(self) -> TrainingData:
-        """What the run was trained and evaluated on, the same as then."""
+        """The data the run was trained and evaluated on, unchanged since."""
         return super().data
 
     @speaks_python
@@ -111,7 +111,7 @@ class Run(TrainedRun):
         top: int | None = None,
         budget: int | None = None,
     ) -> Table:
-        """The tags that images have and nobody wrote, the most useful to review first.
+        """Missing tags, the most useful to review first.
 
         Args:
             precision: as many tags as possible, of which this share is expected to be right; 0.9
@@ -134,7 +134,7 @@ class Run(TrainedRun):
 
     @property
     def recovery(self) -> Recovery:
-        """Probabilities of all labels nobody wrote; computed once."""
+        """Probabilities of all unknown labels; computed once."""
         if self._recovery is None:
             from tagfill.recover.recovery import recover
 

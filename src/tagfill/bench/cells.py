@@ -194,7 +194,7 @@ def _held_out_metrics(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]
 
 
 def _keep_scores(run: TrainedRun) -> dict[str, dict[str, float]]:
-    """Keep scores for comparisons, and evaluate what only the trained model can tell."""
+    """Keep scores for comparisons, and the metrics that need the trained model."""
     data, metrics = run.data, {}
     held_out = [split for split in ("val", "test") if split in data.splits]
     kept: dict[str, npt.NDArray[Any]] = {split: run.scores(split) for split in held_out}

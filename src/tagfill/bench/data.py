@@ -51,7 +51,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Variant:
-    """Labels as a run sees them: where they are, and what they are."""
+    """Labels as a run sees them: location and identity."""
 
     config: DataConfig
     identity: str
@@ -115,7 +115,7 @@ def _splits(dataset: Dataset) -> dict[str, Rows]:
 
 @lru_cache(maxsize=64)
 def make_variant(opened: Opened, labels: Labels, out: Path) -> Variant:
-    """Hide labels and write what is left; the same labels are written once.
+    """Hide labels and write the rest; equal labels are written once.
 
     The draw goes through training and validation images together, in order, as the published one
     does; validation and test images then keep their full labels.

@@ -73,7 +73,7 @@ class Cell:
         )
 
     def check(self) -> RunConfig | None:
-        """The configuration as far as it is known without the data.
+        """The part of the configuration that does not depend on the data.
 
         None where a model is evaluated.
 

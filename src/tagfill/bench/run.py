@@ -51,7 +51,7 @@ class Order:
 
 
 def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:
-    """Run what has not been run, and report on everything that is finished.
+    """Run the missing cells, and report on all finished ones.
 
     Raises:
         Interrupted: the user stopped; the same call goes on from there.

@@ -34,7 +34,7 @@ AVERAGE = "average"
 
 @dataclass(frozen=True)
 class Labels:
-    """What of the full labels a run may see.
+    """Which of the full labels a run may see.
 
     Args:
         regime: see ``tagfill mask``; "full" hides nothing.
@@ -168,7 +168,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Size:
-    """How much of a table is computed, and from what.
+    """How much of a table is computed, and its data.
 
     Args:
         data: sources by name.

@@ -35,7 +35,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Report:
-    """What a recipe gave.
+    """Results of a recipe.
 
     Args:
         sheets: tables for people.
@@ -72,7 +72,7 @@ class Entry:
         return [value for value in measured if value is not None]
 
     def text(self, metric: str, split: str) -> str:
-        """Mean and spread, or why there is none."""
+        """Mean and spread, or the reason it is missing."""
         if self.error is not None:
             return f"failed: {self.error[:_SHOWN]}"
         return spread(self.values(metric, split)) or (NOTHING if self.finished else NOT_RUN)
@@ -95,7 +95,7 @@ class Table:
             self.entries.setdefault(place, Entry()).outcomes.append(outcome)
 
     def report(self) -> Report:
-        """Everything there is to print."""
+        """The whole report as text."""
         return Report(
             sheets=tuple(self._sheets()),
             records=tuple(self._records()),

@@ -1,4 +1,4 @@
-"""`tagfill backbones`: what there is, and what is known of one."""
+"""`tagfill backbones`: all backbones, or details of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tagfill cache`: what extracted features take up; old ones can be deleted."""
+"""`tagfill cache`: size of extracted features; delete old ones."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
 
 
 def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:
-    """What to compare with: the full labels behind masked ones, unless the user wants those."""
+    """Labels to compare with: the full ones, unless the user wants the masked ones."""
     full = None if observed else dataset.truth
     table, kind = (dataset.table, "observed") if full is None else (full, "full")
     if split is not None:

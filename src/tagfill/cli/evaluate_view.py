@@ -1,4 +1,4 @@
-"""What `tagfill evaluate` shows to people."""
+"""Tables of `tagfill evaluate`."""
 
 from __future__ import annotations
 

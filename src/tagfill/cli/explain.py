@@ -178,7 +178,7 @@ def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
 
 
 def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
-    """Save a heat map over its picture; what there is to say about it."""
+    """Save a heat map over its picture; returns its record."""
     from tagfill.console import quote_name
     from tagfill.explain.draw import overlay
     from tagfill.explain.heat import peak
@@ -196,7 +196,7 @@ def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
 
 
 def _free_names(wanted: Sequence[str]) -> list[str]:
-    """The names, with numbers where one comes again."""
+    """The names, numbered where one repeats."""
     names: dict[str, None] = {}
     for stem in wanted:
         name, number = stem, 2

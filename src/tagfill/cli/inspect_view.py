@@ -1,4 +1,4 @@
-"""What `tagfill inspect` shows to people."""
+"""Tables of `tagfill inspect`."""
 
 from __future__ import annotations
 

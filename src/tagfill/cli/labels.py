@@ -1,4 +1,4 @@
-"""What commands that read or write label files share: their options, and how they refuse."""
+"""Options and errors shared by commands that read or write label files."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def metadata(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 
 
 def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
-    """Tell people on stderr what the reader decided and found, and what could not be written."""
+    """Print notes and problems of reading and writing to stderr."""
     from tagfill.cli.output import log
 
     for note in dataset.notes:

@@ -18,7 +18,7 @@ from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe
 @Parameter(name="*", group="Settings of regimes", negative="")
 @dataclass(frozen=True)
 class Settings:
-    """What a regime can be told; each regime has its own defaults.
+    """Settings of a regime; each regime has its own defaults.
 
     Args:
         positives: k_positives_m_negatives: how many to keep in each image, or "all".

@@ -1,4 +1,4 @@
-"""`tagfill methods`: what there is, and all about one of them."""
+"""`tagfill methods`: all methods, or details of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print: one JSON object on stdout, or tables for people; logs go to stderr."""
+"""Output of commands: one JSON object on stdout, or tables; logs go to stderr."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def _show(result: Mapping[str, Any]) -> None:
 
 
 def _next(result: Mapping[str, Any]) -> str:
-    """The command that trains on what was written."""
+    """The command that trains on the result."""
     words = ["tagfill", "train", str(result["out"])]
     words += ["--images", str(result["image_root"] or "FOLDER")]
     if result["truth"] is not None:

@@ -1,4 +1,4 @@
-"""`tagfill recover`: the tags that training images have and nobody wrote."""
+"""`tagfill recover`: missing tags of the training images."""
 
 from __future__ import annotations
 

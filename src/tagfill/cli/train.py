@@ -45,7 +45,7 @@ else:
 
 @dataclass(frozen=True)
 class Choices:
-    """What is trained and how, in one word each."""
+    """What is trained, and how."""
 
     method: str = "auto"
     "See `tagfill methods`; or the path of a Python file with a method of your own."

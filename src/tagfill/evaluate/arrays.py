@@ -1,4 +1,4 @@
-"""What every metric does first: check scores against labels, and cut large matrices in blocks."""
+"""Shared by all metrics: check scores against labels, cut large matrices into blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make probabilities mean what they say: maps from logits to probabilities, fitted on labels.
+"""Calibration: maps from logits to probabilities, fitted on labels.
 
 Missing positives would push probabilities down; so where labels are missing, the fit is given
 probabilities of them (``tagfill.priors``). A fitted map is a plain dictionary that JSON can hold.
@@ -96,7 +96,7 @@ def apply_calibration(logits: npt.ArrayLike, calibration: Mapping[str, Any] | No
 
 
 def check_calibration(calibration: Mapping[str, Any], classes: int) -> None:
-    """Refuse what ``apply_calibration`` would not understand."""
+    """Refuse a calibration that ``apply_calibration`` cannot read."""
     kind = calibration.get("kind") if isinstance(calibration, Mapping) else calibration
     if kind not in KINDS:
         raise TagfillError(f"unknown calibration {kind!r}", remedy=f"known: {', '.join(KINDS)}")

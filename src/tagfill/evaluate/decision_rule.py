@@ -104,7 +104,7 @@ def fit_decision_rule(
     goal: Goal = "f1",
     target: float | None = None,
 ) -> DecisionRule:
-    """Fit calibration, then thresholds on what it gives.
+    """Fit calibration, then thresholds on calibrated probabilities.
 
     Args:
         logits: [N, K] of images the model was not trained on.

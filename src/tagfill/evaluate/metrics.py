@@ -71,7 +71,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Whether probabilities mean what they say, over all known entries."""
+    """Calibration errors over all known entries."""
 
     expected_calibration_error: float
     brier_score: float
@@ -124,7 +124,7 @@ class Metrics:
     per_class: tuple[ClassMetrics, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values for JSON; what is undefined (NaN) becomes ``None``."""
+        """The same as plain values for JSON; NaN becomes ``None``."""
         plain: dict[str, Any] = without_nan(asdict(self))
         return plain
 
@@ -284,7 +284,7 @@ def _per_class(
 
 
 def without_nan(value: Any) -> Any:
-    """Plain values for JSON: names as text, what is undefined as ``None``."""
+    """Plain values for JSON: names as text, NaN as ``None``."""
     if isinstance(value, dict):
         return {str(key): without_nan(member) for key, member in value.items()}
     if isinstance(value, list | tuple):

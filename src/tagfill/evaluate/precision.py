@@ -45,7 +45,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class MeanAveragePrecision:
-    """Mean average precision and what it was computed from.
+    """Mean average precision and its parts.
 
     Args:
         mAP: in percent; NaN when no class could be scored.

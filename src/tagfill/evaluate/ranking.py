@@ -118,7 +118,7 @@ def at_k(scores: npt.ArrayLike, labels: npt.ArrayLike, ks: Sequence[int]) -> dic
 
 
 def mean_of_defined(values: Floats) -> float:
-    """Mean of the values that are not NaN; NaN when there is none."""
+    """Mean of the values that are not NaN; NaN without any."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
 

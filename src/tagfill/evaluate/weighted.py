@@ -1,4 +1,4 @@
-"""Average precision for many weightings of the images at once: what makes the bootstrap quick."""
+"""Average precision for many weightings of the images at once, for a quick bootstrap."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tagfill.train.folder import RunFolder
 
 @dataclass(frozen=True)
 class Judgment:
-    """The result, on how many images, and what the user should know of the choice of images."""
+    """The result, the number of images, and a note on their choice."""
 
     result: PointingResult
     images: int

@@ -20,7 +20,7 @@ BATCH = 16
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What a model says of one image, and where it sees it.
+    """Predictions for one image, with heat maps.
 
     Args:
         probabilities: [K].
@@ -32,7 +32,7 @@ class Explanation:
 
 
 def map_kind(bundle: Bundle) -> str:
-    """What the maps of a model show."""
+    """The kind of a model's maps."""
     return HEADS[head_name(bundle.network.config)].shows
 
 

@@ -1,4 +1,4 @@
-"""Whether an exported file says what the model says, and how fast it is."""
+"""Agreement of an exported file with its model, and its speed."""
 
 from __future__ import annotations
 

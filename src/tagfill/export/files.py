@@ -20,7 +20,7 @@ OUTPUTS = ["probabilities", "logits"]
 
 
 def metadata_of(bundle: Bundle) -> Metadata:
-    """What an exported file carries."""
+    """Metadata of an exported file."""
     return Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
 
 

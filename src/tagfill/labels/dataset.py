@@ -1,4 +1,4 @@
-"""What a label source holds: the table, and whatever else its format can say."""
+"""Content of a label source: the table, and what else its format holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Boxes:
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """Tags a model proposed and nobody has confirmed: one row a tag.
+    """Unconfirmed tags proposed by a model: one row a tag.
 
     Args:
         image: [M] row number of the image in the label table.

@@ -226,7 +226,7 @@ def _other_than_delimiter(sheet: Sheet) -> str:
 
 
 def _with_tags(names: list[str], text: str, common: str) -> str:
-    """An entry with more tags, what stands there left as it is."""
+    """An entry with tags added, the rest unchanged."""
     if text.strip().startswith("[") or not text.strip():
         return _entry([*split_tags(without_guard(text)), *names], text, common)
     mark = next(iter(separators_in([text])), common)

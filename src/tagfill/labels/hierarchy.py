@@ -14,7 +14,7 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Hierarchy, LabelTa
 
 
 def as_hierarchy(document: Any) -> Hierarchy:
-    """A hierarchy as JSON has it: lists of names; whatever is none is left out."""
+    """A hierarchy from JSON: lists of names; anything else is left out."""
     if not isinstance(document, Mapping):
         return {}
     listed = {str(child): parents for child, parents in document.items()}

@@ -1,4 +1,4 @@
-"""What people said is not there, beside label files that cannot hold it."""
+"""Rejected tags, kept beside label files that cannot hold them."""
 
 from __future__ import annotations
 

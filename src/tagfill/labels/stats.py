@@ -69,7 +69,7 @@ class Statistics:
 
     @property
     def unknowns(self) -> int:
-        """How many labels nobody labeled."""
+        """Number of unknown labels."""
         return self.images * len(self.classes) - self.positives - self.negatives
 
     @cached_property

@@ -83,7 +83,7 @@ class Choice:
         return some_written(observed, written)
 
     def objective(self, observed: Tensor, written: Tensor | None = None) -> Likelihood:
-        """What is minimized on these labels."""
+        """The objective on these labels."""
         return Likelihood(observed, self.written_by(observed, written), self.smoothing)
 
 
@@ -132,7 +132,7 @@ class Chooser:
 
     @property
     def trials(self) -> list[Trial]:
-        """What was compared so far."""
+        """Choices compared so far."""
         return [Trial(*pair) for pair in self._scored.items()]
 
     def _held_out(self, choice: Choice) -> tuple[Tensor, Tensor]:

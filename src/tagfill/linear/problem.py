@@ -1,4 +1,4 @@
-"""What a method is given to find a linear head at once, and what it gives back."""
+"""A linear problem as methods get it, and its solution."""
 
 from __future__ import annotations
 

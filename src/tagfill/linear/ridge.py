@@ -20,7 +20,7 @@ Rows = Iterable[tuple[Tensor, Tensor]]
 
 
 class Sums:
-    """What least squares needs to know of the images, added up block by block."""
+    """Sufficient statistics of least squares, summed block by block."""
 
     def __init__(self, width: int, classes: int) -> None:
         self.count = 0
@@ -38,7 +38,7 @@ class Sums:
         self.products += x.T @ y
 
     def merge(self, other: Sums) -> None:
-        """Take in what another process has added up."""
+        """Add the sums of another process."""
         self.count += other.count
         self.features += other.features
         self.targets += other.targets

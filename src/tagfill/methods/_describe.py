@@ -1,4 +1,4 @@
-"""What a user can read about a method, taken from its module and docstrings."""
+"""Description of a method, from its module and docstrings."""
 
 from __future__ import annotations
 

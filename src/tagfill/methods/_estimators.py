@@ -37,7 +37,7 @@ class Estimator:
         """
 
     def parameters(self) -> list[nn.Parameter]:
-        """What the training loop's optimizer learns."""
+        """Parameters for the training loop's optimizer."""
         return []
 
     def everything(self) -> Tensor | None:

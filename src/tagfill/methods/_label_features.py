@@ -1,4 +1,4 @@
-"""What the methods on label-wise features share."""
+"""Shared by the methods on label-wise features."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class CurriculumLabeling(Method):
         return {"curriculum": terms.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
-        """Label unknown entries afresh."""
+        """Make new pseudo-labels."""
         assert scores is not None
         self.scores = scores.to(self.scores)
         if epoch >= self.config.warmup:

@@ -77,14 +77,14 @@ class Averages:
         self.table = torch.zeros(0, device=device)
 
     def of(self, rows: Tensor, now: Tensor) -> Tensor:
-        """The averages of some images; where there are none yet, what is seen now."""
+        """The averages of some images; the current values where there are none yet."""
         if not self.table.numel():
             return now.detach()
         past = self.table[rows].to(now)
         return torch.where(past.isnan(), now.detach(), past)
 
     def update(self, rows: Tensor, now: Tensor) -> None:
-        """Move the averages of some images towards what is seen now."""
+        """Move the averages of some images towards the current values."""
         past = self.of(rows, now)
         if not self.table.numel():
             self.table = torch.full((self.images, *now.shape[1:]), torch.nan, device=self.device)
@@ -92,7 +92,7 @@ class Averages:
 
 
 class ExpectedNegatives(Method):
-    """Remembers what it thought of every image.
+    """Keeps running averages of every image's predictions.
 
     Args:
         name: of the method.

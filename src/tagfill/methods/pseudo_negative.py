@@ -24,7 +24,7 @@ class Config:
 
 
 class PseudoNegative(Method):
-    """Draws anew at every step."""
+    """Draws again at every step."""
 
     def start(self, setup: Setup) -> None:
         require_positives(setup.observed, "pseudo_negative")

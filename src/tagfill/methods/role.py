@@ -170,7 +170,7 @@ class OnlineEstimation(Method):
         self.estimator.inherit(previous.estimator)
 
     def estimates(self) -> Tensor | None:
-        """What the estimator believes."""
+        """Probabilities of the estimator."""
         logits = self.estimator.everything()
         if logits is None:
             return None

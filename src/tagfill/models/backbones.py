@@ -76,7 +76,7 @@ class Backbone(nn.Module):
         self._mark()
 
     def train(self, mode: bool = True) -> Backbone:
-        """Training mode, except for what is fixed."""
+        """Training mode, except for fixed layers."""
         super().train(mode)
         if mode and self.is_frozen:
             self.body.eval()

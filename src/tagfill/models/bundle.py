@@ -60,7 +60,7 @@ class Bundle:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """The classes each class implies, where the labels said so."""
+        """The classes each class implies, from the labels."""
         return as_hierarchy(self.details.get("hierarchy"))
 
     @property
@@ -168,7 +168,7 @@ def _rebuilt(described: Mapping[str, Any], tensors: Path) -> Bundle:
 
 
 def description(path: str | Path) -> dict[str, Any]:
-    """What a model folder says of its model, without the weights."""
+    """The description in a model folder, without the weights."""
     return _read_description(_model_folder(path) / DESCRIPTION)
 
 

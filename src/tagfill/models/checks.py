@@ -1,4 +1,4 @@
-"""What a model file may say: checked before anything is built from it.
+"""Checks of a model file before anything is built from it.
 
 A model folder may come from anybody. Nothing in it is executed, nothing is fetched for it, and what
 it asks for must be possible: numbers finite, sizes within reason, all parts of one and the same
@@ -78,7 +78,7 @@ def numbers(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> tuple[float, ...]:
-    """The values, if they are so many finite numbers in a range."""
+    """The values, if they are the wanted count of finite numbers in a range."""
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
         raise TagfillError(f"{name} must be a list of numbers")
     if count is not None and len(values) != count:

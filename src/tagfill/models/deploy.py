@@ -31,7 +31,7 @@ METADATA = "tagfill"
 
 @dataclass(frozen=True)
 class Metadata:
-    """What must be known to use a deployed model.
+    """Everything needed to use a deployed model.
 
     Args:
         classes: K names.

@@ -37,7 +37,7 @@ ARCHIVE_FACTS = f"{METADATA}.json"
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """A model and what is known of it.
+    """A model with its metadata.
 
     Args:
         metadata: classes, thresholds, what it reads.

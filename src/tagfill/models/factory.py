@@ -81,7 +81,7 @@ def rebuild_backbone(spec: BackboneSpec, most: float = math.inf) -> Backbone:
 
 
 def given_features(channels: int) -> Backbone:
-    """What takes a backbone's place where features are given instead of images."""
+    """Stand-in for a backbone where features are given instead of images."""
     spec = BackboneSpec(
         name="given features",
         library="features",
@@ -95,7 +95,7 @@ def given_features(channels: int) -> Backbone:
 
 
 def describe(name: str, size: int | None = None) -> dict[str, Any]:
-    """What is known of a backbone, without loading weights."""
+    """Description of a backbone, without loading weights."""
     source = find_source(name, size, pretrained=False)
     spec, _ = _complete(source.draft)
     return {

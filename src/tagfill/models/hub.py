@@ -43,7 +43,7 @@ def is_reachable() -> bool:
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Whatever happens inside, the hub is not asked."""
+    """Do not contact the hub inside this context."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

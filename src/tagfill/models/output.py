@@ -1,4 +1,4 @@
-"""What a network says about a batch."""
+"""The output of a network for a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all heads have in common, and the two plain ones: linear and class-activation maps."""
+"""The base of all heads, and the two plain ones: linear and class-activation maps."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _USUAL_STRIDES = (32, 16, 14, 8, 64, 4)
 
 @dataclass(frozen=True)
 class Look:
-    """What a look tells.
+    """Result of a look.
 
     Args:
         channels: depth of the feature map.

@@ -1,4 +1,4 @@
-"""What is known of a backbone: enough to rebuild it, feed it and cite its weights."""
+"""Description of a backbone: enough to rebuild it, feed it and cite its weights."""
 
 from __future__ import annotations
 

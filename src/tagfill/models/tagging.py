@@ -1,4 +1,4 @@
-"""From probabilities to tags, and from whatever a picture comes as to what a network reads."""
+"""From probabilities to tags, and from any kind of picture to network input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNFITTED = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a model says of one image.
+    """Prediction for one image.
 
     Args:
         image: its name.

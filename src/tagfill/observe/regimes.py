@@ -23,7 +23,7 @@ from tagfill.observe.published import Count, k_positives_m_negatives, single_pos
 
 
 class Masking(Protocol):
-    """A way in which labels come to be incomplete."""
+    """A way in which labels become incomplete."""
 
     def observe(self, truth: Labels, seed: int, boxes: Boxes | None = None) -> Labels:
         """What of the full labels [N, K] is observed; ``boxes`` refer to the rows of ``truth``."""

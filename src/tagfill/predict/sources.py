@@ -1,4 +1,4 @@
-"""What a user points at: files, folders, patterns, or names on standard input."""
+"""Sources of images: files, folders, patterns, or names on standard input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Unreadable:
 def find_files(
     places: Iterable[str], names: Iterable[str], *, suffix: str | None = None
 ) -> Iterator[ImageFile | Unreadable]:
-    """The files behind what a user wrote, one by one.
+    """The files a user named, one by one.
 
     Args:
         places: files, folders (searched with their subfolders), URLs of both, patterns such as
@@ -55,7 +55,7 @@ def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:
 
 
 def _or_said(folder: str, files: Iterator[File], suffix: str | None) -> Iterator[File | Unreadable]:
-    """The files of a folder; that there are none is said."""
+    """The files of a folder; a note if there are none."""
     first = next(files, None)
     if first is None:
         yield Unreadable(quote_name(folder), f"there is no {suffix or 'image'} file in this folder")

@@ -1,4 +1,4 @@
-"""Read ahead, predict batch by batch, keep the order, hold only what is under way."""
+"""Read ahead, predict batch by batch, keep the order and memory bounded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def predict_stream(
     batch_size: int = 32,
     workers: int = 2,
 ) -> Iterator[Prediction | Unreadable]:
-    """Predictions in the order of the files; what cannot be read takes its place in the order.
+    """Predictions in the order of the files; unreadable files keep their place.
 
     At most a few batches of images are in memory, whatever the number of files.
 

@@ -34,7 +34,7 @@ class Writer(Protocol):
         """Write one."""
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Write what comes last."""
+        """Write the end of the file."""
 
 
 class TableWriter:
@@ -51,7 +51,7 @@ class TableWriter:
         print(line.replace("\n", "\\n"), file=self.stream)
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Nothing comes last."""
+        """Nothing to write at the end."""
 
 
 class JsonLinesWriter:
@@ -65,11 +65,11 @@ class JsonLinesWriter:
         self.stream.write(json_text(_record(prediction)) + "\n")
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Nothing comes last."""
+        """Nothing to write at the end."""
 
 
 class JsonWriter:
-    """One object: the model, all predictions, and what could not be read."""
+    """One object: the model, all predictions, and unreadable files."""
 
     def __init__(self, stream: TextIO, model: str) -> None:
         self.stream, self.images = stream, 0
@@ -101,7 +101,7 @@ class CsvWriter:
         self.rows.writerow(guarded([prediction.image, ";".join(prediction.tags), *numbers]))
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Nothing comes last."""
+        """Nothing to write at the end."""
 
 
 class ParquetWriter:
@@ -118,7 +118,7 @@ class ParquetWriter:
         self.classes, self.waiting = classes, list[Prediction]()
 
     def write(self, prediction: Prediction) -> None:
-        """Kept until there are enough for a row group."""
+        """Buffered until a row group is full."""
         self.waiting.append(prediction)
         if len(self.waiting) >= _ROWS:
             self._flush()

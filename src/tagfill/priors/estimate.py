@@ -26,7 +26,7 @@ ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 class PriorEstimate:
-    """What was estimated, and from what.
+    """An estimate and its source.
 
     Args:
         prior: [K] share of images with each tag.
@@ -120,7 +120,7 @@ def _present(
     scores: npt.ArrayLike | None,
     seed: int,
 ) -> Presence:
-    """What is believed about incomplete images, or about a sample of them."""
+    """Presence of tags in incomplete images, or in a sample of them."""
     if not (labels[partial] == POSITIVE).any():
         raise TagfillError(
             "class priors cannot be estimated: no observed label is positive",

@@ -1,4 +1,4 @@
-"""The tags images probably have and nobody wrote: found, handed to people, and read back.
+"""Missing tags: find them, hand them to people, read decisions back.
 
 ``recovery`` needs torch; choosing, writing and applying suggestions does not.
 """

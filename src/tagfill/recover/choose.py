@@ -35,13 +35,13 @@ class Entries:
 
     @property
     def expected_precision(self) -> float | None:
-        """The share of them that is expected to be there; None where there are none."""
+        """Expected precision; None without suggestions."""
         return float(self.probability.mean()) if len(self) else None
 
 
 @dataclass(frozen=True)
 class Amount:
-    """What a user wants suggested: at most one of three.
+    """How much to suggest: at most one of three.
 
     Args:
         precision: as many tags as possible, of which this share is expected to be right.

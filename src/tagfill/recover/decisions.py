@@ -26,7 +26,7 @@ COLUMNS = ("image", "tag", "decision")
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person said about one entry.
+    """A person's decision about one entry.
 
     Args:
         row: of the file, to point at.
@@ -56,7 +56,7 @@ class Applied:
 
 
 def read_decisions(path: Path, table: LabelTable) -> list[Decision]:
-    """Read a suggestion file that somebody has filled in.
+    """Read a filled-in suggestion file.
 
     Args:
         path: a file as ``tagfill recover`` wrote it, or the JSON export of Label Studio.

@@ -1,4 +1,4 @@
-"""From a finished run to the tags nobody wrote."""
+"""From a finished run to missing tags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOUBTFUL = 1 / 3
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """What a run says about the labels of all its images.
+    """Probabilities of the labels of all images of a run.
 
     Args:
         run: the run folder.
@@ -46,7 +46,7 @@ class Recovery:
 
     @cached_property
     def unknown(self) -> Mask:
-        """[N, K] entries nobody labeled."""
+        """[N, K] unknown entries."""
         return np.asarray(self.table.values == UNKNOWN)
 
     @cached_property
@@ -74,7 +74,7 @@ class Recovery:
         return choose(self.probability, self.unknown, amount)
 
     def complete(self, precision: float) -> LabelTable:
-        """The labels with what is sure enough filled in.
+        """The labels with sure entries filled in.
 
         Unknown entries become positive as far as the expected precision reaches, and negative where
         that is likelier; those between stay unknown.
@@ -112,7 +112,7 @@ def recover(
     images: int | None = None,
     sinks: Sequence[Sink] = (),
 ) -> Recovery:
-    """Look for the tags that the images of a run have and nobody wrote.
+    """Find missing tags in the images of a run.
 
     What was found is kept in the run folder: another look costs nothing.
 

@@ -39,7 +39,7 @@ class StageCard:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a team should know before it uses the model.
+    """Content of the model card.
 
     Args:
         data: where labels and images came from.
@@ -121,7 +121,7 @@ def _settings(name: str, settings: dict[str, Any]) -> str:
 
 
 def _stage(stage: StageConfig) -> StageCard:
-    """A method of the user's own may be gone by now."""
+    """A stage as text; the user's own method may no longer exist."""
     method = stage.method
     title, paper, alias, oracle = Path(method.name).name, "", None, False
     settings = dict(method.settings)

@@ -1,4 +1,4 @@
-"""Class by class: what is known, how well it is found, and what appears together."""
+"""Class by class: labels, metrics, and co-occurrence."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """What appears together.
+    """Co-occurrence of classes.
 
     Args:
         classes: those of the map.

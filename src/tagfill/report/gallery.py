@@ -52,7 +52,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Recovered:
-    """The tags nobody wrote.
+    """Missing tags.
 
     Args:
         images: those looked at.
@@ -102,7 +102,7 @@ class Errors:
 
 
 def recovered(content: RunContent, recovery: Recovery) -> Recovered:
-    """What recovery found, in metrics and in the likeliest tags."""
+    """Metrics of recovery, and the likeliest missing tags."""
     assert content.data is not None
     split, truth = _split(recovery), recovery.truth
     probability, unknown = recovery.probability, recovery.unknown

@@ -119,7 +119,7 @@ def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
 
 
 def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:
-    """What is expected where no absence is known."""
+    """Estimated metrics where no negatives are known."""
     estimated = metrics.get("estimated") or {}
     shares = ("overall_precision", "overall_recall", "recall_of_written")
     rates = [(key, estimated.get(key)) for key in shares if key in estimated]

@@ -39,7 +39,7 @@ class SplitCounts:
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from.
+    """Summary of the training data.
 
     Args:
         regime: what the training labels look like.

@@ -26,7 +26,7 @@ IMAGES = 2000
 
 @dataclass(frozen=True)
 class Written:
-    """A page on disk, and what could not be shown on it."""
+    """A page on disk, and notes on what is missing from it."""
 
     path: Path
     gaps: tuple[str, ...]

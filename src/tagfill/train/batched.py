@@ -39,7 +39,7 @@ class Setting:
 
 @dataclass
 class Outcome:
-    """What became of a setting.
+    """Result of a setting.
 
     Args:
         weights: of the best epoch, for ``load_state_dict`` of its head; empty after an error.

@@ -1,4 +1,4 @@
-"""Features on disk: computed once, found again by what they were computed from.
+"""Features on disk: computed once, with a key of what they were computed from.
 
 A store holds the features of one extractor (backbone, weights, input size, kind, view). Its shards
 are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with the content hashes

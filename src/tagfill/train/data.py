@@ -1,4 +1,4 @@
-"""From a label source to what a run trains on, selects on and reports on."""
+"""From a label source to training, validation and test splits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TrainingData:
 
     @property
     def splits(self) -> dict[str, Split]:
-        """The splits there are, by name."""
+        """All splits by name."""
         named = {"train": self.train, "val": self.val, "test": self.test}
         return {name: split for name, split in named.items() if split is not None}
 
@@ -99,7 +99,7 @@ class TrainingData:
 
     @property
     def regime(self) -> Regime:
-        """What the training labels look like."""
+        """Regime of the training labels."""
         return Statistics.of(self.train.table).regime
 
     @property

@@ -21,7 +21,7 @@ from tagfill.train.scorefile import Scores
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured at the end of training.
+    """Metrics at the end of training.
 
     Args:
         metrics: for ``metrics.json``.

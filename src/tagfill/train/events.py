@@ -1,4 +1,4 @@
-"""What happens during a run: always as JSON lines, and to the user as the terminal allows."""
+"""Events of a run: as JSON lines, and on the terminal."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Terminal:
         self._pace = Pace()
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """One line for what people care about."""
+        """One line for important events."""
         if kind == "note":
             self._console.print(str(metadata["text"]))
         elif kind == "epoch":
@@ -138,7 +138,7 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """So many were done in a second."""
+        """Items per second."""
         return (self._done - self._first) / max(time.monotonic() - self._start, 1e-6)
 
     @property

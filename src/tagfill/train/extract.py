@@ -76,7 +76,7 @@ class Extractor:
         raise TagfillError("features vanish from the cache as they are computed", file=store.folder)
 
     def fill(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
-        """Compute the features that are not known yet; what cannot be decoded is passed over."""
+        """Compute missing features; unreadable images are skipped."""
         self._fill(self._store(), paths, progress)
 
     def _store(self) -> FeatureStore:
@@ -159,6 +159,6 @@ class _Shard:
 
 
 def plain_extractor(network: Network, device: torch.device, workers: int = 2) -> Extractor:
-    """What a network's head reads, of images as evaluation sees them."""
+    """Input of a network's head, for images as in evaluation."""
     view = eval_transform(network.backbone.spec)
     return Extractor(network.backbone, view, "plain", network.head.reads, device, workers)

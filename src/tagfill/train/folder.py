@@ -41,7 +41,7 @@ class RunFolder:
 
     @property
     def events(self) -> Path:
-        """What happened."""
+        """The event log."""
         return self.path / "events.jsonl"
 
     @property
@@ -121,7 +121,7 @@ class RunFolder:
             raise TagfillError("is not empty", file=self.path, remedy="choose another --out")
 
     def discard_start(self) -> None:
-        """Take back what a run that failed before its first checkpoint has written."""
+        """Delete the files of a run that failed before its first checkpoint."""
         if self.checkpoint.is_file():
             return
         for file in (self.config, self.events):

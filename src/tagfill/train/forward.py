@@ -1,4 +1,4 @@
-"""From a batch of inputs to what a method sees: all views, of all processes."""
+"""From a batch of inputs to a method's step: all views, of all processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Mix:
 
 
 class Forward:
-    """Runs the network on a batch and gathers what every process found.
+    """Runs the network on a batch and gathers the outputs of all processes.
 
     All random draws depend on (seed, epoch, batch) alone, so that training can go on from any batch
     as if it had never stopped.

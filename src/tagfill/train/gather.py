@@ -87,7 +87,7 @@ class World:
         return range(start, min(start + share, total))
 
     def gather_blocks(self, block: Tensor, total: int) -> Tensor:
-        """What all processes computed for their ``block``, every row once and in order."""
+        """The blocks of all processes, every row once and in order."""
         if self.size == 1:
             return block
         share = -(-total // self.size)

@@ -1,4 +1,4 @@
-"""What the network is fed: feature rows held in memory, or images read and augmented on the way."""
+"""Network inputs: feature rows in memory, or images read and augmented on the fly."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Matrix = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A trained head, its method, and what happened epoch by epoch."""
+    """A trained head, its method, and its history by epoch."""
 
     head: LinearHead
     method: Method

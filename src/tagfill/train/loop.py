@@ -46,7 +46,7 @@ def stage_seed(seed: int, number: int = 1) -> int:
 
 @dataclass
 class Position:
-    """How far training has come: the next batch to do, and the sums of the current epoch."""
+    """Progress of training: the next batch, and the sums of the current epoch."""
 
     epoch: int = 1
     batch: int = 0
@@ -165,7 +165,7 @@ class Stage:
             self._finish_epoch()
 
     def _train_epoch(self) -> None:
-        """Go through the rest of the current epoch, or as far as the time limit allows."""
+        """Train the rest of the current epoch, within the time limit."""
         started = time.monotonic()
         self.network.train()
         images, epoch = len(self.data.inputs), self.position.epoch
@@ -321,7 +321,7 @@ class Stage:
         return self.world.any(time.monotonic() - self._saved > seconds)
 
     def _standing(self) -> str:
-        """Where training is: epoch, loss so far, and what validation said last."""
+        """Progress: epoch, loss so far, and the last validation score."""
         loss = sum(self.position.sums.values()) / self.position.batch
         standing = f"epoch {self.position.epoch}  loss {loss:.4f}"
         if self.history and self.data.validate:
@@ -360,7 +360,7 @@ class Stage:
             self.keep(whole, metadata)
 
     def restore(self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]) -> None:
-        """Go on from what ``_save`` kept."""
+        """Continue from a saved state."""
         mine, weights = self.placement.from_store, self.trained.state_dict()
         self.trained.load_state_dict(mine(tensors["network"], weights))
         self.method.load_state(tensors.get("method", {}))

@@ -77,7 +77,7 @@ class Assembly:
             self._start_from(Path(config.model.init))
 
     def trained_module(self, stage: StageConfig, needs: Needs) -> nn.Module:
-        """What a stage trains: the head on cached features, the whole network on images."""
+        """The trained module of a stage: the head on cached features, else the network."""
         head = self.network.head
         head.train_embeddings(needs.embeddings)
         return self.network if stage.inputs == "images" else head

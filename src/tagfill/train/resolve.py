@@ -1,4 +1,4 @@
-"""From what a user asked for to a complete configuration, and the reasons for what was chosen."""
+"""From a request to a complete configuration, with the reasons of each choice."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ OF_ONE_STAGE = ("linear", "finetune", "second")
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked for; ``None`` and absent keys leave the choice to tagfill.
+    """A user's request; ``None`` and absent keys leave the choice to tagfill.
 
     Args:
         data: where the labels are.
@@ -86,7 +86,7 @@ class Request:
 def resolve(
     request: Request, *, regime: str, images: int, given_features: bool, has_gpu: bool
 ) -> tuple[RunConfig, list[str]]:
-    """The complete configuration, and sentences on what was chosen and why.
+    """The complete configuration, and the reasons of each choice.
 
     Args:
         request: of the user.
@@ -159,7 +159,7 @@ def _mode(
 
 
 def _gentle(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Fine-tuning that keeps what the backbone knows; the evidence is docs/results/training.md."""
+    """Gentle fine-tuning; the evidence is docs/results/training.md."""
     own: dict[str, Any] = {}
     if overrides.get("pretrained", True):
         own["freeze_batchnorm"] = True
@@ -302,7 +302,7 @@ def _idle_options(
 
 
 def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[StageConfig, ...]:
-    """What a user sets of the head is not chosen by the method."""
+    """Head settings given by the user override the method's."""
     method = stages[-1].method
     settings = {**methods.fixed_by_head(method.name, model.head_settings), **method.settings}
     fixed = replace(method, settings=settings)

@@ -1,4 +1,4 @@
-"""What a run keeps on disk: checkpoints on the way, and at the end model, scores and metrics.
+"""Files of a run: checkpoints, and at the end model, scores and metrics.
 
 A checkpoint is one file, written whole or not at all, tensors and JSON only. It holds everything
 that training needs to go on as if it had never stopped: network, optimizer, schedule, method state,
@@ -45,7 +45,7 @@ _SEPARATOR = "/"
 def save_run(
     folder: RunFolder, network: Network, data: TrainingData, evaluation: Evaluation
 ) -> None:
-    """Keep a finished run; it is finished once its metrics are there, so they come last."""
+    """Save a finished run; metrics are written last, as they mark it finished."""
     metrics, decisions = evaluation.metrics, evaluation.decisions
     named = ("method", "regime", "seed", "data_hash")
     Bundle(
@@ -66,7 +66,7 @@ def save_run(
 
 
 def checkpoints_of(folder: RunFolder, data: TrainingData) -> Keep:
-    """What keeps the checkpoints of a run on these data."""
+    """The checkpoint store of a run on these data."""
 
     def keep(tensors: Tensors, metadata: dict[str, Any]) -> None:
         _keep_previous(folder.checkpoint, folder.previous_checkpoint)
@@ -76,7 +76,7 @@ def checkpoints_of(folder: RunFolder, data: TrainingData) -> Keep:
 
 
 def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint | None:
-    """The last checkpoint of a run, or the one before it; None where training has not come to one.
+    """The last checkpoint of a run, or the one before it; None if there is none yet.
 
     Raises:
         TagfillError: the file is damaged; the message offers the other one.

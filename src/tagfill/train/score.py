@@ -24,7 +24,7 @@ from tagfill.train.trained import TrainedRun
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores and what they are of.
+    """Scores and their images.
 
     Args:
         split: the images that could be read.
@@ -94,7 +94,7 @@ def run_of(model: Path) -> TrainedRun | None:
 
 
 def trained_on(run: TrainedRun, split: Split, sources: Sources | None = None) -> int:
-    """How many of the images a run was trained on, as far as its data are still there.
+    """How many of the images a run was trained on, if its data still exist.
 
     Args:
         run: the run.

@@ -37,7 +37,7 @@ class Selector:
         return self.last_epoch - self.best_epoch > self.patience
 
     def metadata(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """State for a checkpoint."""
         return {
             "best_score": self.best_score,
             "best_epoch": self.best_epoch,
@@ -45,7 +45,7 @@ class Selector:
         }
 
     def restore(self, metadata: Mapping[str, Any]) -> None:
-        """Put back what ``metadata`` gave."""
+        """Restore the state of ``metadata``."""
         self.best_score = metadata["best_score"]
         self.best_epoch = metadata["best_epoch"]
         self.last_epoch = metadata["last_epoch"]

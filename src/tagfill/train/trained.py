@@ -29,7 +29,7 @@ from tagfill.train.scorefile import Scores
 
 
 class TrainedRun:
-    """A run folder and what it stands for; everything is read when first asked for, and once.
+    """A run folder with its data, model and scores, each read once on first use.
 
     Args:
         folder: of the run.
@@ -82,7 +82,7 @@ class TrainedRun:
 
     @property
     def name(self) -> str:
-        """What to call the run."""
+        """Name of the run."""
         return self.path.resolve().name
 
     @property
@@ -92,7 +92,7 @@ class TrainedRun:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """What was measured at the end of training.
+        """Metrics at the end of training.
 
         Raises:
             TagfillError: the run is not finished.
@@ -101,19 +101,19 @@ class TrainedRun:
 
     @cached_property
     def metadata(self) -> Mapping[str, Any]:
-        """What was noted at the start: time, versions, command, hash of the data."""
+        """Metadata of the start: time, versions, command, hash of the data."""
         document = tomllib.loads(self.folder.config.read_text(encoding="utf-8"))
         metadata: Mapping[str, Any] = document.get("metadata", {})
         return metadata
 
     @cached_property
     def events(self) -> Sequence[Mapping[str, Any]]:
-        """What happened during training."""
+        """Events of training."""
         return self.folder.read_events()
 
     @cached_property
     def data(self) -> TrainingData:
-        """What the run was trained and evaluated on, the same as then.
+        """The data the run was trained and evaluated on, unchanged since.
 
         Raises:
             TagfillError: the labels or images are gone, or the labels have changed.
@@ -156,7 +156,7 @@ class TrainedRun:
 
     @property
     def module(self) -> nn.Module:
-        """What the last stage trained: the head, or the whole network."""
+        """The module of the last stage: the head, or the whole network."""
         network = self.model.network.to(self.device)
         return network.head if self.stage.inputs == "features" else network
 
@@ -173,7 +173,7 @@ class TrainedRun:
 
     @property
     def evaluated_split(self) -> str:
-        """The test images where there are any, else the validation images."""
+        """Test images if any, else validation images."""
         for name in ("test", "val"):
             if name in self.data.splits:
                 return name

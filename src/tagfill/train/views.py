@@ -67,7 +67,7 @@ def unflipped_strong_view(to: Normalization) -> View:
 
 
 def crop_view(to: Normalization) -> View:
-    """A square of random size and place, as PU-MLC and its forebears crop, squashed to the input.
+    """A square of random size and place, as in PU-MLC, resized to the input.
 
     Sizes are those of the published 448 px protocol (512, 448, 384, 320, 256 out of 512), scaled to
     the input size.

@@ -1,6 +1,6 @@
-"""What training passes say about the labels nobody wrote, epoch by epoch.
+"""Predictions for unknown labels during training, epoch by epoch.
 
-The outputs for the training images pass through the loop anyway; they are put aside and summed up
+The outputs for the training images pass through the loop anyway; they are kept and summed up
 at the end of the epoch. Nothing here touches weights or random numbers. The full labels behind
 masked ones, where known, serve the log only.
 """
@@ -40,7 +40,7 @@ class Watch:
         self._seen = False
 
     def see(self, step: Step) -> None:
-        """Put aside what a batch's images were answered."""
+        """Keep the logits of a batch."""
         if self.active:
             self.logits.index_copy_(0, step.index, step.output.logits.detach())
             self._seen = True
@@ -74,7 +74,7 @@ class Watch:
         return metrics
 
     def state(self) -> dict[str, Tensor]:
-        """What was seen of an unfinished epoch."""
+        """State of an unfinished epoch."""
         return {"logits": self.logits} if self._seen else {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

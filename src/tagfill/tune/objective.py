@@ -32,7 +32,7 @@ HEADS_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Result:
-    """How well a point did: its best epoch's score by the criterion, or why there is none."""
+    """Result of a point: its best score by the criterion, or its error."""
 
     score: float | None
     epoch: int = 0

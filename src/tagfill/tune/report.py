@@ -1,4 +1,4 @@
-"""What came of a search: a CSV file and a picture."""
+"""Results of a search: a CSV file and a chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is searched, and what a point of the search means for a run."""
+"""The search space, and the run of each point."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Search:
         return self.finished()
 
     def finished(self) -> list[Trial]:
-        """All trials with a score or an error, in the order they were begun."""
+        """All trials with a score or an error, in order of their start."""
         return [
             Trial(
                 trial.number,

@@ -68,7 +68,7 @@ class Tally:
 
     @property
     def few_words(self) -> bool:
-        """Whether a few words come again and again, as labels in an unknown code would."""
+        """Whether few words repeat often, as labels in an unknown code would."""
         return self.kind == "text" and len(self.words) <= _EXAMPLES < self.bad
 
     @property

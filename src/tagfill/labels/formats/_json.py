@@ -1,4 +1,4 @@
-"""JSON of strangers: parsed with a clear error, whatever is in it."""
+"""JSON of unknown origin: parsed, or refused with a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON of strangers has any type anywhere: what a value is, or nothing."""
+"""JSON of unknown origin: a value of the wanted type, or None."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def is_about_file(name: str) -> bool:
 
 
 def free_image_name(taken: Iterable[str]) -> str:
-    """A usual name for the image column that no class bears."""
+    """A usual name for the image column that is no class."""
     lowered = {name.lower() for name in taken}
     usual = ("image", "file_name", "filename", "path", "image_id", "image_name")
     return next((name for name in usual if name not in lowered), "image id")

@@ -1,4 +1,4 @@
-"""COCO instances: an image has the classes of its boxes; the boxes come along."""
+"""COCO instances: an image has the classes of its boxes; boxes are kept."""
 
 from __future__ import annotations
 

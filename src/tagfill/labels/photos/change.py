@@ -27,7 +27,7 @@ BACKUP = "_original"
 
 @dataclass(frozen=True)
 class Change:
-    """What is to be said about one photo.
+    """A change of one photo's tags.
 
     Args:
         confirmed: tags that are there, with how sure a model was of them.

@@ -1,4 +1,4 @@
-"""From changed labels to what is to be said about each photo."""
+"""From changed labels to changes of each photo's tags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def photo_changes(
     confidence: Confidence,
     suggested: Iterable[tuple[str, str]] = (),
 ) -> dict[str, Change]:
-    """What to say about every photo that has something new.
+    """Changes of every photo with new labels.
 
     Photos that hold their labels themselves get what changed; others all labels that are known,
     negatives only where some labels are unknown.

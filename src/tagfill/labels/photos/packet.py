@@ -41,7 +41,7 @@ _END = '\n<?xpacket end="w"?>\n'
 
 @dataclass(frozen=True)
 class Mark:
-    """What is known of one tag: who says it, and how sure a model was."""
+    """State of one tag: its origin, and a model's confidence."""
 
     state: State
     confidence: float | None = None

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Photo:
-    """What one photo says of itself.
+    """Tags and metadata of one photo.
 
     Args:
         tags: keywords, confirmed by being there.

@@ -1,4 +1,4 @@
-"""What the official data sets share: finding the downloads, the published order and split."""
+"""Shared by the official data sets: finding downloads, published order and split."""
 
 from __future__ import annotations
 
