@@ -8,16 +8,12 @@ FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: torture bench demo test full fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture bench demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
 
-# The core: what every change must pass. `make full` is every test there is.
-test: dev lint types layers site
-	$(BIN)/python -m pytest -n 2 $(FAST)
-
-full: test unit doctest notebooks
+test: lint types layers site unit doctest notebooks
 
 # The tests that take seconds, for every save: pure functions, labels, settings, one run of a method.
 fast: dev lint types

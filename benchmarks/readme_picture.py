@@ -17,17 +17,18 @@ import tagfill
 from tagfill.images import open_image
 
 SHOWN = 4
-WRITTEN, FOUND = "#2f6f4f", "#b3541e"
+WRITTEN, RECOVERED = "#2f6f4f", "#b3541e"
 
 
 def main(demo: Path, out: Path) -> None:
     """Draw the photos with most recovered tags, the written tag above, the found ones below."""
     run = tagfill.open_run(demo / "runs" / "auto-seed0")
-    found: dict[str, list[str]] = {}
-    for row in run.recover(precision=0.9):
-        found.setdefault(row["image"], []).append(row["tag"])
     table = run.data.train.table
-    chosen = sorted(found, key=lambda image: -len(found[image]))[:SHOWN]
+    recovered: dict[str, list[str]] = {}
+    for row in run.recover(precision=0.9):
+        if row["image"] in table.row_of:
+            recovered.setdefault(row["image"], []).append(row["tag"])
+    chosen = sorted(recovered, key=lambda image: -len(recovered[image]))[:SHOWN]
     figure, axes = plt.subplots(1, SHOWN, figsize=(3 * SHOWN, 4.1), dpi=110)
     for axis, image in zip(axes, chosen, strict=True):
         row = table.row_of[image]
@@ -40,8 +41,8 @@ def main(demo: Path, out: Path) -> None:
             if value == tagfill.POSITIVE
         ]
         axis.set_title("written: " + ", ".join(written), color=WRITTEN, fontsize=12)
-        tags = "\n".join(f"+ {tag}" for tag in found[image][:4])
-        axis.text(0.5, -0.04, tags, transform=axis.transAxes, ha="center", va="top", color=FOUND)
+        tags = "\n".join(f"+ {tag}" for tag in recovered[image][:4])
+        axis.text(0.5, -0.04, tags, transform=axis.transAxes, ha="center", va="top", color=RECOVERED)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.26, wspace=0.05)
     figure.savefig(out, pil_kwargs={"optimize": True})
 

@@ -3,20 +3,37 @@
 import csv
 import json
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tagfill.cli.main import main
-from tagfill.labels.io import load_labels, save_labels
+from tagfill.labels import Dataset, LabelTable
+from tagfill.labels.io import save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
-from tagfill.scenes import write_scenes
+
+
+COLORS = {"red": (200, 30, 30), "green": (30, 160, 60), "blue": (40, 60, 200)}
 
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory):
+    """90 pictures with patches of one to three colors, of which one color is written."""
     folder = tmp_path_factory.mktemp("scenes")
-    write_scenes(folder / "drawn", 60, 64, 0, workers=1)
-    full = load_labels(folder / "drawn" / "labels.csv")
+    (folder / "drawn" / "images").mkdir(parents=True)
+    draw = np.random.default_rng(0)
+    values = (draw.random((90, 3)) < 0.5).astype(np.int8)
+    values[np.arange(90), draw.integers(0, 3, 90)] = 1
+    names = tuple(f"{number:02}.png" for number in range(90))
+    for name, row in zip(names, values, strict=True):
+        pixels = np.full((64, 64, 3), 235, dtype=np.uint8)
+        for corner, color, there in zip(draw.permutation(4)[:3], COLORS.values(), row, strict=True):
+            if there:
+                y, x = 32 * (corner // 2), 32 * (corner % 2)
+                pixels[y + 2 : y + 30, x + 2 : x + 30] = color
+        Image.fromarray(pixels).save(folder / "drawn" / "images" / name)
+    full = Dataset(LabelTable(names, tuple(COLORS), values), folder, "csv_wide")
     masked = observe_dataset(full, make("single_positive"), seed=0)
     save_labels(masked, folder / "one_tag.csv", format="csv_wide")
     return folder
@@ -42,7 +59,8 @@ def test_fill_trains_recovers_and_reports_and_repeats_nothing(scenes, capsys, mo
     assert f"{first['found']:,} missing tags" in first["headline"]
     assert first["next"] == f"tagfill serve {first['run']}"
     page = scenes / first["report"]
-    assert "missing tags" in page.read_text(encoding="utf-8")
+    headline = first["headline"].capitalize()
+    assert headline in page.read_text(encoding="utf-8").split("<h1>")[0]
     model = scenes / first["run"] / "model" / "model.safetensors"
     trained = model.stat().st_mtime_ns
 

@@ -31,6 +31,7 @@ class Filled:
         expected_precision: share of them expected to be right; none where nothing was found.
         expected_missing: how many tags are probably missing in all.
         images: photos that were looked at.
+        headline: the result in one sentence.
     """
 
     run: Run
@@ -40,17 +41,7 @@ class Filled:
     expected_precision: float | None
     expected_missing: float
     images: int
-
-    @property
-    def headline(self) -> str:
-        """The result in one sentence."""
-        if not self.found or self.expected_precision is None:
-            return (
-                f"no missing tag is sure enough; about {self.expected_missing:,.0f} are probably"
-                f" missing in {self.images:,} photos"
-            )
-        right = f"about {self.expected_precision:.0%} of them right"
-        return f"{self.found:,} missing tags found in {self.images:,} photos, {right}"
+    headline: str
 
 
 def fill(
@@ -75,7 +66,7 @@ def fill(
     chosen = recovery.suggest(amount)
     suggestions = run.path / SUGGESTIONS
     write_suggestions(chosen, recovery.table, recovery.evidence.kind, suggestions)
-    report = write_report(run, recovery=recovery, sinks=sinks)
+    report = write_report(run, recovery=recovery, precision=precision, sinks=sinks)
     return Filled(
         run=run,
         suggestions=suggestions,
@@ -84,6 +75,7 @@ def fill(
         expected_precision=chosen.expected_precision,
         expected_missing=recovery.expected_missing,
         images=len(recovery.table),
+        headline=recovery.summary(chosen),
     )
 
 

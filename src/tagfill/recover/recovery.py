@@ -73,6 +73,15 @@ class Recovery:
         """Missing tags, in the order in which to look at them."""
         return choose(self.probability, self.unknown, amount)
 
+    def summary(self, suggested: Entries) -> str:
+        """What was found, in one sentence."""
+        photos = f"{len(self.table):,} photos"
+        if suggested.expected_precision is None:
+            missing = f"about {self.expected_missing:,.0f} are probably missing in {photos}"
+            return f"no missing tag is sure enough; {missing}"
+        right = f"about {suggested.expected_precision:.0%} of them right"
+        return f"{len(suggested):,} missing tags found in {photos}, {right}"
+
     def complete(self, precision: float) -> LabelTable:
         """The labels with sure entries filled in.
 

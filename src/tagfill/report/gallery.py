@@ -61,7 +61,8 @@ class Recovered:
         expected_missing: tags expected to be missing.
         share_written: share of the tags that are there that is known.
         missing: tags that are, where the truth is known.
-        suggestions: tags at the usual expected precision.
+        summary: what was found, in one sentence.
+        suggestions: tags at the wanted expected precision.
         precision: what that is.
         cuts: how many tags at several precisions.
         how: where the probabilities come from.
@@ -74,6 +75,7 @@ class Recovered:
     expected_missing: float
     share_written: float
     missing: int | None
+    summary: str
     suggestions: int
     precision: float
     cuts: tuple[Cut, ...]
@@ -101,12 +103,15 @@ class Errors:
     no_negatives: bool
 
 
-def recovered(content: RunContent, recovery: Recovery) -> Recovered:
+def recovered(
+    content: RunContent, recovery: Recovery, precision: float = DEFAULT_PRECISION
+) -> Recovered:
     """Metrics of recovery, and the likeliest missing tags."""
     assert content.data is not None
     split, truth = _split(recovery), recovery.truth
     probability, unknown = recovery.probability, recovery.unknown
     likeliest = _picked(-probability, unknown, RECOVERED)
+    suggested = recovery.suggest(Amount(precision))
     return Recovered(
         images=len(recovery.table),
         of_images=sum(map(len, content.data.splits.values())),
@@ -114,8 +119,9 @@ def recovered(content: RunContent, recovery: Recovery) -> Recovered:
         expected_missing=recovery.expected_missing,
         share_written=recovery.share_written,
         missing=None if truth is None else int((truth[unknown] == POSITIVE).sum()),
-        suggestions=len(recovery.suggest(Amount(DEFAULT_PRECISION))),
-        precision=DEFAULT_PRECISION,
+        summary=recovery.summary(suggested),
+        suggestions=len(suggested),
+        precision=precision,
         cuts=tuple(cuts(probability, unknown, truth)),
         how=recovery.evidence.how,
         cards=_cards(split, likeliest, probability, truth),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagfill.files import write_text
+from tagfill.recover.choose import DEFAULT_PRECISION
 from tagfill.recover.recovery import Recovery, recover
 from tagfill.report import card, classes, compare, gallery, headline, learned
 from tagfill.report.content import RunContent, read_run
@@ -38,6 +39,7 @@ def write_report(
     *,
     images: int = IMAGES,
     recovery: Recovery | None = None,
+    precision: float = DEFAULT_PRECISION,
     sinks: Sequence[Sink] = (),
 ) -> Written:
     """Write the report of a finished run.
@@ -47,6 +49,7 @@ def write_report(
         out: the file; ``report.html`` in the run folder by default.
         images: look for missing tags in this many training images, evenly spread; 0 for none.
         recovery: what ``recover`` has found already.
+        precision: share of the suggested tags that should be right.
         sinks: where progress goes.
 
     Raises:
@@ -57,7 +60,7 @@ def write_report(
     if recovery is None and images and content.data is not None:
         recovery = _recovered(content.run, images, sinks, gaps)
     target = Path(out) if out is not None else content.path / FILE
-    return _write("run.html.j2", run_metadata(content, recovery, gaps), target, gaps)
+    return _write("run.html.j2", run_metadata(content, recovery, gaps, precision), target, gaps)
 
 
 def write_comparison(
@@ -81,13 +84,16 @@ def write_comparison(
 
 
 def run_metadata(
-    content: RunContent, recovery: Recovery | None, gaps: Sequence[str]
+    content: RunContent,
+    recovery: Recovery | None,
+    gaps: Sequence[str],
+    precision: float = DEFAULT_PRECISION,
 ) -> dict[str, Any]:
     """All that the page of one run shows, by section."""
     rows = classes.class_rows(content)
     recovered, mistakes = gallery.illustrated(
         content,
-        None if recovery is None else gallery.recovered(content, recovery),
+        None if recovery is None else gallery.recovered(content, recovery, precision),
         gallery.errors(content, recovery),
     )
     return {
