@@ -17,7 +17,7 @@ import tagfill
 from tagfill.images import open_image
 
 SHOWN = 4
-WRITTEN, RECOVERED = "#2f6f4f", "#b3541e"
+WRITTEN, ADDED = "#2f6f4f", "#b3541e"
 
 
 def main(demo: Path, out: Path) -> None:
@@ -42,7 +42,7 @@ def main(demo: Path, out: Path) -> None:
         ]
         axis.set_title("written: " + ", ".join(written), color=WRITTEN, fontsize=12)
         tags = "\n".join(f"+ {tag}" for tag in recovered[image][:4])
-        axis.text(0.5, -0.04, tags, transform=axis.transAxes, ha="center", va="top", color=RECOVERED)
+        axis.text(0.5, -0.04, tags, transform=axis.transAxes, ha="center", va="top", color=ADDED)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.26, wspace=0.05)
     figure.savefig(out, pil_kwargs={"optimize": True})
 
