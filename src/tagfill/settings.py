@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 import types
 from collections.abc import Mapping
@@ -101,6 +102,14 @@ def configured(
     return dataclasses.replace(kind() if preset is None else presets[preset], **values)
 
 
+def fitted_fields(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that are fields of a dataclass, as their types."""
+    hints = get_type_hints(kind)
+    return {
+        name: fitted(hints[name], value, name) for name, value in values.items() if name in hints
+    }
+
+
 def fitted(hint: Any, value: Any, setting: str) -> Any:
     """The value as the annotated type; text, as a command line gives it, is converted.
 
@@ -174,7 +183,7 @@ def _as(kind: Any, value: Any) -> Any:
     if kind in (int, float):
         return _number(kind, value)
     if kind is str:
-        return value if isinstance(value, str) else _MISFIT
+        return os.fspath(value) if isinstance(value, str | os.PathLike) else _MISFIT
     return value
 
 

@@ -178,6 +178,30 @@ def test_errors_speak_of_arguments(tmp_path: Path) -> None:
     assert "--" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"epochs": "three"}, "epochs cannot be 'three' — it takes whole number"),
+        ({"precision": "fp64"}, 'precision cannot be .fp64. — it takes "no" or "fp16"'),
+        ({"time_limit": "x"}, "time_limit cannot be 'x'"),
+        ({"val_fraction": "x"}, "val_fraction cannot be 'x' — it takes number"),
+        ({"absent": "perhaps"}, "absent cannot be 'perhaps'"),
+        ({"epochz": 3}, "unknown setting epochz — did you mean epochs"),
+        ({"mode": "linearr"}, "unknown mode"),
+    ],
+)
+def test_a_bad_argument_is_named(given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    features, labels = toy(20)
+    with pytest.raises(tagfill.TagfillError, match=message):
+        tagfill.fit(labels, features=features, out=tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_export_to_nowhere(run: tagfill.Run, tmp_path: Path) -> None:
+    with pytest.raises(tagfill.TagfillError, match="use one of onnx, torch"):
+        run.export(tmp_path / "model", to="tflite")  # type: ignore[arg-type]
+
+
 def test_short_descriptions(run: tagfill.Run) -> None:
     assert repr(run).startswith("Run(")
     assert "val mAP" in repr(run)

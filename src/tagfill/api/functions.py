@@ -14,6 +14,7 @@ from tagfill.api.words import speaks_python
 from tagfill.errors import TagfillError
 from tagfill.models.tagging import Pictures, Prediction
 from tagfill.remote import allow
+from tagfill.settings import fitted_fields
 from tagfill.train import run as runs
 from tagfill.train.config import (
     Augment,
@@ -163,7 +164,7 @@ def fit(
         data["labels"], data["images"] = _sources(labels, images, classes, folder)
         data["features"] = _features(labels, features, folder)
         request = Request(
-            data=DataConfig(**data),
+            data=DataConfig(**fitted_fields(DataConfig, data)),
             mode=mode,
             method=trust(method),
             method_preset=method_preset,

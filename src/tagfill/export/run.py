@@ -90,6 +90,8 @@ def export_model(
     Raises:
         TagfillError: the model cannot be traced, or the file differs from it.
     """
+    if to not in SUFFIX:
+        raise TagfillError(f"cannot export to {to!r}", remedy=f"use one of {', '.join(SUFFIX)}")
     if int8 and to != "onnx":
         raise TagfillError("8-bit weights are for ONNX", remedy="use --to onnx --int8")
     reference = torch_engine(bundle, torch.device("cpu"))

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from tagfill import methods
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 from tagfill.models.heads import head_giving
+from tagfill.settings import fitted_fields
 from tagfill.train.config import (
     DataConfig,
     InputKind,
@@ -102,7 +103,9 @@ def resolve(
     protocol = PROTOCOLS[request.protocol or "none"]
     preset = PRESETS[request.preset] if request.preset else {}
     overrides = {**preset, **protocol.settings_for(request.method), **request.overrides}
-    mode, why = _mode(request, overrides.pop("mode", None), images, given_features, has_gpu)
+    wanted = overrides.pop("mode", None)
+    _check_known(overrides)
+    mode, why = _mode(request, wanted, images, given_features, has_gpu)
     notes += why
     if request.protocol is None and mode in ("finetune", "linear_init"):
         overrides = {**_gentle(overrides), **overrides}
@@ -122,7 +125,6 @@ def resolve(
         stages = _as_the_head(stages, model)
         notes += _idle_options(stages[-1], model, request.overrides)
     run = _fill(RunConfig, overrides, data=request.data, model=model, stages=stages)
-    _check_known(overrides)
     assert isinstance(run, RunConfig)
     return run, notes
 
@@ -310,20 +312,19 @@ def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[S
 
 
 def _fill(kind: Any, overrides: Mapping[str, Any], **fixed: Any) -> Any:
-    names = {known.name for known in dataclasses.fields(kind)}
-    return kind(**{name: value for name, value in overrides.items() if name in names}, **fixed)
+    return kind(**fitted_fields(kind, overrides), **fixed)
 
 
 def _check_known(overrides: Mapping[str, Any]) -> None:
-    stage = {known_field.name for known_field in dataclasses.fields(StageConfig)}
-    known = stage | {f"{prefix}_{name}" for prefix in OF_ONE_STAGE for name in stage}
-    known |= {
-        known_field.name
-        for kind in (ModelConfig, RunConfig)
-        for known_field in dataclasses.fields(kind)
-    }
-    unknown = sorted(set(overrides) - known)
+    stage = {known.name for known in dataclasses.fields(StageConfig)}
+    plain = {known.name for kind in (ModelConfig, RunConfig) for known in dataclasses.fields(kind)}
+    plain |= stage
+    of_one_stage = {f"{prefix}_{name}" for prefix in OF_ONE_STAGE for name in stage}
+    unknown = sorted(set(overrides) - plain - of_one_stage)
     if unknown:
+        near = nearest(unknown[0], [*plain, *of_one_stage])
         raise TagfillError(
-            f"unknown setting {unknown[0]}", remedy=f"known: {', '.join(sorted(known))}"
+            f"unknown setting {unknown[0]}",
+            remedy=f"{near}known: {', '.join(sorted(plain))}; for one stage of several also with"
+            f" {' or '.join(f'{prefix}_' for prefix in OF_ONE_STAGE)} in front",
         )
