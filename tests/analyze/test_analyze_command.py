@@ -100,7 +100,7 @@ def test_other_warnings_are_passed_on() -> None:
 
 def test_attention_takes_images_with_one_recovered_tag_after_those_with_two() -> None:
     tags = {7: [(0, 0.99)], 3: [(0, 0.9), (1, 0.6)], 5: [(2, 0.8), (1, 0.7)], 1: [(4, 0.5)]}
-    assert attention._surest(tags) == [5, 3, 7, 1]
+    assert attention.surest(tags) == [5, 3, 7, 1]
 
 
 @pytest.mark.slow

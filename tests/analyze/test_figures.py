@@ -147,10 +147,10 @@ def test_landscape_is_the_training_loss(runs: list[RunView], number: int) -> Non
     for name, each in run.module.state_dict().items():
         assert torch.equal(each, before[name])
     ways = [landscape.directions(run.module, landscape.SEED + each) for each in range(2)]
-    loss = landscape._loss(run)
+    loss = landscape.training_loss(run)
     inputs = run.assembly.inputs(run.data.train, run.stage)
     (features,) = inputs.plain(range(len(inputs)))
-    with torch.no_grad(), landscape._movable(run.module, tuple(ways)) as move:
+    with torch.no_grad(), landscape.movable(run.module, tuple(ways)) as move:
         center = loss([run.module(features)])
         move(0.5, -1.0)
         moved = loss([run.module(features)])

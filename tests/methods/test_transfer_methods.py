@@ -36,7 +36,7 @@ def test_sst_without_sure_pseudo_labels_repeats_the_known_loss():
 
 def test_sst_margin_falls_to_three_quarters():
     method = methods.make("sst")
-    assert [method._margin(epoch) for epoch in (6, 7, 14, 30)] == pytest.approx(
+    assert [method.margin_at(epoch) for epoch in (6, 7, 14, 30)] == pytest.approx(
         [0.95, 0.925, 0.75, 0.75]
     )
 
@@ -45,7 +45,7 @@ def test_sst_within_an_image_is_the_mean_over_its_positives():
     method = rehearse("sst").method
     pairs = torch.logit(torch.tensor([[0.9, 0.2, 0.1, 0.1, 0.4, 0.1, 0.1, 0.1, 0.1, 0.1]]))
     observed = torch.tensor([[1, -1, 1, -1, -1]])
-    within = method._within(pairs, observed)
+    within = method.within(pairs, observed)
     assert within[0, 1].item() == pytest.approx((0.9 + 0.4) / 2)
     assert within[0, 0].item() == pytest.approx((1 + 0.2) / 2)
 

@@ -89,7 +89,7 @@ def test_the_scale_of_half_precision_losses_survives(tmp_path: Path) -> None:
         stage.accelerator = copy.copy(stage.accelerator)
         stage.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
         stage.accelerator.scaler.scale(torch.ones(1))
-    stages[0]._save()
+    stages[0].save()
     stages[1].restore(*through_disk(stages[0].kept[-1], tmp_path))
     assert stages[1].accelerator.scaler.get_scale() == 8.0
 

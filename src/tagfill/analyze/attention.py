@@ -34,7 +34,7 @@ def draw(subject: Subject) -> Drawing:
         raise CannotDrawError(f"{run.name} was trained on features: there are no images")
     recovery = recover(run, images=SEARCHED)
     tags = _recovered(recovery)
-    rows = _surest(tags)[: subject.images]
+    rows = surest(tags)[: subject.images]
     if not rows:
         raise CannotDrawError(f"no image has a tag recovered at {PRECISION:.0%}")
     assert recovery.paths is not None
@@ -71,7 +71,7 @@ def _recovered(recovery: Recovery) -> dict[int, list[tuple[int, float]]]:
     return tags
 
 
-def _surest(tags: Mapping[int, Sequence[tuple[int, float]]]) -> list[int]:
+def surest(tags: Mapping[int, Sequence[tuple[int, float]]]) -> list[int]:
     """Images with most tags first, among equals the one whose least sure tag is surest."""
     return sorted(tags, key=lambda row: (-len(tags[row]), -min(chance for _, chance in tags[row])))
 

@@ -80,8 +80,8 @@ def draw(subject: Subject) -> Drawing:
 def scan(run: RunView, steps: Floats) -> Floats:
     """[points, points] loss above that of the center; rows go along the second direction."""
     ways = tuple(directions(run.module, SEED + index) for index in range(2))
-    loss = _loss(run)
-    with torch.no_grad(), _movable(run.module, ways) as move:
+    loss = training_loss(run)
+    with torch.no_grad(), movable(run.module, ways) as move:
         outputs_at = _outputs(run, move)
         center = loss(outputs_at(0, 0))
         losses = [[loss(outputs_at(x, y)) - center for x in steps] for y in steps]
@@ -133,7 +133,7 @@ def _outputs(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
     return linear
 
 
-def _loss(run: RunView) -> Callable[[list[Output]], float]:
+def training_loss(run: RunView) -> Callable[[list[Output]], float]:
     """The run's training loss as a function of its network's outputs."""
     method = _restored(run)
     observed = torch.from_numpy(np.array(run.data.train.table.values))
@@ -179,7 +179,7 @@ def _restored(run: RunView) -> Method:
 
 
 @contextmanager
-def _movable(module: nn.Module, ways: tuple[Directions, ...]) -> Iterator[Move]:
+def movable(module: nn.Module, ways: tuple[Directions, ...]) -> Iterator[Move]:
     """Lets the weights move along the directions; they are put back afterwards."""
     weights = {name: weight.detach().clone() for name, weight in module.named_parameters()}
 

@@ -121,8 +121,8 @@ class SemanticTransfer(LabelFeatureMethod):
             both = co_occurrence(pairs, step.observed).mean()
             terms["pairs"] = self.faded_in(step) * self.config.pairs_weight * both
         if step.epoch > self.config.start_epoch:
-            margin = self._margin(step.epoch)
-            within = self._within(pairs.detach(), step.observed) >= margin
+            margin = self.margin_at(step.epoch)
+            within = self.within(pairs.detach(), step.observed) >= margin
             across = self.seen.similarity(features.detach()) >= margin
             for name, sure in (("within", within), ("across", across)):
                 labels = torch.where((step.observed == -1) & sure, 1, step.observed)
@@ -157,7 +157,7 @@ class SemanticTransfer(LabelFeatureMethod):
         hidden = F.linear(hidden, weights["second"], weights["second_bias"])
         return (hidden * weights["pairs"]).sum(dim=2) + weights["pairs_bias"]
 
-    def _within(self, pairs: Tensor, observed: Tensor) -> Tensor:
+    def within(self, pairs: Tensor, observed: Tensor) -> Tensor:
         """[N, K] mean probability of going with the image's observed positives."""
         images, classes = observed.shape
         matrix = torch.eye(classes, device=pairs.device).repeat(images, 1, 1)
@@ -167,7 +167,8 @@ class SemanticTransfer(LabelFeatureMethod):
         total = (matrix @ positive[:, :, None]).squeeze(2)
         return total / positive.sum(dim=1, keepdim=True).clamp(min=1)
 
-    def _margin(self, epoch: int) -> float:
+    def margin_at(self, epoch: int) -> float:
+        """How sure a pseudo-label of an epoch must be."""
         later = epoch - self.config.start_epoch - 1
         lowest = min(LEAST_MARGIN, self.config.margin)
         return max(lowest, self.config.margin - MARGIN_STEP * later)

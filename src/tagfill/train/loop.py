@@ -137,7 +137,7 @@ class Stage:
         """Train to the end; afterwards the network holds the best weights found."""
         if not self._solve():
             self._loop()
-        self._save()
+        self.save()
         self.placement.finish(self.best["network"])
         self.method.load_state(self.best["method"])
 
@@ -266,7 +266,7 @@ class Stage:
         self.history.append(record)
         self.events.event("epoch", **record)
         if self._due(self.limits.save_seconds):
-            self._save()
+            self.save()
 
     def _evaluate(self, loss: float, epoch: int) -> tuple[float, str]:
         """The epoch's score and whether the raw or the averaged weights earned it."""
@@ -311,10 +311,10 @@ class Stage:
         if not self._between_updates():
             return
         if self.world.any(self.limits.stop_requested):
-            self._save()
+            self.save()
             raise Interrupted
         if self._due(MID_EPOCH_PATIENCE * self.limits.save_seconds):
-            self._save()
+            self.save()
 
     def _due(self, seconds: float) -> bool:
         """Whether to save, in the opinion of any process; all take part in it."""
@@ -333,7 +333,7 @@ class Stage:
         batch = self.position.batch
         return batch % self.config.accumulate == 0 or batch == self.batches_per_epoch
 
-    def _save(self) -> None:
+    def save(self) -> None:
         """Keep everything needed to go on from exactly here."""
         self._saved = time.monotonic()
         scaler = self.accelerator.scaler
