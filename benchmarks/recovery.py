@@ -12,20 +12,55 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from prior_estimation import scenes
+from tagfill.labels import POSITIVE
 from tagfill.observe import positive_proportion, single_positive
-from tagfill.recover.evaluate import precision_table
 from tagfill.recover.posterior import known_entries, posterior
 
 Array = np.ndarray
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "recovery.md"
 CUTS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 HEADER = ["data", "written", "images", "missing", "expected missing", *(f"{c:g}" for c in CUTS)]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What an expected precision gives where the truth is known.
+
+    Args:
+        expected: the precision asked for.
+        precision: the real one; NaN where nothing is suggested.
+        count: tags suggested.
+        best: tags the same order gives if the cut is chosen with the truth.
+    """
+
+    expected: float
+    precision: float
+    count: int
+    best: int
+
+
+def precision_table(
+    probability: Array, unknown: Array, truth: Array, levels: Sequence[float]
+) -> list[Reached]:
+    """Expected and real precision of recovered tags."""
+    order = np.argsort(-probability[unknown], kind="stable")
+    size = np.arange(1, len(order) + 1)
+    expected = np.cumsum(probability[unknown][order]) / size
+    real = np.cumsum(truth[unknown][order] == POSITIVE) / size
+    table = []
+    for level in levels:
+        count = int((expected >= level).sum())
+        reached = np.flatnonzero(real >= level)
+        best = int(reached[-1]) + 1 if len(reached) else 0
+        table.append(Reached(level, float(real[count - 1]) if count else np.nan, count, best))
+    return table
 
 
 def one_or_two(truth: Array, seed: int) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,37 +63,3 @@ def train_map(probability: Floats, truth: Labels) -> float:
     Cole et al. 2021, Table 2, asks the same of predictions.
     """
     return mean_average_precision(probability, truth).mAP
-
-
-@dataclass(frozen=True)
-class Reached:
-    """What an expected precision gives where the truth is known.
-
-    Args:
-        expected: the precision asked for.
-        precision: the real one; NaN where nothing is suggested.
-        count: tags suggested.
-        best: tags the same order gives if the cut is chosen with the truth.
-    """
-
-    expected: float
-    precision: float
-    count: int
-    best: int
-
-
-def precision_table(
-    probability: Floats, unknown: Mask, truth: Labels, levels: Sequence[float]
-) -> list[Reached]:
-    """Expected and real precision of recovered tags."""
-    order = np.argsort(-probability[unknown], kind="stable")
-    size = np.arange(1, len(order) + 1)
-    expected = np.cumsum(probability[unknown][order]) / size
-    real = np.cumsum(truth[unknown][order] == POSITIVE) / size
-    table = []
-    for level in levels:
-        count = int((expected >= level).sum())
-        reached = np.flatnonzero(real >= level)
-        best = int(reached[-1]) + 1 if len(reached) else 0
-        table.append(Reached(level, float(real[count - 1]) if count else np.nan, count, best))
-    return table

@@ -13,7 +13,6 @@ import numpy as np
 import sqlalchemy as sa
 from fastapi import Depends, HTTPException, Request
 
-from tagfill.labels import UNKNOWN
 from tagfill.serve.batcher import Batcher
 from tagfill.serve.database import Database, people
 from tagfill.serve.ledger import Entry, Ledger
@@ -123,11 +122,6 @@ class Service:
         with self.database.write() as connection:
             connection.execute(people.delete().where(people.c.session == session))
             connection.execute(people.insert().values(session=session, name=name))
-
-    def label_state(self, row: int, column: int) -> str:
-        """yes, no, or unknown."""
-        value = int(self.ledger.values[row, column])
-        return "unknown" if value == UNKNOWN else ("no", "yes")[value]
 
     def tags_of(self, row: int, value: int) -> list[str]:
         """The names of a photo's tags in one state."""
