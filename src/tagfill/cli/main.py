@@ -22,6 +22,7 @@ COMMANDS = {
     "prepare": "Official downloads (VOC, COCO, NUS-WIDE, CUB) as label tables, split as published.",
     "train": "From a label file to a model; can be interrupted and resumed.",
     "predict": "Tags for new images: files, folders, patterns or names on standard input.",
+    "features": "Features of images as parquet files, here or on a Ray cluster.",
     "tune": "Search learning rate, batch size and the method's hyper-parameters.",
     "bench": "The papers' tables, each by one command: methods x regimes x seeds.",
     "export": "A model as one ONNX or torch.export file, compared with the original.",

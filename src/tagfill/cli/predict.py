@@ -25,6 +25,7 @@ def predict(
     batch_size: int = 32,
     workers: int = 2,
     device: str | None = None,
+    engine: Literal["local", "ray"] = "local",
     force: bool = False,
     quiet: bool = False,
     json: bool = False,
@@ -45,39 +46,44 @@ def predict(
         batch_size: Images at once.
         workers: Threads that decode images.
         device: Where torch runs: cpu, cuda, cuda:1 ...
+        engine: ray: on the workers of a Ray cluster (that of $RAY_ADDRESS, else one on this
+            machine); OUT is then a folder of parquet files with a manifest, and the same command
+            goes on where it was interrupted.
         force: Overwrite OUT.
         quiet: No progress and no closing line on stderr.
         json: The same as --format json.
     """
+    from tagfill.cli.features import image_progress, run_job_of
     from tagfill.cli.output import log
     from tagfill.errors import TagfillError
+    from tagfill.jobs.work import PredictWork
     from tagfill.models.engines import open_engine
     from tagfill.models.graphs import WORTH_EXPORTING
     from tagfill.models.tagging import TagRule
     from tagfill.predict.sources import STANDARD_INPUT, Unreadable, find_files
     from tagfill.predict.stream import FEATURES, predict_stream
     from tagfill.predict.writers import open_writer
-    from tagfill.train.events import Pace, Terminal
 
-    if not paths:
-        raise TagfillError("give image files, folders or patterns, or - for names on stdin")
-    for path in paths:
-        if path.startswith("-") and path != STANDARD_INPUT:
-            raise TagfillError(f"unknown option {path}", remedy="see `tagfill predict --help`")
+    _refuse_options(paths)
+    if engine == "ray":
+        work = PredictWork(str(run.resolve()), top, threshold, workers)
+        return run_job_of(work, paths, out, "ray", force=force, quiet=quiet, json=json)
     target, kind = _target(out, "json" if json else format, force)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # file names need not be UTF-8
     total = None if STANDARD_INPUT in paths else sum(1 for _ in find_files(paths, ()))
-    engine = open_engine(run, device, images=WORTH_EXPORTING if total is None else total)
-    rule = TagRule.of(engine.metadata, top=top, threshold=threshold)
-    suffix = FEATURES if engine.metadata.reads == "features" else None
+    opened = open_engine(run, device, images=WORTH_EXPORTING if total is None else total)
+    rule = TagRule.of(opened.metadata, top=top, threshold=threshold)
+    suffix = FEATURES if opened.metadata.reads == "features" else None
     files = find_files(paths, sys.stdin, suffix=suffix)
     unreadable: list[Unreadable] = []
     images, started = 0, time.monotonic()
-    stream = predict_stream(engine, files, rule, batch_size=batch_size, workers=workers)
+    stream = predict_stream(opened, files, rule, batch_size=batch_size, workers=workers)
     shows = total and suffix is None and not quiet and (out is not None or not sys.stdout.isatty())
-    terminal, pace = Terminal(log), Pace()
-    with open_writer(target, kind, engine.metadata.classes, str(run)) as writer:
+    with (
+        image_progress("predict", quiet=not shows) as progress,
+        open_writer(target, kind, opened.metadata.classes, str(run)) as writer,
+    ):
         for number, item in enumerate(stream, 1):
             if isinstance(item, Unreadable):
                 unreadable.append(item)
@@ -85,18 +91,27 @@ def predict(
             else:
                 writer.write(item)
                 images += 1
-            if total and shows:
-                rate = pace.at(number, total).per_second
-                terminal.progress(number, total, f"predict, {rate:.0f} images/s")
+            if total and progress is not None:
+                progress(number, total)
         writer.close(unreadable)
-    terminal.close()
     if unreadable and not images:
         raise TagfillError("none of the images can be read", remedy="the reasons stand above")
     if not quiet:
         seconds = max(time.monotonic() - started, 1e-9)
         skipped = f", {len(unreadable):,} skipped" if unreadable else ""
-        log.print(f"{images:,} images{skipped}, {images / seconds:.1f} a second ({engine.name})")
+        log.print(f"{images:,} images{skipped}, {images / seconds:.1f} a second ({opened.name})")
     return 1 if unreadable else 0
+
+
+def _refuse_options(paths: tuple[str, ...]) -> None:
+    from tagfill.errors import TagfillError
+    from tagfill.predict.sources import STANDARD_INPUT
+
+    if not paths:
+        raise TagfillError("give image files, folders or patterns, or - for names on stdin")
+    for path in paths:
+        if path.startswith("-") and path != STANDARD_INPUT:
+            raise TagfillError(f"unknown option {path}", remedy="see `tagfill predict --help`")
 
 
 def _target(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from tagfill.labels import Dataset, LabelTable
@@ -25,6 +25,7 @@ def recover(
     completed: Path | None = None,
     suspects: Path | None = None,
     folds: int = 4,
+    engine: Literal["local", "ray"] = "local",
     force: bool = False,
     quiet: bool = False,
     json: bool = False,
@@ -45,6 +46,8 @@ def recover(
             reaches.
         suspects: Also write the positives that look wrong.
         folds: How often the head is trained again to score images it has not seen.
+        engine: Who computes features that are not in the cache yet: this process, or the workers of
+            a Ray cluster (that of $RAY_ADDRESS, else one on this machine).
         force: Overwrite files.
         quiet: No progress.
         json: One JSON object on stdout.
@@ -64,6 +67,8 @@ def recover(
     if completed is not None and completed.exists() and not force:
         raise TagfillError("exists already", file=completed, remedy="add --force to replace it")
     opened = TrainedRun.open(run)
+    if engine == "ray":
+        _fill(opened, quiet=quiet)
     recovery = recover_run(opened, folds=folds, sinks=[] if quiet else [Terminal(log)])
     entries = recovery.suggest(amount)
     write_suggestions(entries, recovery.table, recovery.evidence.kind, out)
@@ -83,6 +88,14 @@ def recover(
         print_json(result)
     else:
         _show(result)
+
+
+def _fill(run: TrainedRun, *, quiet: bool) -> None:
+    from tagfill.cli.features import image_progress
+    from tagfill.jobs.fill import fill_features
+
+    with image_progress("features, ray", quiet=quiet) as progress:
+        fill_features(run, "ray", progress=progress)
 
 
 def _summary(recovery: Recovery) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Extractor:
             TagfillError: an image cannot be decoded.
         """
         for _ in range(_ATTEMPTS):
-            store = self._store()
+            store = self.store()
             for error in self._fill(store, paths, progress):
                 raise error
             with suppress(KeyError):  # another process has pruned the cache meanwhile
@@ -77,9 +77,10 @@ class Extractor:
 
     def fill(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
         """Compute missing features; unreadable images are skipped."""
-        self._fill(self._store(), paths, progress)
+        self._fill(self.store(), paths, progress)
 
-    def _store(self) -> FeatureStore:
+    def store(self) -> FeatureStore:
+        """Where its features are kept."""
         spec = self.backbone.spec
         about = {
             "backbone": spec.name,

@@ -1,0 +1,131 @@
+"""`tagfill features`: what a backbone sees in images, as parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tagfill.jobs.work import Work
+
+
+def features(
+    *paths: str,
+    out: Path,
+    backbone: str = "efficientnet_lite0",
+    run: Path | None = None,
+    input_size: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    actors: int | None = None,
+    block: int = 512,
+    workers: int = 2,
+    force: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Features of images, one parquet file a block, with a manifest.
+
+    An interrupted job goes on where it stopped when the same command is given again. Images that
+    cannot be read have a reason instead of features; the exit code is then 1.
+
+    Args:
+        paths: Image files, folders, patterns in quotes, or URLs.
+        out: The folder of the results.
+        backbone: See `tagfill backbones`.
+        run: Instead: the backbone of a run.
+        input_size: Side of the square input in pixels.
+        engine: This process, or the workers of a Ray cluster: that of $RAY_ADDRESS, else one on
+            this machine.
+        actors: Workers of a cluster; by default one a processor, or one a GPU.
+        block: Images a file.
+        workers: Threads that decode images, in every worker.
+        force: Replace the results of another job.
+        quiet: No progress and no closing line on stderr.
+        json: One JSON object on stdout.
+    """
+    from tagfill.jobs.work import FeatureWork
+    from tagfill.train.folder import RunFolder
+
+    source = backbone if run is None else str(RunFolder.open(run)[0].model.resolve())
+    work = FeatureWork(source, size=input_size, threads=workers)
+    return run_job_of(
+        work, paths, out, engine, actors=actors, block=block, force=force, quiet=quiet, json=json
+    )
+
+
+def run_job_of(
+    work: Work,
+    paths: Sequence[str],
+    out: Path | None,
+    engine: Literal["local", "ray"],
+    *,
+    actors: int | None = None,
+    block: int = 512,
+    force: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+) -> int:
+    """Find the files, do the work, say what came of it; returns the exit code."""
+    import time
+
+    from tagfill.cli.output import log, print_json
+    from tagfill.errors import TagfillError
+    from tagfill.jobs.folder import run_job
+    from tagfill.predict.sources import Unreadable, find_files
+    from tagfill.remote import RemoteFile
+
+    if out is None:
+        raise TagfillError("a job needs a folder for its results", remedy="name it with --out")
+    found = list(find_files(paths, ()))
+    nothing = [item for item in found if isinstance(item, Unreadable)]
+    for item in nothing:
+        log.print(f"skipped: {item.image}: {item.reason}")
+    files = [
+        str(file) if isinstance(file, RemoteFile) else str(file.absolute())
+        for file in found
+        if not isinstance(file, Unreadable)
+    ]
+    started = time.monotonic()
+    with image_progress(f"{engine} engine", quiet=quiet) as progress:
+        done = run_job(
+            work,
+            files,
+            out,
+            engine=engine,
+            block=block,
+            actors=actors,
+            force=force,
+            progress=progress,
+        )
+    seconds = max(time.monotonic() - started, 1e-9)
+    if json:
+        print_json({**vars(done), "seconds": seconds})
+    elif not quiet:
+        rate = (done.images - done.reused) / seconds
+        before = f", {done.reused:,} done before" if done.reused else ""
+        bad = f", {done.failed:,} cannot be read" if done.failed else ""
+        log.print(f"{out}: {done.images:,} images{before}{bad}, {rate:.1f} a second ({engine})")
+    return 1 if done.failed or nothing else 0
+
+
+@contextmanager
+def image_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Shows images per second and the time left on stderr."""
+    from tagfill.cli.output import log
+    from tagfill.train.events import Pace, Terminal
+
+    if quiet:
+        yield None
+        return
+    terminal, pace = Terminal(log), Pace()
+
+    def progress(done: int, total: int) -> None:
+        rate = pace.at(done, total).per_second
+        terminal.progress(done, total, f"{label}, {rate:.0f} images/s")
+
+    try:
+        yield progress
+    finally:
+        terminal.close()

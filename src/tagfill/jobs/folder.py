@@ -1,0 +1,149 @@
+"""A job's folder: one parquet file a block and a manifest. What is there is not done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from tagfill.errors import TagfillError
+from tagfill.files import atomic_path, write_json
+from tagfill.jobs.engines import EngineName, run_blocks
+from tagfill.jobs.work import ERROR, Work
+
+BLOCK = 512
+"""Images a part holds."""
+MANIFEST = "manifest.json"
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a finished job wrote.
+
+    Args:
+        folder: with the parts and the manifest.
+        images: rows of all parts.
+        failed: rows with an error.
+        reused: images that an earlier start had done.
+    """
+
+    folder: Path
+    images: int
+    failed: int
+    reused: int
+
+
+def run_job(
+    work: Work,
+    files: Sequence[str],
+    folder: Path,
+    *,
+    engine: EngineName = "local",
+    block: int = BLOCK,
+    actors: int | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Done:
+    """Do the work on all files and write the parts; an interrupted job goes on where it stopped.
+
+    Args:
+        work: what is done.
+        files: paths and URLs.
+        folder: of the results.
+        engine: who does it.
+        block: files a part.
+        actors: workers of a cluster.
+        force: replace the results of another job.
+        progress: told how many images are done, and of how many.
+
+    Raises:
+        TagfillError: the folder holds something else.
+    """
+    if not files:
+        raise TagfillError("there is no image to work on")
+    if block < 1:
+        raise TagfillError(f"a block of {block} images is none")
+    about = {
+        **work.about(),
+        "images": len(files),
+        "block": block,
+        "files": hashlib.blake2b("\n".join(files).encode("utf-8", "surrogateescape")).hexdigest(),
+    }
+    blocks = {
+        number: files[start : start + block]
+        for number, start in enumerate(range(0, len(files), block))
+    }
+    _start(folder, about, force=force)
+    todo = {number: part for number, part in blocks.items() if not _part(folder, number).is_file()}
+    reused = done = len(files) - sum(map(len, todo.values()))
+    for number, table in run_blocks(engine, work, todo, actors=actors):
+        with atomic_path(_part(folder, number)) as draft:
+            parquet.write_table(table, draft)
+        done += len(table)
+        if progress is not None:
+            progress(done, len(files))
+    failed = _finish(folder, about, blocks)
+    return Done(folder, len(files), failed, reused)
+
+
+def parts(folder: Path) -> list[Path]:
+    """The parts of a finished job, in order.
+
+    Raises:
+        TagfillError: there is no job, or it is not finished.
+    """
+    manifest = _manifest(folder)
+    if not manifest.get("parts"):
+        raise TagfillError("holds no finished job", file=folder, remedy="run its command again")
+    return [folder / part["file"] for part in manifest["parts"]]
+
+
+def _start(folder: Path, about: Mapping[str, Any], *, force: bool) -> None:
+    before = _manifest(folder)
+    if before and before.get("job") != about:
+        if not force:
+            raise TagfillError(
+                "holds the results of another job",
+                file=folder,
+                remedy="choose another folder, or add --force to replace them",
+            )
+        for part in folder.glob("part-*.parquet"):
+            part.unlink()
+    elif not before and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise TagfillError("is not empty", file=folder, remedy="choose another folder")
+    if before.get("job") != about:
+        write_json(folder / MANIFEST, {"job": about})
+
+
+def _finish(folder: Path, about: Mapping[str, Any], blocks: Mapping[int, Sequence[str]]) -> int:
+    listed, failed = [], 0
+    for number in blocks:
+        path = _part(folder, number)
+        table: pa.Table = parquet.read_table(path, columns=[ERROR])
+        failed += len(table) - table.column(ERROR).null_count
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        listed.append({"file": path.name, "rows": len(table), "sha256": digest})
+    write_json(folder / MANIFEST, {"job": about, "parts": listed, "failed": failed})
+    return failed
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise TagfillError(f"cannot be read ({error})", file=folder / MANIFEST) from error
+    return content if isinstance(content, dict) else {}
+
+
+def _part(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:06}.parquet"
