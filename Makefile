@@ -69,7 +69,7 @@ unit: dev
 
 # The tests that disturb on purpose, at many more moments and with many more files.
 torture: dev
-	TAGFILL_TORTURE=20 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 tests/torture tests/labels/test_mutations.py tests/models/test_bundle.py
+	TAGFILL_TORTURE=20 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 tests/torture tests/jobs tests/labels/test_mutations.py tests/models/test_bundle.py
 
 notebooks: dev
 	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=600 examples

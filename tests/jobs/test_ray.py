@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 from pyarrow import parquet
+from tests.jobs.cluster import two_workers
 from tests.jobs.test_jobs import feature_job
 from tests.predict.tiny import image_bundle, pictures
 
@@ -20,11 +22,13 @@ from tagfill.jobs.work import PredictWork
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    ray = pytest.importorskip("ray", reason="ray is not installed")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    ray.shutdown()
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("ray is not installed")
+    with two_workers() as access, pytest.MonkeyPatch.context() as patch:
+        for name, value in access.items():  # before ray is imported, which reads them once
+            patch.setenv(name, value)
+        yield
+        importlib.import_module("ray").shutdown()
 
 
 @pytest.mark.slow
@@ -58,6 +62,7 @@ def test_a_killed_worker_costs_nothing_and_the_parts_are_the_same(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("TAGFILL_TORTURE" not in os.environ, reason="run by make torture")
 def test_the_command_line_and_the_sums_of_products(tmp_path):
     _, labels = feature_job(tmp_path / "out")
     here = ridge_head(tmp_path / "out", labels)

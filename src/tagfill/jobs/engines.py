@@ -67,8 +67,6 @@ def _on_ray(work: Work, blocks: Blocks, actors: int | None) -> Iterator[tuple[in
         batch_size=1,
         compute=ray.data.ActorPoolStrategy(size=min(count, len(items))),
         num_gpus=1 if resources.get("GPU") else 0,
-        max_restarts=-1,
-        max_task_retries=-1,
     )
     try:
         for row in results.iter_rows():
