@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -56,16 +57,21 @@ class Process:
         self.url = f"http://127.0.0.1:{self.port}"
         command = [sys.executable, "-m", "tagfill.cli.main", "serve", str(run)]
         command += ["--port", str(self.port), "--database", str(database), *options]
-        self.child = subprocess.Popen(command, stderr=subprocess.PIPE, env=dict(os.environ))
-        deadline = time.monotonic() + 120
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would fill and stop the server
+        self.child = subprocess.Popen(command, stderr=self.log, env=dict(os.environ))
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             try:
                 if httpx.get(f"{self.url}/readyz").status_code == 200:
                     return
             except httpx.TransportError:
-                assert self.child.poll() is None, self.child.stderr.read()
+                assert self.child.poll() is None, self.told()
                 time.sleep(0.1)
         raise AssertionError("the server does not answer")
+
+    def told(self) -> str:
+        self.log.seek(0)
+        return self.log.read().decode()
 
     def kill(self) -> None:
         self.child.send_signal(signal.SIGKILL)

@@ -2,40 +2,95 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.serve.conftest import Reviewer
 
+from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
+from tagfill.serve import jobs
 from tagfill.serve.app import create_app
-from tagfill.serve.model import open_run
+from tagfill.serve.library import Library
+from tagfill.serve.model import ServedModel, open_run
 from tagfill.serve.server import Options, build_service
+
+SHAM = """
+import json, shutil, sys, time
+from pathlib import Path
+base, folder, out = map(Path, sys.argv[1:])
+(folder / "progress.json").write_text(json.dumps({"done": 1, "total": 2, "label": "training"}))
+while not (folder / "go").exists():
+    time.sleep(0.02)
+shutil.copytree(base, out, ignore=shutil.ignore_patterns("review.db*"))
+(folder / "result.json").write_text(json.dumps({"state": "done", "message": None}))
+"""
+
+
+@pytest.fixture(scope="module")
+def home(run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, ServedModel]:
+    """A run of its own, beside which runs may be made."""
+    folder = tmp_path_factory.mktemp("jobs")
+    shutil.copytree(run, folder / "runs" / "first")
+    return open_run(folder / "runs" / "first")
 
 
 @pytest.fixture
-def reviewer(run: Path, tmp_path: Path) -> Reviewer:
-    """A server on a run of its own, beside which runs may be made."""
-    shutil.copytree(run, tmp_path / "runs" / "first")
-    service = build_service(*open_run(tmp_path / "runs" / "first"), Options())
-    return Reviewer(create_app(service), base_url="http://127.0.0.1:8731").begin("Anna")
+def serve(home: tuple[Library, ServedModel], tmp_path: Path) -> Iterator[Callable[..., Reviewer]]:
+    """Servers on one database; runs they make are removed afterwards."""
+    services = []
+
+    def new(name: str = "Anna") -> Reviewer:
+        services.append(build_service(*home, Options(database=str(tmp_path / "review.db"))))
+        app = create_app(services[-1])
+        return Reviewer(app, base_url="http://127.0.0.1:8731").begin(name)
+
+    yield new
+    for service in services:
+        service.close()
+    for path in home[1].path.parent.iterdir():
+        if path.name != "first":
+            shutil.rmtree(path)
 
 
-def wait(client: Reviewer, job: str, seconds: float = 300) -> dict[str, Any]:
+@pytest.fixture
+def reviewer(serve: Callable[..., Reviewer]) -> Reviewer:
+    return serve()
+
+
+@pytest.fixture
+def sham(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that only waits to be let go, in place of training."""
+    script = tmp_path / "sham.py"
+    script.write_text(SHAM)
+    monkeypatch.setattr(jobs, "COMMAND", (sys.executable, str(script)))
+
+
+def let_go(client: Reviewer, job: str) -> None:
+    (client.app.state.service.home / jobs.FOLDER / job / "go").touch()
+
+
+def wait(client: Reviewer, job: str, seconds: float = 300, each: float = 0.1) -> dict[str, Any]:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         state = client.get(f"/api/jobs/{job}").json()
         if state["state"] != "running":
             return state
-        time.sleep(0.3)
+        time.sleep(each)
     raise AssertionError("still running")
 
 
 @pytest.mark.slow
-def test_train_again_switch_and_switch_back(reviewer: Reviewer, tmp_path: Path) -> None:
+def test_train_again_switch_and_switch_back(serve: Callable[..., Reviewer]) -> None:
+    reviewer = serve()
     service = reviewer.app.state.service
     table, truth = service.library.table, service.library.truth
     assert truth is not None
@@ -44,10 +99,19 @@ def test_train_again_switch_and_switch_back(reviewer: Reviewer, tmp_path: Path) 
         yes = [tag for column, tag in enumerate(table.classes) if truth[row, column] == 1]
         reviewer.post("/api/review/complete", json={"photo": row, "yes": yes})
     job = reviewer.post("/api/jobs").json()
-    assert reviewer.post("/api/jobs").status_code == 409
+    service.close()
+    reviewer = serve()  # the training outlives the server, and the next one answers meanwhile
+    service = reviewer.app.state.service
+    files = {"images": ("a.jpg", service.library.paths[0].read_bytes())}
+    answers = 0
+    while reviewer.get(f"/api/jobs/{job['id']}").json()["state"] == "running":
+        assert reviewer.post("/api/predict", files=files).json()["model"] == "first"
+        assert reviewer.say(train[0], "boat", "no")
+        answers += 1
+    assert answers
     ended = wait(reviewer, job["id"])
     assert ended["state"] == "done", ended
-    labels = load_labels(next((tmp_path / "runs" / ".review").rglob("labels.csv"))).table
+    labels = load_labels(next((service.home / jobs.FOLDER).rglob("labels.csv"))).table
     for row in train[:20]:
         assert (labels.values[labels.row_of[table.images[row]]] == truth[row]).all()
     both = reviewer.get(f"/api/runs/first/compare/{ended['run']}").json()
@@ -58,20 +122,68 @@ def test_train_again_switch_and_switch_back(reviewer: Reviewer, tmp_path: Path) 
     assert reviewer.get("/readyz").json()["model"] == ended["run"]
     after = reviewer.get("/api/photos/30").json()["suggestions"]
     assert after != before
-    answer = reviewer.post(
-        "/api/predict", files={"images": ("a.jpg", service.library.paths[0].read_bytes())}
-    )
-    assert answer.json()["model"] == ended["run"]
+    assert reviewer.post("/api/predict", files=files).json()["model"] == ended["run"]
     reviewer.put("/api/runs/served", json={"run": "first"})
     assert reviewer.get("/api/photos/30").json()["suggestions"] == before
 
 
-def test_a_canceled_training_leaves_nothing_behind(reviewer: Reviewer, tmp_path: Path) -> None:
+def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: None) -> None:
+    anna, ben = serve("Anna"), serve("Ben")
+    job = anna.post("/api/jobs").json()
+    assert job["state"] == "running"
+    assert ben.post("/api/jobs").status_code == 409
+    assert ben.get("/api/jobs").json()[0]["who"] == "Anna"
+    let_go(anna, job["id"])
+    assert wait(ben, job["id"])["state"] == "done"
+    assert anna.get(f"/api/jobs/{job['id']}").json()["trained"]
+    assert {run["name"] for run in ben.get("/api/runs").json()} == {"first", job["run"]}
+
+
+def test_a_training_can_be_canceled_after_a_restart(
+    serve: Callable[..., Reviewer], sham: None
+) -> None:
+    anna = serve()
+    job = anna.post("/api/jobs").json()
+    anna.app.state.service.close()
+    again = serve()
+    assert again.get(f"/api/jobs/{job['id']}").json()["state"] == "running"
+    began = time.monotonic()
+    assert again.delete(f"/api/jobs/{job['id']}").json()["state"] == "canceled"
+    assert time.monotonic() - began < 4  # nobody waits for what has ended
+    assert again.get("/api/jobs").json()[0]["state"] == "canceled"
+    assert [run["name"] for run in again.get("/api/runs").json()] == ["first"]
+
+
+def test_the_processes_of_others_are_left_alone(serve: Callable[..., Reviewer], sham: None) -> None:
+    anna = serve()
+    job = anna.post("/api/jobs").json()
+    other = serve()
+    row = other.app.state.service.jobs.one(job["id"])
+    folder = Path(row["folder"])
+    assert jobs._is_job(row["pid"], folder)
+    assert not jobs._is_job(os.getpid(), folder)
+    with pytest.raises(TagfillError, match="another machine"):
+        other.app.state.service.jobs._stop(job["id"], os.getpid(), folder)
+    let_go(anna, job["id"])
+    assert wait(anna, job["id"])["state"] == "done"
+
+
+def test_a_killed_training_is_told_as_failed(serve: Callable[..., Reviewer], sham: None) -> None:
+    anna = serve()
+    job = anna.post("/api/jobs").json()
+    os.kill(anna.app.state.service.jobs.one(job["id"])["pid"], signal.SIGKILL)
+    ended = wait(anna, job["id"], 20)
+    assert (ended["state"], ended["message"]) == ("failed", "the process ended without a result")
+    assert anna.post("/api/jobs").status_code == 201  # and the next one may begin
+    anna.delete(f"/api/jobs/{anna.get('/api/jobs').json()[0]['id']}")
+
+
+def test_a_canceled_training_leaves_nothing_behind(reviewer: Reviewer) -> None:
     job = reviewer.post("/api/jobs").json()
     assert job["state"] == "running"
     ended = reviewer.delete(f"/api/jobs/{job['id']}").json()
     assert ended["state"] == "canceled"
-    assert not (tmp_path / "runs" / job["run"]).exists()
+    assert not (reviewer.app.state.service.home / job["run"]).exists()
     assert [run["name"] for run in reviewer.get("/api/runs").json()] == ["first"]
     assert reviewer.get("/api/jobs/nothing").status_code == 404
 
@@ -93,6 +205,7 @@ def test_runs_are_listed_with_metrics(reviewer: Reviewer) -> None:
     assert len(detail["curve"]) >= 1
     assert detail["splits"]["test"]["per_class"]
     assert reviewer.get("/api/runs/nothing").status_code == 404
+    assert reviewer.get("/api/runs/nothing/curve").status_code == 404
     assert reviewer.put("/api/runs/served", json={"run": ".."}).status_code == 404
 
 
@@ -108,3 +221,22 @@ def test_metrics_are_measured_once_enough_photos_are_complete(reviewer: Reviewer
     assert measured["photos"] == 12
     assert 0 < measured["mAP"] <= 100
     assert 0 <= measured["recall"] <= 1
+
+
+def test_precision_by_recall_of_held_out_photos(reviewer: Reviewer) -> None:
+    service = reviewer.app.state.service
+    library, run = service.library, service.model.run
+    truth = library.truth[library.splits["test"]]
+    column = int(np.argmax((truth == 1).sum(axis=0)))
+    tag = library.table.classes[column]
+    curve = reviewer.get("/api/runs/first/curve", params={"tag": tag}).json()
+    hits = truth[np.argsort(-run.probabilities("test")[:, column]), column] == 1
+    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+    recalls, precisions = np.transpose(curve["points"])
+    assert curve["photos"] == len(truth)
+    assert recalls[[0, -1]].tolist() == [0, 1]
+    assert precisions[0] == pytest.approx(precision[hits].max(), abs=1e-3)
+    assert precisions[-1] == pytest.approx(precision[hits][-1], abs=1e-3)
+    assert (np.diff(precisions) <= 0).all()
+    assert len(reviewer.get("/api/runs/first/curve").json()["points"]) == len(recalls)
+    assert reviewer.get("/api/runs/first/curve?tag=nothing").status_code == 404

@@ -7,6 +7,8 @@ import io
 import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,13 @@ import pytest
 from PIL import Image
 from tests.serve.conftest import Reviewer
 
+from tagfill.errors import TagfillError
+from tagfill.export.files import _annotate, metadata_of
+from tagfill.models.bundle import Bundle
 from tagfill.serve import uploads
+from tagfill.serve.app import create_app
 from tagfill.serve.batcher import Batcher, QueueFullError
+from tagfill.serve.server import Options, open_service
 from tagfill.serve.service import Service
 
 
@@ -199,3 +206,47 @@ def test_many_clients_get_their_own_answers(anna: Reviewer, service: Service) ->
     alone = [ask(row) for row in range(6)]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(ask, range(6))) == alone
+
+
+def brightness(path: Path, bundle: Bundle) -> None:
+    """An export that calls every tag as likely as the picture is bright."""
+    onnx = pytest.importorskip("onnx")
+    helper, metadata = onnx.helper, metadata_of(bundle)
+    size, count = metadata.size, len(metadata.classes)
+    weights = np.full((3, count), 1 / 3, dtype=np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
+            helper.make_node("Flatten", ["pooled"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weights"], ["probabilities"]),
+            helper.make_node("Identity", ["probabilities"], ["logits"]),
+        ],
+        "brightness",
+        [helper.make_tensor_value_info("pixels", 1, ["batch", 3, size, size])],
+        [
+            helper.make_tensor_value_info(name, 1, ["batch", count])
+            for name in ("probabilities", "logits")
+        ],
+        [onnx.numpy_helper.from_array(weights, "weights")],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    _annotate(made, metadata)
+    onnx.save(made, path)
+
+
+def test_an_exported_file_answers_in_place_of_torch(run: Path, opened: Any, tmp_path: Path) -> None:
+    brightness(tmp_path / "model.onnx", opened[1].bundle)
+    options = Options(database=str(tmp_path / "r.db"), engine=tmp_path / "model.onnx")
+    service = open_service(run, options)
+    client = Reviewer(create_app(service), base_url="http://127.0.0.1:8731").begin()
+    stream = io.BytesIO()
+    Image.new("RGB", (40, 30), (51, 51, 51)).save(stream, "PNG")
+    files = {"images": ("gray.png", stream.getvalue(), "image/png")}
+    tags = client.post("/api/predict?threshold=0", files=files).json()["predictions"][0]["tags"]
+    assert {tag["tag"] for tag in tags} == set(service.model.bundle.classes)
+    assert [tag["probability"] for tag in tags] == pytest.approx([0.2] * len(tags), abs=1e-3)
+    service.close()
+    others = replace(opened[1].bundle, classes=opened[1].bundle.classes[::-1])
+    brightness(tmp_path / "other.onnx", others)
+    with pytest.raises(TagfillError, match="not an export"):
+        open_service(run, replace(options, engine=tmp_path / "other.onnx"))

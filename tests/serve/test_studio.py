@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 
+import httpx
 import pytest
 from tests.serve.conftest import Reviewer
 
@@ -62,9 +64,60 @@ def test_addresses_are_never_fetched(anna: Reviewer, service: Service, address: 
 
 
 def test_label_studio_accepts_the_predictions(anna: Reviewer, service: Service) -> None:
-    interface = pytest.importorskip(
-        "label_studio_sdk.label_interface", reason="label-studio-sdk is not installed"
-    )
+    reason = "label-studio-sdk is not installed (pip install --no-deps -r tests/serve/studio.txt)"
+    interface = pytest.importorskip("label_studio_sdk.label_interface", reason=reason)
     checks = interface.LabelInterface(config(service))
-    for result in predicted(anna, service, *service.library.table.images[:5]):
-        assert checks.validate_prediction(result)
+    sent: list[dict] = []
+
+    def studio(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
+        return httpx.Response(201, json={"id": len(sent), **sent[-1]})
+
+    from label_studio_sdk.client import LabelStudio
+
+    client = LabelStudio(
+        base_url="http://studio.example",
+        api_key="0" * 40,
+        httpx_client=httpx.Client(transport=httpx.MockTransport(studio)),
+    )
+    for number, result in enumerate(predicted(anna, service, *service.library.table.images[:5])):
+        assert checks.validate_prediction(result, return_errors=True) == []
+        (choices,) = result["result"]
+        other = {**result, "result": [{**choices, "value": {"choices": ["no such tag"]}}]}
+        assert checks.validate_prediction(other, return_errors=True)
+        kept = client.predictions.create(task=number, **result)
+        assert kept.result == result["result"]
+        assert sent[-1] == {"task": number, **result}
+
+
+RESULT = {
+    "type": "object",
+    "required": ["model_version", "score", "result"],
+    "properties": {
+        "model_version": {"type": "string"},
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "result": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["from_name", "to_name", "type", "value"],
+                "properties": {
+                    "type": {"const": "choices"},
+                    "value": {
+                        "type": "object",
+                        "required": ["choices"],
+                        "additionalProperties": False,
+                        "properties": {"choices": {"type": "array", "items": {"type": "string"}}},
+                    },
+                },
+            },
+        },
+    },
+}
+"""What Label Studio's documentation says a prediction is."""
+
+
+def test_answers_have_the_form_label_studio_documents(anna: Reviewer, service: Service) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    for result in predicted(anna, service, *service.library.table.images[:5], "nothing.jpg"):
+        jsonschema.validate(result, RESULT)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from tagfill import __version__
@@ -59,7 +60,8 @@ def create_app(service: Service) -> FastAPI:
     app.add_exception_handler(RequestValidationError, responses.invalid)
     app.add_exception_handler(HTTPException, responses.refused)
     app.add_exception_handler(TagfillError, responses.mistaken)
-    for kind in (sa.exc.OperationalError, sa.exc.InterfaceError):
+    app.add_exception_handler(ClientDisconnect, responses.gone)
+    for kind in (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError):
         app.add_exception_handler(kind, responses.without_database)
     app.add_middleware(metrics.Timed)
     app.add_middleware(Gate, policy=service.policy)

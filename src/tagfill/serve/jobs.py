@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -25,7 +27,10 @@ from tagfill.serve.service import Service
 
 FOLDER = ".review"
 """Beside the runs: labels, progress and log of every job."""
+ALIVE = "alive"
+"""A file the process holds a lock on as long as it lives, whoever started it."""
 RUNNING = "running"
+COMMAND = (sys.executable, "-m", "tagfill.serve.retrain")
 _PATIENCE = 5.0  # seconds until a process that was asked to stop is killed
 
 
@@ -54,33 +59,47 @@ class Jobs:
             TagfillError: a job is running already.
         """
         with self._lock:
-            if any(listed["state"] == RUNNING for listed in self.all()):
-                raise TagfillError("a training is running already", remedy="wait, or cancel it")
+            self.all()  # settles those that have ended
             job = secrets.token_hex(6)
             folder, run = self._place(job)
             self._write_labels(folder)
-            child = self._spawn(folder, run)
-            self._children[job] = child
-            row = {
-                "id": job,
-                "at": time.time(),
-                "who": who,
-                "state": RUNNING,
-                "pid": child.pid,
-                "folder": str(folder),
-                "run": str(run),
-                "message": None,
-            }
-            with self.service.database.write() as connection:
-                connection.execute(jobs.insert(), [row])
+            try:
+                with self.service.database.write() as connection:  # other servers wait here
+                    running = sa.select(jobs.c.id).where(jobs.c.state == RUNNING)
+                    if connection.execute(running).first() is not None:
+                        raise TagfillError(
+                            "a training is running already", remedy="wait, or cancel it"
+                        )
+                    row = self._started(job, who, folder, run)
+                    connection.execute(jobs.insert(), [row])
+            except TagfillError:
+                shutil.rmtree(folder)
+                raise
         return self._told(row)
 
+    def _started(self, job: str, who: str, folder: Path, run: Path) -> dict[str, Any]:
+        child = self._children[job] = self._spawn(folder, run)
+        return {
+            "id": job,
+            "at": time.time(),
+            "who": who,
+            "state": RUNNING,
+            "pid": child.pid,
+            "folder": str(folder),
+            "run": str(run),
+            "message": None,
+        }
+
     def cancel(self, job: str) -> None:
-        """Stop a job and remove what it has made so far."""
+        """Stop a job and remove what it has made so far.
+
+        Raises:
+            TagfillError: it runs on another machine.
+        """
         row = self.one(job)
         if row is None or row["state"] != RUNNING:
             return
-        self._stop(job, int(row["pid"]))
+        self._stop(job, int(row["pid"]), Path(row["folder"]))
         self._settle(job, "canceled", None)
         run = Path(row["path"])
         if not (run / "metrics.json").is_file():
@@ -104,16 +123,22 @@ class Jobs:
 
     def _spawn(self, folder: Path, run: Path) -> subprocess.Popen[bytes]:
         base = self.service.origin
-        command = [sys.executable, "-m", "tagfill.serve.retrain", str(base), str(folder), str(run)]
-        with (folder / "log.txt").open("wb") as log:
+        command = [*COMMAND, str(base), str(folder), str(run)]
+        with (folder / "log.txt").open("wb") as log, (folder / ALIVE).open("wb") as alive:
+            fcntl.flock(alive, fcntl.LOCK_EX)
             return subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=(alive.fileno(),),
             )
 
     def _told(self, row: dict[str, Any]) -> dict[str, Any]:
         """A job as people see it; one whose process has ended is settled first."""
         folder = Path(row["folder"])
-        if row["state"] == RUNNING and not self._alive(row["id"], row["pid"], folder):
+        if row["state"] == RUNNING and not self._alive(row["id"], folder):
             ended = _read(folder / RESULT) or {
                 "state": "failed",
                 "message": "the process ended without a result",
@@ -129,37 +154,49 @@ class Jobs:
             "pid": row["pid"],
             "run": Path(row["run"]).name,
             "path": row["run"],
+            "folder": row["folder"],
             "trained": is_run(Path(row["run"])),
             "progress": _read(folder / PROGRESS),
         }
 
-    def _alive(self, job: str, pid: int, folder: Path) -> bool:
+    def _alive(self, job: str, folder: Path) -> bool:
         child = self._children.get(job)
         if child is not None:
-            return child.poll() is None
-        try:  # a child of an earlier server; its number may be somebody else's by now
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            child.poll()  # one that has ended is let go of
+        try:
+            with (folder / ALIVE).open("rb") as alive:
+                fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
         except OSError:
-            return False
-        return os.fsencode(str(folder)) in command
+            pass
+        return False
 
-    def _stop(self, job: str, pid: int) -> None:
-        deadline = time.monotonic() + _PATIENCE
+    def _stop(self, job: str, pid: int, folder: Path) -> None:
+        if job not in self._children and not _is_job(pid, folder):
+            raise TagfillError("the training runs on another machine", remedy="cancel it there")
         for sent in (signal.SIGTERM, signal.SIGKILL):
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, sent)
-            except (ProcessLookupError, PermissionError):
-                return
-            child = self._children.get(job)
-            while time.monotonic() < deadline:
-                if child is not None and child.poll() is not None:
-                    return
+            deadline = time.monotonic() + _PATIENCE
+            while self._alive(job, folder) and time.monotonic() < deadline:
                 time.sleep(0.05)
+            if not self._alive(job, folder):
+                return
 
     def _settle(self, job: str, state: str, message: str | None) -> None:
         change = jobs.update().where(jobs.c.id == job).values(state=state, message=message)
         with self.service.database.write() as connection:
             connection.execute(change)
+
+
+def _is_job(pid: int, folder: Path) -> bool:
+    """Whether a process of this machine is the job's; numbers are used again."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return os.fsencode(str(folder)) in command
 
 
 def _read(file: Path) -> dict[str, Any] | None:

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import precision_recall_curve
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
-from tagfill.labels import NEGATIVE, POSITIVE
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
+from tagfill.serve.columns import Columns
 from tagfill.serve.model import held_out_scores
 from tagfill.serve.service import Service
 
 FEWEST = 10
 """Photos below which nothing is said."""
+POINTS = 41
+"""Points of a curve."""
 
 
 def measured(service: Service) -> dict[str, Any]:
@@ -46,6 +50,49 @@ def compared(service: Service, *paths: Path) -> dict[str, Any]:
 
     The truth behind masked labels is used where there is one, else what is known now.
     """
+    split, columns, known = _held_out_labels(service)
+    enough = bool((known == NEGATIVE).any() and (known == POSITIVE).any())
+    runs = []
+    for path in paths:
+        scores = np.nan_to_num(held_out_scores(path, service.library, split, columns))
+        result = mean_average_precision(scores, known)
+        runs.append(
+            {
+                "name": path.name,
+                "mAP": _finite(result.mAP) if enough else None,
+                "per_class": [
+                    _finite(100 * value) if enough else None for value in result.average_precision
+                ],
+            }
+        )
+    return {"split": split, "photos": len(known), "tags": list(columns.names), "runs": runs}
+
+
+def precision_curve(service: Service, path: Path, tag: str | None = None) -> dict[str, Any]:
+    """Precision at every recall on held-out photos, of one tag or of all tags together.
+
+    The precision at a recall is the best that can be had with at least this recall; the list is
+    empty where the labels known do not hold both yes and no.
+    """
+    split, columns, known = _held_out_labels(service)
+    scores = np.nan_to_num(held_out_scores(path, service.library, split, columns))
+    if tag is not None:
+        column = service.column(tag)
+        known, scores = known[:, [column]], scores[:, [column]]
+    asked = known != UNKNOWN
+    labels = known[asked] == POSITIVE
+    points: list[list[float]] = []
+    if labels.any() and not labels.all():
+        precision, recall, _ = precision_recall_curve(labels, scores[asked])
+        best = np.maximum.accumulate(precision)[::-1]
+        for wanted in np.linspace(0, 1, POINTS):
+            place = min(int(np.searchsorted(recall[::-1], wanted)), len(best) - 1)
+            points.append([round(float(wanted), 4), round(float(best[place]), 4)])
+    return {"run": path.name, "split": split, "photos": len(known), "tag": tag, "points": points}
+
+
+def _held_out_labels(service: Service) -> tuple[str, Columns, Labels]:
+    """A split no model was trained on, the tags there are, and what is known of its photos."""
     library = service.library
     split = next((name for name in ("test", "val") if name in library.splits), None)
     if split is None:
@@ -58,21 +105,7 @@ def compared(service: Service, *paths: Path) -> dict[str, Any]:
         truth = library.truth[rows]
         for source, column in enumerate(columns.sources):
             known[:, column] = truth[:, source]
-    enough = bool((known == NEGATIVE).any() and (known == POSITIVE).any())
-    runs = []
-    for path in paths:
-        scores = np.nan_to_num(held_out_scores(path, library, split, columns))
-        result = mean_average_precision(scores, known)
-        runs.append(
-            {
-                "name": path.name,
-                "mAP": _finite(result.mAP) if enough else None,
-                "per_class": [
-                    _finite(100 * value) if enough else None for value in result.average_precision
-                ],
-            }
-        )
-    return {"split": split, "photos": len(rows), "tags": list(columns.names), "runs": runs}
+    return split, columns, known
 
 
 def _finite(value: float) -> float | None:

@@ -9,13 +9,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
 """A request's headers must have arrived by then."""
+READ_SECONDS = 30.0
+"""A client that takes nothing of its answer for so long is cut off."""
 MOST_CONNECTIONS = 512
 
 
 class PatientOnce(H11Protocol):
-    """uvicorn's protocol, with an end to waiting for headers and to the number of connections."""
+    """uvicorn's protocol, with an end to waiting for headers and for clients that do not read."""
 
     _timer: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """A client has come."""
@@ -36,7 +39,23 @@ class PatientOnce(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._stop_waiting()
+        self._stop_offering()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client does not read as fast as the answer comes."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(READ_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has read on."""
+        self._stop_offering()
+        super().resume_writing()
+
+    def _stop_offering(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     @property
     def _idle(self) -> bool:

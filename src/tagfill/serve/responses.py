@@ -71,6 +71,11 @@ async def mistaken(_: Request, error: Exception) -> SafeJSON:
     return SafeJSON({"detail": str(error)}, 400)
 
 
+async def gone(_: Request, error: Exception) -> SafeJSON:
+    """The client left before its request had arrived; nobody reads this."""
+    return SafeJSON({"detail": "the request was cut off"}, 400)
+
+
 async def without_database(_: Request, error: Exception) -> SafeJSON:
     """The database is down or does not answer in time."""
     return SafeJSON({"detail": "the database does not answer"}, 503, {"retry-after": "2"})

@@ -11,7 +11,7 @@ import ipaddress
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -23,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagfill.serve.responses import SafeJSON
+from tagfill.serve.throttle import Throttle
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -58,6 +59,7 @@ class Policy:
         read_only: refuse whatever changes something.
         uploads: requests with images at the same time.
         upload_bytes: most bytes of such a request.
+        arriving_bytes: most bytes of all such requests together.
         body_bytes: most bytes of any other.
         body_seconds: a request must have arrived by then.
     """
@@ -68,6 +70,7 @@ class Policy:
     read_only: bool = False
     uploads: int = 48
     upload_bytes: int = 32_000_000
+    arriving_bytes: int = 256_000_000
     body_bytes: int = 2_000_000
     body_seconds: float = 30.0
 
@@ -125,7 +128,8 @@ class Gate:
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self.app, self.policy = app, policy
-        self._uploading = 0
+        self._uploading = self._arriving = 0
+        self._throttle = Throttle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request before anything else looks at it."""
@@ -136,30 +140,57 @@ class Gate:
         cookie = _cookie_name(scope)
         headers = Headers(scope=scope)
         session = self._session(headers, cookie)
-        trusted = self.policy.has_token(headers)
+        guesser = self._guesser(scope, headers)
+        wait = 0 if guesser is None else self._throttle.wait(guesser)
+        trusted = not wait and self.policy.has_token(headers)
         scope.setdefault("state", {}).update(trusted=trusted, session=session, fresh=False)
-        refusal = self._refusal(scope, headers, session, trusted)
+        refusal: Response | None
+        if wait:
+            refusal = _refuse(429, "too many wrong tokens", {"retry-after": str(wait)})
+        else:
+            refusal = self._refusal(scope, headers, session, trusted)
         if refusal is None and session is None and self._may_begin(scope, trusted):
             session = secrets.token_hex(16)
             scope["state"].update(session=session, fresh=True)
-        dressed = _dressed(send, scope, self.policy, cookie)
+
+        def started(status: int) -> None:
+            if status == 401 and guesser is not None:
+                self._throttle.failed(guesser)
+
+        dressed = _dressed(send, scope, self.policy, cookie, started)
         if refusal is not None:
             await refusal(scope, receive, dressed)
-            return
-        if not _upload(scope):
+        elif _upload(scope):
+            await self._pass_upload(scope, headers, receive, dressed)
+        else:
             limited = _limited(receive, self.policy.body_bytes, self.policy.body_seconds)
             await self.app(scope, limited, dressed)
-            return
-        if self._uploading >= self.policy.uploads:
+
+    async def _pass_upload(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """Requests with images: so many, and so many bytes, at the same time."""
+        limit = self.policy.upload_bytes
+        size = int(headers.get("content-length", limit))
+        full = self._arriving > 0 and self._arriving + size > self.policy.arriving_bytes
+        if full or self._uploading >= self.policy.uploads:
             busy = _refuse(429, "too many uploads at once", {"retry-after": "1"})
-            await busy(scope, receive, dressed)
+            await busy(scope, receive, send)
             return
         self._uploading += 1
+        self._arriving += size
         try:
-            limited = _limited(receive, self.policy.upload_bytes, self.policy.body_seconds)
-            await self.app(scope, limited, dressed)
+            await self.app(scope, _limited(receive, limit, self.policy.body_seconds), send)
         finally:
             self._uploading -= 1
+            self._arriving -= size
+
+    def _guesser(self, scope: Scope, headers: Headers) -> str | None:
+        """The address of somebody who shows a token; None where there is none to guess."""
+        shown = "authorization" in headers or (scope["path"], scope["method"]) == ("/login", "POST")
+        if self.policy.token is None or not shown:
+            return None
+        return str((scope.get("client") or ("", 0))[0])
 
     def _session(self, headers: Headers, name: str) -> str | None:
         try:
@@ -262,9 +293,12 @@ def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
     return limited
 
 
-def _dressed(send: Send, scope: Scope, policy: Policy, cookie: str) -> Send:
+def _dressed(
+    send: Send, scope: Scope, policy: Policy, cookie: str, started: Callable[[int], None]
+) -> Send:
     async def dressed(message: Message) -> None:
         if message["type"] == "http.response.start":
+            started(message["status"])
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)

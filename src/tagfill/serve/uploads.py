@@ -8,10 +8,10 @@ import binascii
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import HTTPException, Request
 from PIL import Image, UnidentifiedImageError
@@ -23,8 +23,11 @@ from tagfill.images import open_image
 
 MOST_IMAGES = 32
 MOST_PIXELS = 40_000_000
+MOST_SIDE = 2048
+"""Pictures to explain are made so small."""
 MOST_NAME = 200
 
+Made = TypeVar("Made")
 _decoders = ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1), thread_name_prefix="decode")
 
 
@@ -103,25 +106,40 @@ def decode_base64(text: str) -> bytes:
         raise HTTPException(422, "an image is not valid base64") from None
 
 
-async def decode(uploads: Sequence[Upload], size: int | None = None) -> list[Image.Image | Refused]:
-    """Pictures, upright RGB, or why one cannot be used; a few are decoded at a time."""
+async def decode(
+    uploads: Sequence[Upload], size: int, prepare: Callable[[Image.Image], Made]
+) -> list[Made | Refused]:
+    """What ``prepare`` makes of upright RGB pictures, or why one cannot be used.
+
+    A few are decoded at a time, and made small before the next: what a request may unpack to does
+    not depend on how many pictures it holds.
+    """
     loop = asyncio.get_running_loop()
-    tasks = [loop.run_in_executor(_decoders, _decode, upload.content, size) for upload in uploads]
+    tasks = [
+        loop.run_in_executor(_decoders, _decode, upload.content, size, prepare)
+        for upload in uploads
+    ]
     return list(await asyncio.gather(*tasks))
 
 
-def _decode(content: bytes, size: int | None) -> Image.Image | Refused:
+def small(picture: Image.Image) -> Image.Image:
+    """A picture of at most so many pixels a side."""
+    picture.thumbnail((MOST_SIDE, MOST_SIDE))
+    return picture
+
+
+def _decode(content: bytes, size: int, prepare: Callable[[Image.Image], Made]) -> Made | Refused:
     try:
         with Image.open(io.BytesIO(content)) as header:
             width, height = header.size
         if width * height > MOST_PIXELS:
             return Refused(413, f"{width} x {height} pixels: at most {MOST_PIXELS:,} are decoded")
-        return open_image(content, size)
+        return prepare(open_image(content, size))
     except TagfillError as error:
         return Refused(415, error.message)
     except Image.DecompressionBombError:
         return Refused(413, f"at most {MOST_PIXELS:,} pixels are decoded")
     except UnidentifiedImageError:
         return Refused(415, "is not an image that can be read")
-    except (OSError, ValueError, SyntaxError, MemoryError):
+    except Exception:  # decoders of many formats fail in many ways on bytes made to break them
         return Refused(415, "the image is broken")

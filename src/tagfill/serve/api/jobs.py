@@ -37,7 +37,10 @@ def one(service: Served, job: str) -> dict[str, Any]:
 def cancel(service: Served, job: str) -> dict[str, Any]:
     """Stop a training; what it has made so far is removed."""
     _job(service, job)
-    service.jobs.cancel(job)
+    try:
+        service.jobs.cancel(job)
+    except TagfillError as error:
+        raise HTTPException(409, str(error)) from None
     return _public(_job(service, job))
 
 
@@ -50,4 +53,4 @@ def _job(service: Served, job: str) -> dict[str, Any]:
 
 def _public(job: dict[str, Any]) -> dict[str, Any]:
     """Without the paths and process numbers of the machine."""
-    return {name: value for name, value in job.items() if name not in ("path", "pid")}
+    return {name: value for name, value in job.items() if name not in ("path", "pid", "folder")}

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tagfill.serve.api.schema import Explained, Nearest, Predicted, Predictions,
 from tagfill.serve.batcher import QueueFullError
 from tagfill.serve.pictures import encode
 from tagfill.serve.service import Served, Service
-from tagfill.serve.uploads import Refused, Upload, decode, read_uploads
+from tagfill.serve.uploads import Refused, Upload, decode, read_uploads, small
 
 router = APIRouter(prefix="/api", tags=["model"])
 
@@ -67,10 +68,10 @@ async def predict(
     began = time.perf_counter()
     uploads = await read_uploads(request)
     size = service.model.engine.metadata.size
-    pictures = await decode(uploads, size)
+    pictures = await decode(uploads, size, partial(pixels, size=size))
     _raise_if_none(pictures)
     rule = TagRule.of(service.model.engine.metadata, top=top, threshold=threshold)
-    rows = iter(await probabilities_of(service, pictures, size))
+    rows = iter(await probabilities_of(service, pictures))
     answers = [
         _refused(upload, picture)
         if isinstance(picture, Refused)
@@ -92,7 +93,7 @@ async def explain(
     uploads = await read_uploads(request)
     if len(uploads) > 1:
         raise HTTPException(413, "explain takes one image at a time")
-    pictures = await decode(uploads, HEAT_SIZE)
+    pictures = await decode(uploads, HEAT_SIZE, small)
     _raise_if_none(pictures)
     picture = pictures[0]
     assert isinstance(picture, Image.Image)
@@ -100,9 +101,9 @@ async def explain(
 
 
 async def probabilities_of(
-    service: Service, pictures: Sequence[Image.Image | Refused], size: int
+    service: Service, pictures: Sequence[Numbers | Refused]
 ) -> list[Numbers]:
-    """What the served model says of pictures; refused ones are left out.
+    """What the served model says of pictures [3, H, W]; refused ones are left out.
 
     Raises:
         HTTPException: too many images are waiting.
@@ -111,8 +112,7 @@ async def probabilities_of(
     try:
         for picture in pictures:
             if not isinstance(picture, Refused):
-                image = await run_in_threadpool(pixels, picture, size)
-                waiting.append(service.batcher.submit(image))
+                waiting.append(service.batcher.submit(picture))  # noqa: PERF401 - may be full
         futures = [asyncio.wrap_future(future) for future in waiting]
         return list(await asyncio.wait_for(asyncio.gather(*futures), SECONDS))
     except (QueueFullError, TimeoutError):
@@ -121,7 +121,7 @@ async def probabilities_of(
         raise HTTPException(429, "the queue is full", {"retry-after": "1"}) from None
 
 
-def _raise_if_none(pictures: Sequence[Image.Image | Refused]) -> None:
+def _raise_if_none(pictures: Sequence[object]) -> None:
     refused = [picture for picture in pictures if isinstance(picture, Refused)]
     if len(refused) == len(pictures):
         raise HTTPException(refused[0].status, refused[0].reason)

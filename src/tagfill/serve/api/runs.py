@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Query
 
 from tagfill.errors import TagfillError
 from tagfill.serve.api.schema import RunRequest
-from tagfill.serve.measure import compared, measured
+from tagfill.serve.measure import compared, measured, precision_curve
 from tagfill.serve.model import is_run, run_summary
 from tagfill.serve.service import Served, Service
 
@@ -70,6 +70,18 @@ def compare(service: Served, name: str, other: str) -> dict[str, Any]:
     paths = [_folder(service, run) for run in (name, other)]
     try:
         return compared(service, *paths)
+    except TagfillError as error:
+        raise HTTPException(409, str(error)) from None
+
+
+@router.get("/{name}/curve")
+def curve(
+    service: Served, name: str, tag: Annotated[str | None, Query(max_length=200)] = None
+) -> dict[str, Any]:
+    """Precision at every recall on held-out photos: of one tag, or of all together."""
+    path = _folder(service, name)
+    try:
+        return precision_curve(service, path, tag)
     except TagfillError as error:
         raise HTTPException(409, str(error)) from None
 

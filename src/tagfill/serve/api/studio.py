@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 from fastapi import APIRouter, HTTPException
-from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field
 
 from tagfill import __version__
 from tagfill.errors import TagfillError
-from tagfill.models.tagging import TagRule
+from tagfill.models.tagging import Numbers, TagRule, pixels
 from tagfill.serve.api.predict import probabilities_of
 from tagfill.serve.service import Served, Service
 from tagfill.serve.uploads import Refused, Upload, decode, decode_base64
@@ -78,8 +78,7 @@ async def webhook() -> dict[str, str]:
 async def predict(service: Served, wanted: PredictRequest) -> dict[str, Any]:
     """Choices for tasks, in the form Label Studio imports."""
     pictures = [await _picture(service, task) for task in wanted.tasks]
-    size = service.model.engine.metadata.size
-    rows = iter(await probabilities_of(service, pictures, size))
+    rows = iter(await probabilities_of(service, pictures))
     rule = TagRule.of(service.model.engine.metadata)
     names = _controls(wanted.label_config)
     results = []
@@ -117,21 +116,23 @@ def _result(service: Service, tags: dict[str, float], control: str, about: str) 
     }
 
 
-async def _picture(service: Service, task: dict[str, Any]) -> Image.Image | Refused:
+async def _picture(service: Service, task: dict[str, Any]) -> Numbers | Refused:
     data = task.get("data")
     values = data.values() if isinstance(data, dict) else ()
     texts = [text for text in values if isinstance(text, str)]
     size = service.model.engine.metadata.size
+    prepare = partial(pixels, size=size)
     for text in texts:
         if text.startswith("data:image/"):
             try:
-                return (await decode([Upload("task", decode_base64(text))], size))[0]
+                upload = Upload("task", decode_base64(text))
+                return (await decode([upload], size, prepare))[0]
             except HTTPException as error:
                 return Refused(error.status_code, str(error.detail))
         row = find_photo(service, text)
         if row is not None:
             try:
-                return await asyncio.to_thread(service.pictures.open, row, size)
+                return prepare(await asyncio.to_thread(service.pictures.open, row, size))
             except TagfillError as error:
                 return Refused(404, error.message)
     return Refused(404, "none of the served photos")

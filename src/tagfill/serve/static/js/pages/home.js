@@ -1,7 +1,7 @@
 // The state of things, and what to do next.
 
 import { get } from "/static/js/api.js";
-import { fill, h, percent } from "/static/js/dom.js";
+import { fill, h, percent, picture } from "/static/js/dom.js";
 import { number, t } from "/static/js/i18n.js";
 
 export async function show(main) {
@@ -21,7 +21,7 @@ export async function show(main) {
       figure(totals.decided, t("home.decided")),
     ),
     h("div.ways",
-      h("a.way.card", { href: "/review", "data-kind": "main" }, h("h2", t("nav.review")), h("p", t("review.intro", { open: totals.open, expected: Math.round(totals.expected) }))),
+      h("a.way.card", { href: "/review", "data-kind": "main" }, h("h2", t("nav.review")), h("p", t("by_photo.why")), h("p.go", t("home.review"), " →")),
       quality(totals.guided, measured),
     ),
     h("section.card", h("h2", t("home.recent")), recent(history)),
@@ -53,7 +53,7 @@ function metric(name, value) {
 function recent(lines) {
   if (!lines.length) return h("p.faint", t("home.none"));
   const rows = lines.map((line) => h("tr",
-    h("td", line.who), h("td", line.tag || t(`kind.${line.kind}`)), h("td", line.image), h("td", line.kind === "answer" ? t(`value.${["unsure", "no", "yes"][line.value + 1]}`) : t(`kind.${line.kind}`)),
+    h("td", line.photo === null ? null : picture(line.photo, 160, "")), h("td", line.tag || t(`kind.${line.kind}`)), h("td", line.image), h("td", line.who), h("td", line.kind === "answer" ? t(`value.${["unsure", "no", "yes"][line.value + 1]}`) : t(`kind.${line.kind}`)),
   ));
-  return h("div.scroll", h("table", h("tbody", rows)));
+  return h("div.scroll", h("table.recent", h("tbody", rows)));
 }

@@ -102,8 +102,10 @@ class Deck {
       field,
       h("p.actions.stack",
         h("button", { type: "button", onclick: guard(() => this.complete()) }, t("complete"), h("kbd", "C")),
-        h("button.quiet", { type: "button", onclick: guard(() => this.go(1)) }, t("skip_photo"), h("kbd", "S")),
-        h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
+        h("span.pairwise",
+          h("button.quiet", { type: "button", onclick: guard(() => this.go(1)) }, t("skip_photo"), h("kbd", "S")),
+          h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
+        ),
       ),
       h("small.faint.tally", t("photo.tally", { answered: this.answered, found: this.found, speed: speed || "–" })),
       keysHelp([

@@ -27,13 +27,13 @@ function list(runs, names) {
   const rows = runs.map((run) => h("tr",
     h("td", h("a", { href: `/runs?run=${encodeURIComponent(run.name)}` }, run.name), run.served ? h("span.badge", t("runs.served")) : null),
     h("td", run.method), h("td", score(run.mAP.val)), h("td", score(run.mAP.test)),
-    h("td.buttons",
+    h("td", h("div.buttons",
       run.name === names[0] ? null : h("a.button.quiet", { href: `/runs?run=${encodeURIComponent(names[0])}&other=${encodeURIComponent(run.name)}` }, t("runs.compare")),
       run.served || !run.finished ? null : h("button.quiet", { type: "button", onclick: guard(() => serve(run.name)) }, t("runs.serve")),
-    ),
+    )),
   ));
   const heads = ["name", "method", "val", "test"].map((name) => h("th", { scope: "col" }, t(`runs.${name}`)));
-  return h("table", h("thead", h("tr", heads, h("td"))), h("tbody", rows));
+  return h("table.runlist", h("thead", h("tr", heads, h("td"))), h("tbody", rows));
 }
 
 export async function serve(run) {
@@ -50,21 +50,47 @@ function score(value) {
 async function one(detail, name) {
   const run = await get(`/api/runs/${encodeURIComponent(name)}`);
   const split = run.splits.test ?? run.splits.val;
-  const curve = run.curve.filter((point) => point.score !== null).map((point) => [point.epoch, point.score]);
+  const epochs = run.curve.filter((point) => point.score !== null).map((point) => [point.epoch, point.score]);
   fill(detail,
     h("section.card", h("h2", run.name),
       h("p.faint", `${run.method} · ${run.backbone} · ${run.head}`),
-      curve.length > 1 ? h("figure.curve", lines([{ name, points: curve }], t("runs.curve")), h("figcaption.faint", t("runs.curve"), ` (${run.criterion})`)) : null,
+      h("div.curves",
+        h("div",
+          await precisionCurves([name], split?.per_class.map((row) => row.name) ?? []),
+          epochs.length > 1 ? h("figure.curve", h("figcaption", t("runs.curve"), h("small.faint", ` ${run.criterion}`)), lines([{ name, points: epochs }], t("runs.curve"))) : null,
+        ),
+        split ? h("div.scroll", h("h2", t("runs.classes")), classes(split.per_class)) : null,
+      ),
     ),
-    split ? h("section.card.scroll", h("h2", t("runs.classes")), classes(split.per_class)) : null,
   );
+}
+
+// Precision by recall, of all tags together or of the one chosen.
+async function precisionCurves(names, tags) {
+  const chart = h("div");
+  const choice = h("select", { "aria-label": t("runs.tag"), onchange: guard(() => draw()) },
+    h("option", { value: "" }, t("data.all_together")), tags.map((tag) => h("option", { value: tag }, tag)));
+  const draw = async () => {
+    const query = choice.value ? `?tag=${encodeURIComponent(choice.value)}` : "";
+    const curves = await Promise.all(names.map((name) => get(`/api/runs/${encodeURIComponent(name)}/curve${query}`)));
+    const series = curves.map(({ run, points }) => ({ name: run, points: points.map(([x, y]) => [100 * x, 100 * y]) }));
+    const drawn = series.some(({ points }) => points.length);
+    const legend = names.length > 1 ? h("p.legend", names.map((name, place) => h("span", h("i", { class: `key s${place}` }), name))) : null;
+    fill(chart, drawn ? [lines(series, t("runs.pr"), { from: 0, to: 100, x: t("runs.recall"), y: t("runs.precision") }), legend] : h("p.faint", t("runs.pr.none")));
+  };
+  try {
+    await draw();
+  } catch {
+    return null; // the run held out other photos
+  }
+  return h("figure.curve", h("figcaption", t("runs.pr"), choice), chart);
 }
 
 function classes(rows) {
   const heads = ["tag", "positives", "ap", "precision", "recall", "f1"].map((name) => h("th", { scope: "col" }, t(`runs.${name}`)));
   const body = [...rows].sort((first, second) => (second.average_precision ?? -1) - (first.average_precision ?? -1)).map((row) =>
     h("tr", h("td", row.name), h("td", number(row.positives)), h("td", share(row.average_precision)), h("td", share(row.precision)), h("td", share(row.recall)), h("td", share(row.f1))));
-  return h("table", h("thead", h("tr", heads)), h("tbody", body));
+  return h("table.classlist", h("thead", h("tr", heads)), h("tbody", body));
 }
 
 function share(value) {
@@ -73,7 +99,9 @@ function share(value) {
 
 async function compare(detail, [first, second]) {
   const result = await get(`/api/runs/${encodeURIComponent(first)}/compare/${encodeURIComponent(second)}`);
-  fill(detail, h("section.card.scroll", h("h2", t("runs.side")), h("p.faint", t("runs.same", { photos: result.photos, split: result.split })), comparison(result)));
+  const curves = await precisionCurves([first, second], result.tags);
+  const same = t("runs.same", { photos: result.photos, split: result.split });
+  fill(detail, h("section.card", h("h2", t("runs.side")), h("p.faint", same), h("div.curves", curves, h("div.scroll", comparison(result)))));
 }
 
 export function comparison({ tags, runs: [one, two] }) {

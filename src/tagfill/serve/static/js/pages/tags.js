@@ -35,7 +35,7 @@ function table(tags, reload) {
     h("td", h("button.quiet", { type: "button", onclick: () => rename(tag.tag, names, reload) }, t("tags.rename"))),
   ));
   const heads = ["tag", "yes", "no", "unknown", "suggested"].map((name) => h("th", { scope: "col" }, t(`tags.${name}`)));
-  return [h("table", h("thead", h("tr", heads, h("th", h("button.quiet", { type: "button", onclick: undo }, t("undo"))))), h("tbody", rows))];
+  return [h("table.tagtable", h("thead", h("tr", heads, h("th", h("button.quiet", { type: "button", onclick: undo }, t("undo"))))), h("tbody", rows))];
 }
 
 function rename(tag, names, reload) {

@@ -27,7 +27,8 @@ export async function show(main) {
     const running = jobs.some((job) => job.state === "running");
     start.disabled = running;
     const state = JSON.stringify(jobs);
-    if (state !== shown) fill(box, await Promise.all(jobs.map((job) => card(job, model, draw))));
+    if (!jobs.length) fill(box, h("p.faint", t("train.none")));
+    else if (state !== shown) fill(box, await Promise.all(jobs.map((job) => card(job, model, draw))));
     shown = state;
     if (running) setTimeout(() => draw().catch(() => {}), EVERY);
   }

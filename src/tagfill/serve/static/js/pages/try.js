@@ -1,6 +1,6 @@
 // Drop, paste or pick an image: its tags, where they are seen, and photos like it.
 
-import { send } from "/static/js/api.js";
+import { get, send } from "/static/js/api.js";
 import { fill, h, percent, picture } from "/static/js/dom.js";
 import { t } from "/static/js/i18n.js";
 import { empty, guard, loading } from "/static/js/ui.js";
@@ -29,6 +29,19 @@ export async function show(main) {
     if (event.clipboardData.files.length) take(event.clipboardData.files);
   });
   fill(main, h("h1", t("try.title")), zone, field, result);
+  fill(result, await samples(take));
+}
+
+// Some of the photos there are, for a first look.
+async function samples(take) {
+  const { photos } = await get("/api/photos?split=test&size=8");
+  const others = photos.length ? photos : (await get("/api/photos?size=8")).photos;
+  const choose = (photo) => guard(async () => {
+    const image = await get(`/api/photos/${photo.photo}/picture?size=640`);
+    await take([new File([image], photo.name, { type: "image/jpeg" })]);
+  });
+  return h("section", h("h2", t("try.samples")), h("div.samples", others.map((photo) =>
+    h("button.plain", { type: "button", "aria-label": photo.name, onclick: choose(photo) }, picture(photo.photo, 320, "")))));
 }
 
 async function explain(files, result) {
