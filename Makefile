@@ -70,12 +70,8 @@ unit: dev
 
 # The tests that disturb on purpose, at many more moments and with many more files.
 torture: dev
-<<<<<<< HEAD
 	TAGFILL_TORTURE=20 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 tests/torture tests/jobs tests/labels/test_mutations.py tests/models/test_bundle.py
-=======
-	TAGFILL_TORTURE=20 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 tests/torture tests/labels/test_mutations.py tests/models/test_bundle.py
 	TAGFILL_SOAK_SECONDS=1800 $(BIN)/python -m pytest -q tests/serve/test_soak.py
->>>>>>> c85f069 (Web app: soak of 64 clients, attacks on every parameter, trainings shared by servers, precision-recall curves)
 
 notebooks: dev
 	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=600 examples

@@ -84,9 +84,9 @@ def precision_curve(service: Service, path: Path, tag: str | None = None) -> dic
     points: list[list[float]] = []
     if labels.any() and not labels.all():
         precision, recall, _ = precision_recall_curve(labels, scores[asked])
-        best = np.maximum.accumulate(precision)[::-1]
+        best, reached = np.maximum.accumulate(precision[:-1])[::-1], recall[-2::-1]
         for wanted in np.linspace(0, 1, POINTS):
-            place = min(int(np.searchsorted(recall[::-1], wanted)), len(best) - 1)
+            place = min(int(np.searchsorted(reached, wanted)), len(best) - 1)
             points.append([round(float(wanted), 4), round(float(best[place]), 4)])
     return {"run": path.name, "split": split, "photos": len(known), "tag": tag, "points": points}
 
