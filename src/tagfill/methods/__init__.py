@@ -67,6 +67,8 @@ def make(name: str, settings: Mapping[str, Any] | None = None, preset: str | Non
     method = module.build(configure(name, settings, preset))
     if not hasattr(method, "needs"):
         method.needs = module.INFO.needs
+    if not hasattr(method, "name"):
+        method.name = name
     return method
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.losses.transfer import label_contrast
-from tagfill.methods.base import Method, Setup, Step, require_negatives, require_positives
+from tagfill.methods.base import Method, Setup, Step
 
 
 class Examples:
@@ -71,8 +71,7 @@ class LabelFeatureMethod(Method):
 
     def start(self, setup: Setup) -> None:
         """Begin without examples."""
-        require_positives(setup.observed, self.name)
-        require_negatives(setup.observed, self.name)
+        super().start(setup)
         self.setup = setup
         self.seen = Examples(setup, self.examples)
 

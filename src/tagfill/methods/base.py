@@ -211,17 +211,25 @@ class Method:
     """Base of all methods: stateless unless a subclass says otherwise.
 
     ``needs`` is what the loop goes by: ``tagfill.methods.make`` takes it from ``INFO.needs`` unless
-    the object, whose configuration may ask for more or less, has set its own.
+    the object, whose configuration may ask for more or less, has set its own; likewise the name.
     """
 
+    name: str
     needs: Needs
 
     def start(self, setup: Setup) -> None:
-        """Allocate state; refuse labels the method cannot learn from.
+        """Refuse labels without positives or, where they are needed, without negatives.
+
+        A subclass with state calls this first.
 
         Raises:
             TagfillError: the labels do not fit; the message says what would.
         """
+        full = setup.truth if self.needs.truth else None
+        labels = setup.observed if full is None else full
+        require_positives(labels, self.name)
+        if self.needs.negatives:
+            require_negatives(labels, self.name)
 
     def loss(self, step: Step) -> LossTerms:
         """Named scalar terms, already weighted."""
@@ -281,10 +289,6 @@ class ElementwiseMethod(Method):
 
     def __init__(self, name: str, terms: Callable[[Tensor, Tensor], Tensor]) -> None:
         self.name, self.terms = name, terms
-
-    def start(self, setup: Setup) -> None:
-        """Refuse labels without positives."""
-        require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
         """One term, the mean over all entries."""

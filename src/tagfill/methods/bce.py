@@ -17,16 +17,7 @@ from torch import Tensor
 
 from tagfill.linear.problem import LinearProblem, LinearWeights, solve_elementwise
 from tagfill.losses.assume import ignore_unknown
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    Needs,
-    Setup,
-    Step,
-    require_negatives,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Step
 
 INFO = Info(
     title="Binary cross-entropy on full labels (oracle where labels are masked)",
@@ -50,12 +41,6 @@ class Oracle(Method):
 
     def __init__(self, name: str, terms: Callable[[Tensor, Tensor], Tensor]) -> None:
         self.name, self.terms = name, terms
-
-    def start(self, setup: Setup) -> None:
-        """Refuse labels that lack positives or negatives."""
-        labels = setup.observed if setup.truth is None else setup.truth
-        require_positives(labels, self.name)
-        require_negatives(labels, self.name)
 
     def loss(self, step: Step) -> LossTerms:
         labels = step.observed if step.truth is None else step.truth

@@ -29,16 +29,7 @@ from torch import Tensor
 
 from tagfill.losses.partial import durand_weight, partial_cross_entropy
 from tagfill.methods._settings import require_choice, require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    Needs,
-    Setup,
-    Step,
-    require_negatives,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 Strategy = Literal["threshold", "proportion", "positives"]
 
@@ -80,8 +71,7 @@ class CurriculumLabeling(Method):
 
     def start(self, setup: Setup) -> None:
         """Begin with the observed labels."""
-        require_positives(setup.observed, "curriculum")
-        require_negatives(setup.observed, "curriculum")
+        super().start(setup)
         self.observed = setup.observed.to(setup.device)
         self.labels = self.observed.clone()
         self.scores = torch.full(self.observed.shape, 0.5, device=setup.device)

@@ -35,7 +35,7 @@ from tagfill.losses.entropy import entropy_with_pseudo_labels
 from tagfill.losses.selection import lowest_per_class
 from tagfill.methods._search import Range
 from tagfill.methods._settings import require_choice, require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 INFO = Info(
     title="Entropy maximization with asymmetric pseudo-labels",
@@ -111,7 +111,7 @@ class AsymmetricPseudoLabels(Method):
 
     def start(self, setup: Setup) -> None:
         """Fix the rounds and how many entries each labels; refuse a warm-up that is too long."""
-        require_positives(setup.observed, "em_apl")
+        super().start(setup)
         self.epochs = setup.epochs
         self.warmup = _warmup(self.config.warmup, setup.epochs)
         self.observed = setup.observed.to(setup.device)

@@ -17,17 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tagfill.losses.regularize import expected_positives
-from tagfill.methods.base import (
-    MLSPL_K,
-    Info,
-    LossTerms,
-    Method,
-    Needs,
-    Setup,
-    Step,
-    require_positives,
-    resolve_k,
-)
+from tagfill.methods.base import MLSPL_K, Info, LossTerms, Method, Needs, Setup, Step, resolve_k
 
 INFO = Info(
     title="Expected positive regularization (EPR)",
@@ -68,7 +58,7 @@ class ExpectedPositiveRegularization(Method):
 
     def start(self, setup: Setup) -> None:
         """Settle k."""
-        require_positives(setup.observed, "epr")
+        super().start(setup)
         self.k = resolve_k(self.config.k, setup, "epr")
 
     def loss(self, step: Step) -> LossTerms:

@@ -29,17 +29,7 @@ from tagfill.errors import TagfillError
 from tagfill.losses.assume import ignore_unknown
 from tagfill.losses.selection import lowest_per_class
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    NamedMethod,
-    Needs,
-    Setup,
-    Step,
-    require_positives,
-    resolve_k,
-)
+from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step, resolve_k
 
 SOURCE = "Verelst et al. 2022 (SCL); Xie et al. 2022 (LAC), Table 2"
 
@@ -108,7 +98,7 @@ class ExpectedNegatives(Method):
 
     def start(self, setup: Setup) -> None:
         """Settle k; forget everything."""
-        require_positives(setup.observed, self.name)
+        super().start(setup)
         self.negatives = max(round(setup.classes - resolve_k(self.config.k, setup, self.name)), 0)
         self.observed = setup.observed
         self.scores = Averages(setup.images, setup.device, self.config.momentum)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from tagfill.losses.robust import generalized_robust
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Setup, Step
 
 INFO = Info(title="Generalized robust loss", source="Chen et al. 2024 (GR loss)")
 
@@ -78,7 +78,7 @@ class GeneralizedRobust(Method):
 
     def start(self, setup: Setup) -> None:
         """Learn how long the schedule is."""
-        require_positives(setup.observed, "gr")
+        super().start(setup)
         self.epochs = setup.epochs
 
     def loss(self, step: Step) -> LossTerms:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagfill.losses.assume import ignore_unknown
-from tagfill.methods.base import ElementwiseMethod, Info, Method, Needs, Setup, require_negatives
+from tagfill.methods.base import ElementwiseMethod, Info, Method, Needs
 
 INFO = Info(
     title="Ignore unknown (IU)",
@@ -27,14 +27,5 @@ class Config:
     """Nothing to set."""
 
 
-class IgnoreUnknown(ElementwiseMethod):
-    """Refuses positive-only labels."""
-
-    def start(self, setup: Setup) -> None:
-        """Refuse labels that lack positives or negatives."""
-        super().start(setup)
-        require_negatives(setup.observed, self.name)
-
-
 def build(config: Config) -> Method:
-    return IgnoreUnknown("iu", ignore_unknown)
+    return ElementwiseMethod("iu", ignore_unknown)

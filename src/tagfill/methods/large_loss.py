@@ -33,16 +33,7 @@ from tagfill.losses.large_loss import (
 )
 from tagfill.losses.selection import largest_unknown
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    NamedMethod,
-    Needs,
-    Setup,
-    Step,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
 
 T = TypeVar("T")
 
@@ -94,9 +85,6 @@ class GrowingLargeLoss(Method):
     def __init__(self, name: str, modified: ModifiedLoss, delta: float) -> None:
         self.name, self.modified, self.delta = name, modified, delta
 
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, self.name)
-
     def loss(self, step: Step) -> LossTerms:
         logits = step.output.logits
         count = modified_count(logits.numel(), min(self.delta * (step.epoch - 1), 1.0))
@@ -111,7 +99,7 @@ class PermanentCorrection(Method):
 
     def start(self, setup: Setup) -> None:
         """Begin with no entry corrected."""
-        require_positives(setup.observed, "ll_cp")
+        super().start(setup)
         self.observed = setup.observed.to(setup.device)
         self.corrected = torch.zeros(self.observed.shape, dtype=torch.bool, device=setup.device)
 

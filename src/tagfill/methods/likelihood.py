@@ -34,7 +34,7 @@ from tagfill.linear.solve import told
 from tagfill.losses.likelihood import spread_penalty, written_tags_nll
 from tagfill.methods._search import Range
 from tagfill.methods._settings import require_choice, require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 INFO = Info(
     title="Likelihood of written tags",
@@ -87,7 +87,7 @@ class WrittenTags(Method):
 
     def start(self, setup: Setup) -> None:
         """Find the likeliest writer of the labels."""
-        require_positives(setup.observed, "likelihood")
+        super().start(setup)
         self.choice = self._writer(setup.observed.cpu())
 
     def loss(self, step: Step) -> LossTerms:

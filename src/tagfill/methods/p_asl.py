@@ -37,7 +37,7 @@ from tagfill.methods._settings import (
     require_range,
     require_reduction,
 )
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 MODES = ("selective", "negative", "ignore", "ignore_normalized")
 INFO = Info(
@@ -108,7 +108,7 @@ class SelectiveAsymmetric(Method):
 
     def start(self, setup: Setup) -> None:
         """Take the class prior where entries are selected by it."""
-        require_positives(setup.observed, "p_asl")
+        super().start(setup)
         if self.config.mode == "selective":
             self.prior = resolve_prior(self.config.prior, setup, "p_asl")
 

@@ -18,8 +18,7 @@ from typing import Literal
 from torch import Tensor
 
 from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
-from tagfill.methods.base import Info, Method, Needs
-from tagfill.methods.iu import IgnoreUnknown
+from tagfill.methods.base import ElementwiseMethod, Info, Method, Needs
 
 INFO = Info(
     title="Cross-entropy on known entries, weighted by their number",
@@ -45,4 +44,4 @@ def build(config: Config) -> Method:
     def terms(logits: Tensor, observed: Tensor) -> Tensor:
         return partial_cross_entropy(logits, observed, weight(observed))
 
-    return IgnoreUnknown("partial_bce", terms)
+    return ElementwiseMethod("partial_bce", terms)

@@ -16,15 +16,7 @@ from torch import Tensor
 
 from tagfill.losses.assume import assume_negative
 from tagfill.methods._settings import require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    NamedMethod,
-    Setup,
-    Step,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Step
 
 SOURCE = "Zhou et al. 2022 (EM + APL), Table 1"
 
@@ -65,9 +57,6 @@ class Penalized(Method):
 
     def __init__(self, name: str, norm: Callable[[Tensor], Tensor], weight: float) -> None:
         self.name, self.norm, self.weight = name, norm, weight
-
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
         """The mean over all entries, and the penalty."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagfill.losses.ranking import pairwise_ranking
-from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Step
 
 INFO = Info(title="Pairwise ranking (PR)", source="Cole et al. 2021 (MLSPL), supplement A")
 
@@ -38,9 +38,6 @@ class PairwiseRanking(Method):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, "pr")
 
     def loss(self, step: Step) -> LossTerms:
         pairs = pairwise_ranking(step.output.logits, step.observed)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagfill.losses.assume import sample_unknown, sampled_negative
-from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Step
 
 INFO = Info(title="Pseudo-negative sampling", source="Cole et al. 2021 (MLSPL), Sec. 5.1")
 
@@ -25,9 +25,6 @@ class Config:
 
 class PseudoNegative(Method):
     """Draws again at every step."""
-
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, "pseudo_negative")
 
     def loss(self, step: Step) -> LossTerms:
         chosen = sample_unknown(step.observed, step.generator)

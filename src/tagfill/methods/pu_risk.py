@@ -26,16 +26,7 @@ from torch import Tensor
 from tagfill.losses.pu import Surrogate, known_negative_risk, non_negative_risk, unbiased_risk
 from tagfill.methods._prior import resolve_prior
 from tagfill.methods._settings import require_choice, require_range
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    NamedMethod,
-    Needs,
-    Setup,
-    Step,
-    require_positives,
-)
+from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,7 @@ class PuRisk(Method):
 
     def start(self, setup: Setup) -> None:
         """Settle the class prior."""
-        require_positives(setup.observed, self.name)
+        super().start(setup)
         self.prior = resolve_prior(self.config.prior, setup, self.name)
 
     def loss(self, step: Step) -> LossTerms:

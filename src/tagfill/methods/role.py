@@ -55,7 +55,6 @@ from tagfill.methods.base import (
     ParameterGroup,
     Setup,
     Step,
-    require_positives,
     resolve_k,
 )
 
@@ -127,7 +126,7 @@ class OnlineEstimation(Method):
 
     def start(self, setup: Setup) -> None:
         """Settle k and guess at random."""
-        require_positives(setup.observed, "role")
+        super().start(setup)
         self.k = resolve_k(self.config.k, setup, "role")
         self.rate = self._multiple() * setup.learning_rate
         self.observed = setup.observed

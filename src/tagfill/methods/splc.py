@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tagfill.losses.robust import self_paced_correction
 from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
-from tagfill.methods.base import Info, LossTerms, Method, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Step
 
 INFO = Info(title="Self-paced loss correction", source="Zhang et al. 2021 (Hill and SPLC)")
 
@@ -64,9 +64,6 @@ class SelfPacedCorrection(Method):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, "splc")
 
     def loss(self, step: Step) -> LossTerms:
         correcting = step.epoch >= self.config.start_epoch
