@@ -198,3 +198,29 @@ def test_start_is_the_frequency_among_entries_that_tell() -> None:
     absent = Likelihood(observed, each_written(observed, 1.0)).start()
     assert float(at_random.sigmoid()) == pytest.approx(1.5 / 3)
     assert float(absent.sigmoid()) == pytest.approx(1.5 / 5)
+
+
+def test_very_many_images_are_kept_in_half_precision_and_give_the_same_head(monkeypatch) -> None:
+    features, truth = _data(images=500)
+    observed, choice = _one_each(truth), Choice(strength=0.01)
+    exact = fit_head(features, observed, choice=choice).logits(features)
+    folded = out_of_fold(features, observed, choice, folds=3)
+    monkeypatch.setattr("tagfill.linear.basis._LARGE", 0)
+    assert Basis.of(features).rotated.dtype == torch.float16
+    np.testing.assert_allclose(
+        fit_head(features, observed, choice=choice).logits(features), exact, atol=0.02
+    )
+    np.testing.assert_allclose(out_of_fold(features, observed, choice, folds=3), folded, atol=0.02)
+    assert Basis.of(1e6 * features).rotated.dtype == torch.float32
+
+
+def test_choices_of_very_many_images_are_made_with_some(monkeypatch) -> None:
+    features, truth = _data(images=1200)
+    observed = _one_each(truth)
+    unseen, wanted = _data(seed=1, images=1000)
+    whole = fit_head(features, observed)
+    monkeypatch.setattr("tagfill.linear.choose.MOST", 300)
+    head = fit_head(features, observed)
+    tried = {trial.choice.strength for trial in head.trials}
+    assert min(tried) / 4.1 <= head.choice.strength <= max(tried) / 3.9
+    assert _ranked(wanted, head.logits(unseen)) > _ranked(wanted, whole.logits(unseen)) - 0.02

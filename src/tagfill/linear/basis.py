@@ -26,6 +26,8 @@ TRANSFORMS: tuple[Transform, ...] = ("roots", "plain", "standard")
 
 _ROWS = 8192
 """Rows handled at a time."""
+_LARGE = 100_000_000
+"""Numbers from which on products are taken in single and kept in half precision."""
 _TINY = 1e-6
 """The addend of the linear head's own root."""
 _FLAT = 1e-9
@@ -37,7 +39,7 @@ class Basis:
     """Features of N images along their principal axes.
 
     Args:
-        rotated: [N, r] coordinates.
+        rotated: [N, r] coordinates; of very many images in half precision.
         sums: [r] sums of their squares.
         axes: [D, r] the axes, in transformed and centered features.
         center: [D] mean of the transformed features.
@@ -69,11 +71,7 @@ class Basis:
             axes = whole.T @ left / sums.clamp_min(_FLAT).sqrt()
         keep = sums > max(_FLAT, _FLAT * float(sums[-1]))
         sums, axes = sums[keep].flip(0), axes[:, keep].flip(1)
-        rotated = torch.empty(count, len(sums))
-        start = 0
-        for rows in blocks(features, transform):
-            rotated[start : start + len(rows)] = ((rows - center) * scale) @ axes
-            start += len(rows)
+        rotated = _rotated(features, transform, center, scale, axes)
         return cls(rotated, sums, axes, center, scale, transform, float(sums.sum()) / width)
 
     def head(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,6 +92,30 @@ def blocks(features: Matrix, transform: Transform) -> Iterator[Tensor]:
         yield rooted(rows) if transform == "roots" else rows
 
 
+def _rotated(
+    features: Matrix, transform: Transform, center: Tensor, scale: Tensor, axes: Tensor
+) -> Tensor:
+    count, large = len(features), is_large(features)
+    rotated = torch.empty(count, axes.shape[1], dtype=torch.float16 if large else torch.float32)
+    start = 0
+    for rows in blocks(features, transform):
+        block = (rows - center) * scale
+        turned = block.float() @ axes.float() if large else block @ axes
+        rotated[start : start + len(rows)] = turned
+        start += len(rows)
+    if large and not bool(torch.isfinite(rotated.sum(0, dtype=torch.float32)).all()):
+        whole = [
+            ((rows - center) * scale).float() @ axes.float() for rows in blocks(features, transform)
+        ]
+        return torch.cat(whole)  # coordinates beyond the range of half precision
+    return rotated
+
+
+def is_large(features: Matrix) -> bool:
+    """Whether memory and time matter more than the last digits."""
+    return bool(features.shape[0] * features.shape[1] > _LARGE)
+
+
 def rooted(features: Tensor) -> Tensor:
     """Signed square roots, as the linear head with power 0.5 takes them."""
     return features.sign() * (features.abs() + _TINY).sqrt()
@@ -105,7 +127,7 @@ def _moments(features: Matrix, transform: Transform) -> tuple[Tensor, Tensor, Te
     Sums are taken about the first block's mean, so that little is lost by their subtraction.
     """
     count, width = features.shape
-    wide = width > count
+    wide, large = width > count, is_large(features)
     about = next(blocks(features, transform)).mean(0)
     total, squares = torch.zeros(width).double(), torch.zeros(width).double()
     gram = torch.zeros(0 if wide else width, 0 if wide else width).double()
@@ -113,7 +135,10 @@ def _moments(features: Matrix, transform: Transform) -> tuple[Tensor, Tensor, Te
         rows = rows - about
         total += rows.sum(0)
         squares += rows.square().sum(0)
-        if not wide:
+        if large:
+            single = rows.float()
+            gram += single.T @ single
+        elif not wide:
             gram += rows.T @ rows
     shift = total / count
     spread = (squares / count - shift.square()).clamp_min(0).sqrt()

@@ -26,6 +26,8 @@ penalties are too weak (they pay for smoothed, small scores), with nothing else 
 FOLDS = 3
 HELD_OUT = 3_000
 """Images that are scored for a choice, as far as there are so many."""
+MOST = 10_000
+"""Images that choices are made with; of more, so many evenly spread."""
 STEP = 10**0.5
 """Between neighboring strengths."""
 STRENGTHS = (1e-5, 10.0)
@@ -209,6 +211,21 @@ def choose(
         transforms: to choose from, the likeliest first.
         seed: of the folds.
     """
+    if len(observed) > MOST:
+        rows = np.linspace(0, len(observed) - 1, MOST).astype(np.intp)
+        some = None if written is None else written[rows]
+        choice, chooser = choose(
+            features[rows],
+            observed[rows],
+            written=some,
+            open_=candidates(observed, Choice()) if open_ is None else open_,
+            strength=strength,
+            transforms=transforms,
+            seed=seed,
+        )
+        # a penalty holds against the features of all images, whose sum of squares is larger
+        relative = choice.strength * (MOST / len(observed) if strength is None else 1)
+        return replace(choice, strength=float(f"{relative:.6g}")), chooser
     chooser = Chooser(features, observed, written, seed)
     start = candidates(observed, Choice()) if open_ is None else open_
     at = FIRST if strength is None else strength

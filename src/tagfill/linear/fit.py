@@ -14,7 +14,7 @@ from tagfill.errors import TagfillError
 from tagfill.labels import Labels
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, blocks
 from tagfill.linear.choose import Choice, Chooser, Trial, choose, fold_of
-from tagfill.linear.solve import Solution, solve
+from tagfill.linear.solve import ENTRIES, Solution, solve
 
 Floats = npt.NDArray[np.float32]
 
@@ -95,7 +95,11 @@ def fit_head(
         transforms=transforms,
         seed=seed,
     )
-    return _fitted(chooser.basis(choice.transform), labels, counts, choice, chooser)
+    chosen_with_all = len(chooser.observed) == len(labels)
+    basis = (
+        chooser.basis(choice.transform) if chosen_with_all else Basis.of(features, choice.transform)
+    )
+    return _fitted(basis, labels, counts, choice, chooser)
 
 
 def out_of_fold(
@@ -116,7 +120,8 @@ def out_of_fold(
     for number in range(int(fold.max()) + 1):
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
         start = solve(basis, objective.some(kept), choice.strength, rows=kept, start=start)
-        logits[left] = start.scores(basis.rotated[left])
+        for some in left.split(ENTRIES // labels.shape[1] + 1):
+            logits[some] = start.scores(basis.rotated[some])
     return logits.numpy()
 
 

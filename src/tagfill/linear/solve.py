@@ -38,7 +38,7 @@ class Solution:
 
     def scores(self, rotated: Tensor) -> Tensor:
         """[N, K] logits of rotated features."""
-        return torch.addmm(self.bias.float(), rotated, self.weight.float())
+        return torch.addmm(self.bias.float(), rotated.float(), self.weight.float())
 
 
 class Objective(Protocol):
@@ -123,11 +123,11 @@ def solve(
         start: where to start; at the tags' frequencies by default.
         tolerance: decrease per image at which to stop.
     """
-    rotated = basis.rotated if rows is None else basis.rotated[rows]
-    share = len(rotated) / max(len(basis.rotated), 1)
+    images = len(basis.rotated) if rows is None else len(rows)
+    share = images / max(len(basis.rotated), 1)
     sums, penalty = basis.sums * share, strength * basis.typical * share
     scale = (CURVATURE * sums + penalty).rsqrt().float()
-    lift = 1 / float(np.sqrt(CURVATURE * len(rotated)))
+    lift = 1 / float(np.sqrt(CURVATURE * images))
     count, classes = len(scale), objective.classes
     pull = (penalty * scale.square())[:, None]
     inner = torch.zeros(count + 1, classes)
@@ -145,12 +145,12 @@ def solve(
 
     def evaluate() -> Tensor:
         weight, bias = scale[:, None] * inner[:-1], lift * inner[-1]
-        value, slopes = _total(rotated, objective, weight, bias)
+        value, slopes = _total(basis.rotated, rows, objective, weight, bias)
         value += 0.5 * float((pull * inner[:-1].square()).sum(dtype=torch.float64))
         slopes[:-1] = scale[:, None] * slopes[:-1] + pull * inner[:-1]
         slopes[-1] *= lift
-        inner.grad = slopes / len(rotated)
-        return torch.tensor(value / len(rotated), dtype=torch.float64)
+        inner.grad = slopes / images
+        return torch.tensor(value / images, dtype=torch.float64)
 
     solver.step(evaluate)
     steps = int(solver.state[inner]["n_iter"])
@@ -158,14 +158,14 @@ def solve(
 
 
 def _total(
-    rotated: Tensor, objective: Objective, weight: Tensor, bias: Tensor
+    rotated: Tensor, index: Tensor | None, objective: Objective, weight: Tensor, bias: Tensor
 ) -> tuple[float, Tensor]:
     """Sum of the terms, and its derivatives by weights and, in the last row, biases."""
     value, slopes = 0.0, torch.zeros(len(weight) + 1, weight.shape[1])
     step = max(1, ENTRIES // weight.shape[1])
-    for start in range(0, len(rotated), step):
+    for start in range(0, len(rotated if index is None else index), step):
         rows = slice(start, start + step)
-        block = rotated[rows]
+        block = rotated[rows if index is None else index[rows]].float()
         terms, gradient = objective(torch.addmm(bias, block, weight), rows)
         value += float(terms.sum(dtype=torch.float64))
         slopes[:-1].addmm_(block.T, gradient)

@@ -131,6 +131,8 @@ class Assembly:
     def pooled_features(self, split: Split | None = None) -> npt.NDArray[np.float32]:
         """[N, D] of a split, by default the training images; for what needs some features."""
         features = self._features(self.data.train if split is None else split)
+        if isinstance(features, Tensor) and features.ndim == 2:
+            return features.numpy()
         batches = FeatureInputs(features).plain(range(len(features)))
         pooled = [batch.mean(dim=(2, 3)) if batch.ndim == 4 else batch for batch in batches]
         return torch.cat(pooled).numpy()

@@ -1,0 +1,200 @@
+"""Targets of time and memory on made-up features and labels, each in a process of its own.
+
+    python benchmarks/targets.py linear|gram|recover|map|role|csv [--images N] [--classes K]
+
+Prints one line of JSON: seconds, processor seconds (which other work on the machine disturbs less)
+and the peak memory beyond what the libraries take before the work begins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+WIDTH = 1280
+ROWS = 8192
+
+
+def peak() -> float:
+    """Megabytes this process has had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def made_features(folder: Path, images: int, width: int = WIDTH) -> tuple[np.ndarray, np.ndarray]:
+    """Half-precision features in a mapped file, and directions that tags depend on."""
+    rng = np.random.default_rng(0)
+    path = folder / "features.npy"
+    matrix = np.lib.format.open_memmap(path, "w+", np.float16, (images, width))
+    mixing = rng.normal(size=(64, width)).astype(np.float32) / 8
+    hidden = np.empty((images, 64), np.float32)
+    for start in range(0, images, ROWS):
+        stop = min(start + ROWS, images)
+        hidden[start:stop] = rng.normal(size=(stop - start, 64))
+        noise = rng.normal(size=(stop - start, width)).astype(np.float32)
+        matrix[start:stop] = np.maximum(hidden[start:stop] @ mixing + 0.7 * noise + 0.5, 0)
+    matrix.flush()
+    del matrix
+    return np.load(path, mmap_mode="r"), hidden
+
+
+def single_positives(hidden: np.ndarray, classes: int) -> np.ndarray:
+    """One tag of those that are there, the rest unknown."""
+    rng = np.random.default_rng(1)
+    directions = rng.normal(size=(hidden.shape[1], classes)).astype(np.float32)
+    labels = np.full((len(hidden), classes), -1, np.int8)
+    for start in range(0, len(hidden), ROWS):
+        scores = hidden[start : start + ROWS] @ directions
+        there = scores > np.quantile(scores, 0.95)
+        keys = np.where(there, rng.random(scores.shape), -1.0)
+        rows = np.flatnonzero(there.any(1))
+        labels[start + rows, keys[rows].argmax(1)] = 1
+    return labels
+
+
+def linear(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """The learner: all choices and the fit."""
+    from tagfill.linear.fit import fit_head
+
+    features, hidden = made_features(folder, images)
+    labels = single_positives(hidden, classes)
+    return lambda: fit_head(features, labels).steps
+
+
+def gram(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """Closed form: one pass for the sums, then the head."""
+    import torch
+
+    from tagfill.linear.ridge import Ridge, Sums
+
+    features, hidden = made_features(folder, images)
+    labels = single_positives(hidden, classes)
+
+    def work() -> int:
+        sums = Sums(features.shape[1], classes)
+        for start in range(0, images, ROWS):
+            block = torch.from_numpy(np.asarray(features[start : start + ROWS]))
+            sums.add(block, torch.from_numpy(labels[start : start + ROWS] == 1))
+        return len(Ridge.of(sums).head(1e-2)[1])
+
+    return work
+
+
+def recover(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """Probabilities of all missing tags."""
+    from tagfill.recover.posterior import posterior
+
+    features, hidden = made_features(folder, images)
+    labels = single_positives(hidden, classes)
+    return lambda: float(posterior(features, labels, folds=4).unknown.mean())
+
+
+def mean_ap(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """Exact mAP of scores in a mapped file, class by class."""
+    from tagfill.evaluate import average_precision
+
+    rng = np.random.default_rng(0)
+    path = folder / "scores.npy"
+    scores = np.lib.format.open_memmap(path, "w+", np.float16, (classes, images))
+    labels = np.lib.format.open_memmap(folder / "labels.npy", "w+", np.int8, (classes, images))
+    for number in range(classes):
+        labels[number] = rng.random(images, np.float32) < 0.03
+        scores[number] = rng.standard_normal(images, np.float32) + 1.5 * labels[number]
+    scores.flush()
+
+    def work() -> float:
+        values = [
+            average_precision(np.asarray(scores[some].T, np.float32), np.asarray(labels[some].T))
+            for some in np.array_split(np.arange(classes), max(1, classes // 8))
+        ]
+        return float(np.concatenate(values).mean())
+
+    return work
+
+
+def role(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """A step of ROLE's label state in a mapped file, in microseconds: the median of 300."""
+    import torch
+
+    from tagfill.methods._rows import Rows
+
+    rows = Rows(
+        (images, classes), 1e-2, device=torch.device("cpu"), mapped=True, directory=str(folder)
+    )
+    for start in range(0, images, ROWS):
+        rows.fill(torch.zeros(min(ROWS, images - start), classes), start)
+
+    def work() -> float:
+        generator, times = torch.Generator().manual_seed(0), []
+        for _ in range(300):
+            index = torch.randint(images, (16,), generator=generator).unique()
+            start = time.process_time()
+            rows.update(index, rows.read(index).sigmoid())
+            times.append(time.process_time() - start)
+        return round(1e6 * float(np.median(times)))
+
+    return work
+
+
+def csv(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """Reading a wide CSV with one bad entry."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from csv_loading import write_file
+    from tagfill.errors import Problems
+    from tagfill.labels.io import load_labels
+
+    path = folder / "labels.csv"
+    write_file(path, images, classes)
+    with path.open("r+b") as file:  # the last entry of the first row becomes no label
+        file.readline()
+        row = file.readline()
+        start = file.tell() - len(row)
+        file.seek(start)
+        file.write(row.replace(b",", b"x", 3).replace(b"x", b",", 2))
+    problems = Problems()
+    return lambda: len(load_labels(path, problems=problems).table)
+
+
+PARTS = {
+    "linear": linear,
+    "gram": gram,
+    "recover": recover,
+    "map": mean_ap,
+    "role": role,
+    "csv": csv,
+}
+
+
+def main() -> None:
+    """Prepare, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--images", type=int, default=200_000)
+    parser.add_argument("--classes", type=int, default=100)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        work = PARTS[options.part](Path(name), options.images, options.classes)
+        before, wall, processor = peak(), time.perf_counter(), time.process_time()
+        result = work()
+        row = {
+            "part": options.part,
+            "images": options.images,
+            "classes": options.classes,
+            "seconds": round(time.perf_counter() - wall, 1),
+            "cpu_seconds": round(time.process_time() - processor, 1),
+            "peak_mb": round(peak()),
+            "peak_before_mb": round(before),
+            "result": result,
+        }
+    print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
