@@ -52,6 +52,8 @@ def test_platt_is_logistic_regression_on_each_class_when_nothing_is_shrunk():
     [("platt", "sigmoid", 2e-3), ("temperature", "temperature", 2e-3)],
 )
 def test_agrees_with_scikit_learns_calibration(kind, method, tolerance):
+    if method == "temperature":
+        pytest.importorskip("sklearn", minversion="1.8")
     logits, truth = drawn(4000, 1)
     ours = apply_calibration(logits, fit_calibration(logits, truth, kind=kind, shrink=0))[:, 0]
     theirs = by_sklearn(method, logits[:, 0], truth[:, 0])
