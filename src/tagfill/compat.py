@@ -77,7 +77,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of mallopt(3)
 def keep_freed_memory() -> bool:
     """Let glibc keep freed blocks for the next batch instead of giving them back to the system.
 
-    By default every activation above a few megabytes is mapped anew, zeroed page by page and given
+    By default every activation above a few megabytes is mapped again, zeroed page by page and given
     back, at every layer of every batch: a third to a half of the time of a network on the CPU
     (`benchmarks/memory_reuse.py`). Peak memory stays as it is, but is held until the process ends.
 

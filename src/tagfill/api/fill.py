@@ -54,7 +54,7 @@ def fill(
     """Train, find the missing tags and write the report; finished steps are not repeated.
 
     Args:
-        request: the labels, and what was asked for.
+        request: the labels and settings.
         out: the run folder; by default one named after the labels, under ``tagfill-runs``.
         precision: share of the suggested tags that should be right.
         sinks: where progress goes.

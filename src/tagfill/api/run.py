@@ -116,8 +116,8 @@ class Run(TrainedRun):
         Args:
             precision: as many tags as possible, of which this share is expected to be right; 0.9
                 when nothing else is asked for.
-            top: instead, the likeliest tags of every image, so many.
-            budget: instead, so many tags in all, those most worth a look.
+            top: instead, this many of the likeliest tags of every image.
+            budget: instead, this many tags in all, the most useful to review.
         """
         from tagfill.recover.choose import Amount
         from tagfill.recover.files import suggestion_rows

@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for.
+    """A benchmark to run.
 
     Args:
         recipe: the table.
@@ -54,7 +54,7 @@ def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:
     """Run the missing cells, and report on all finished ones.
 
     Raises:
-        Interrupted: the user stopped; the same call goes on from there.
+        Interrupted: the user stopped; the same call continues from there.
     """
     recipe, size = order.recipe, order.recipe.size(order.size)
     if recipe.kind == "few_images":

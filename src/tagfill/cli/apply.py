@@ -54,7 +54,7 @@ def apply(
     """Write decisions about suggestions into the labels: yes becomes positive, no negative.
 
     A table keeps its columns, their order and all else; where a format cannot hold a no, it is kept
-    in a file beside it and read back with it. `tagfill train OUT --init RUN` goes on from there.
+    in a file beside it and read back with it. `tagfill train OUT --init RUN` continues from there.
 
     Args:
         suggestions: What `tagfill recover` wrote, its column `decision` filled in (yes or no, y or

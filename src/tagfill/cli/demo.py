@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Draw scenes, hide all tags but one per image, train three ways, compare, recover the tags.
 
-    Run it again to go on where it stopped; what is done already is not repeated.
+    Run it again to continue where it stopped; finished steps are not repeated.
 
     Args:
         out: Folder for pictures, labels and runs.

@@ -47,7 +47,7 @@ def explain(
             Images the run has learnt from are left out.
         split: With --pointing: only this split.
         image_root: With --pointing: the image folder, where the boxes do not imply it.
-        limit: With --pointing: at most so many images, evenly spread.
+        limit: With --pointing: at most this many images, evenly spread.
         json: One JSON object on stdout.
     """
     from tagfill.cli.output import print_json

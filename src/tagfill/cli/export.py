@@ -36,7 +36,7 @@ def export(
             default.
         data: Labels of pictures: measures the mAP of the model before and after.
         split: The split of DATA to use, where it has splits.
-        tolerance: Largest difference of a probability that is let pass.
+        tolerance: Largest difference of a probability that is accepted.
         force: Overwrite OUT.
         json: One JSON object on stdout.
     """

@@ -27,7 +27,7 @@ def features(
 ) -> int:
     """Features of images, one parquet file a block, with a manifest.
 
-    An interrupted job goes on where it stopped when the same command is given again. Images that
+    An interrupted job continues where it stopped when the same command is given again. Images that
     cannot be read have a reason instead of features; the exit code is then 1.
 
     Args:

@@ -48,7 +48,7 @@ def predict(
         device: Where torch runs: cpu, cuda, cuda:1 ...
         engine: ray: on the workers of a Ray cluster (that of $RAY_ADDRESS, else one on this
             machine); OUT is then a folder of parquet files with a manifest, and the same command
-            goes on where it was interrupted.
+            continues where it was interrupted.
         force: Overwrite OUT.
         quiet: No progress and no closing line on stderr.
         json: The same as --format json.

@@ -32,7 +32,7 @@ def recover(
 ) -> None:
     """Find the tags that the training images of a run have and nobody wrote.
 
-    The suggestions are in review order: at the top stands what an answer brings most for. Fill in
+    The suggestions are in review order: the most useful answers first. Fill in
     their column `decision` (yes, no, or leave it) and read it back with `tagfill apply`.
 
     Args:
@@ -40,8 +40,8 @@ def recover(
         out: Where the suggestions go: .csv, .jsonl, .parquet, or .json for Label Studio.
         precision: As many tags as possible, of which this share is expected to be right; 0.9 by
             default.
-        top: Instead: the likeliest tags of every image, so many.
-        budget: Instead: so many tags in all, those most worth a look.
+        top: Instead: this many of the likeliest tags of every image.
+        budget: Instead: this many tags in all, the most useful to review.
         completed: Also write the labels with what is sure enough filled in, as far as the precision
             reaches.
         suspects: Also write the positives that look wrong.

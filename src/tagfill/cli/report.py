@@ -39,8 +39,8 @@ def report(
     Args:
         runs: Folders of finished runs.
         out: The file; by default report.html, or comparison.html, in the first folder.
-        images: Look for missing tags in at most so many training images, evenly spread; 0 for none.
-            For one run only.
+        images: Look for missing tags in at most this many training images, evenly spread; 0 for
+            none. For one run only.
         quiet: No progress.
         json: One JSON object on stdout.
     """

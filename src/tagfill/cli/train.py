@@ -91,7 +91,7 @@ def train(
         time_limit: Stop in time, such as 20m or 1h30m.
         out: The run folder.
         resume: Continue an interrupted run.
-        previous: With --resume: go on from the checkpoint before the last, where the last is
+        previous: With --resume: continue from the checkpoint before the last, where the last is
             damaged.
         config: Repeat the run of a config.toml.
         tensorboard: Also write TensorBoard scalars into the run folder.

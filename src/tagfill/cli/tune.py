@@ -40,7 +40,7 @@ def tune(
 
     Args:
         data: Label file or folder; see `tagfill inspect`.
-        trials: Finish so many trials in all; 32 by default, and those of the grid where one is
+        trials: Finish this many trials in all; 32 by default, and those of the grid where one is
             named.
         grid: Begin with a paper's grid. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5.
             em_alpha: alpha of em and em_apl. lac: batch size and delta. lac_queue: K.

@@ -22,7 +22,7 @@ _ENOUGH_CLASSES = 0.5
 
 @dataclass(frozen=True)
 class Criterion:
-    """A way to tell the better of two models.
+    """A way to compare two models.
 
     Args:
         name: as used on the command line.
@@ -54,7 +54,7 @@ def known_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -
 
 
 def observed_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """The mAP in percent with every unknown entry taken for negative.
+    """The mAP in percent with every unknown entry counted as negative.
 
     If each positive of class k was observed with chance c_k, this expects c_k times the precision
     at every recall, so each class's value is c_k times the true one and the order of models is

@@ -47,7 +47,7 @@ def evaluate_pointing(
         bundle: its model.
         dataset: images with boxes.
         split: part of the data set to take; all of it when not given.
-        limit: at most so many images, evenly spread.
+        limit: at most this many images, evenly spread.
     """
     if dataset.boxes is None:
         raise TagfillError(

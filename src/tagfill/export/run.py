@@ -22,7 +22,7 @@ from tagfill.models.engines import Engine, archive_engine, onnx_engine, torch_en
 Target = Literal["onnx", "torch"]
 SUFFIX: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2"}
 TOLERANCE = 1e-4
-"""Largest difference of a probability that is let pass."""
+"""Largest difference of a probability that is accepted."""
 BATCHES = (1, 8)
 
 
@@ -84,8 +84,8 @@ def export_model(
         int8: 8-bit weights; ONNX only.
         images: folder of pictures to compare on; drawn scenes by default.
         labeled: to measure what the export costs in mAP.
-        tolerance: largest difference of a probability that is let pass.
-        progress: told how many labeled images are done, and of how many.
+        tolerance: largest difference of a probability that is accepted.
+        progress: called with how many labeled images are done, and of how many.
 
     Raises:
         TagfillError: the model cannot be traced, or the file differs from it.

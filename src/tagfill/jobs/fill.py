@@ -25,7 +25,7 @@ def fill_features(
 ) -> int:
     """Compute the features that the cache does not have; returns how many images had none.
 
-    Every block is kept as it comes, so that an interrupted job goes on where it stopped.
+    Every block is kept as it comes, so that an interrupted job continues where it stopped.
     """
     splits = prepare(run.config.data).splits.values()
     paths = [path for split in splits for path in split.paths or ()]

@@ -51,7 +51,7 @@ def run_job(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Done:
-    """Do the work on all files and write the parts; an interrupted job goes on where it stopped.
+    """Do the work on all files and write the parts; an interrupted job continues where it stopped.
 
     Args:
         work: what is done.
@@ -61,7 +61,7 @@ def run_job(
         block: files a part.
         actors: workers of a cluster.
         force: replace the results of another job.
-        progress: told how many images are done, and of how many.
+        progress: called with how many images are done, and of how many.
 
     Raises:
         TagfillError: the folder holds something else.

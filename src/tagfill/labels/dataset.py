@@ -70,7 +70,7 @@ class Dataset:
         suggestions: tags a model proposed, where the source has them.
         free_tags: whether people typed the classes freely, so that variants of one may be among
             them.
-        notes: decisions of the reader a user should see, such as what absence was taken to mean.
+        notes: decisions of the reader a user should see, such as what absence means.
         problems: flaws found while reading, all of them handled.
     """
 

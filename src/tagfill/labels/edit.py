@@ -1,6 +1,6 @@
 """Changed labels in the file a user has: its columns, their order and all else stay.
 
-Only entries whose label changed are written anew, in the words the file itself uses.
+Only entries whose label changed are rewritten, in the words the file itself uses.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Choice:
         return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
 
     def stepped(self, steps: float) -> Choice:
-        """With a penalty so many steps stronger."""
+        """With a penalty this many steps stronger."""
         return replace(self, strength=float(f"{self.strength * STEP**steps:.6g}"))
 
     def written_by(self, observed: Tensor, written: Tensor | None = None) -> Writer:

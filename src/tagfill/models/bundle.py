@@ -65,7 +65,7 @@ class Bundle:
 
     @property
     def transform(self) -> Preprocess:
-        """Pictures as the network wants them."""
+        """Pictures as the network needs them."""
         return eval_transform(self.network.backbone.spec)
 
     def predict(

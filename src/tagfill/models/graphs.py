@@ -30,7 +30,7 @@ Kind = Literal["pooled", "maps"]
 Numbers = npt.NDArray[np.float32]
 
 TOLERANCE = 1e-3
-"""Largest difference from torch that is let pass, relative to the largest feature."""
+"""Largest difference from torch that is accepted, relative to the largest feature."""
 WORTH_EXPORTING = 100
 """An export takes as long as torch needs for about this many images."""
 ENGINE_VARIABLE = "TAGFILL_ENGINE"

@@ -26,7 +26,7 @@ class Network(nn.Module):
     """Images in, scores of K classes out.
 
     ``network(images)`` runs end to end. ``network.features(images)`` gives what the head reads, to
-    be cached; ``network.head(features)`` goes on from there.
+    be cached; ``network.head(features)`` continues from there.
     """
 
     def __init__(self, backbone: Backbone, head: Head, config: HeadConfig, classes: int) -> None:

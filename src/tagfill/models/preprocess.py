@@ -1,4 +1,4 @@
-"""Images as a backbone wants them for evaluation."""
+"""Images as a backbone needs them for evaluation."""
 
 from __future__ import annotations
 

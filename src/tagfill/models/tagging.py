@@ -133,7 +133,7 @@ def as_list(images: Pictures) -> list[Picture]:
 
 
 def checked_features(features: npt.ArrayLike, metadata: Metadata) -> Numbers:
-    """Features [N, D] or maps [N, D, H, W] as the model wants them."""
+    """Features [N, D] or maps [N, D, H, W] as the model needs them."""
     array = np.asarray(features)
     wanted = 4 if metadata.maps else 2
     if array.dtype.kind not in "fiu" or array.ndim != wanted or array.shape[1] != metadata.channels:

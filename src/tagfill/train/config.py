@@ -171,7 +171,7 @@ class StageConfig:
     strong_jitter: bool = False
     "Strong views also change colors, as LAC's published code does."
     fresh_views: bool = True
-    "Distort strong views of cached features anew at every visit."
+    "Distort strong views of cached features again at every visit."
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulate", "strong_views"):

@@ -62,7 +62,7 @@ class Extractor:
 
         Args:
             paths: N files.
-            progress: told how many images are done, and of how many.
+            progress: called with how many images are done, and of how many.
 
         Raises:
             TagfillError: an image cannot be decoded.

@@ -114,7 +114,7 @@ class RunFolder:
             raise TagfillError(
                 "there is a run already",
                 file=self.path,
-                remedy=f"go on with `tagfill train --resume {self.path}`, or choose another --out",
+                remedy=f"continue with `tagfill train --resume {self.path}`, or use another --out",
             )
         inside = list(self.path.iterdir()) if self.path.is_dir() else []
         if any(file.name not in (GIVEN, LOCK) for file in inside):
@@ -166,7 +166,7 @@ class RunFolder:
             raise TagfillError(
                 "the run is not finished",
                 file=self.path,
-                remedy=f"go on with `tagfill train --resume {self.path}`",
+                remedy=f"continue with `tagfill train --resume {self.path}`",
             )
         metrics: dict[str, Any] = json.loads(self.metrics.read_text(encoding="utf-8"))
         return metrics

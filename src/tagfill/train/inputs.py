@@ -68,7 +68,7 @@ class FeatureInputs:
         features: [N, ...] pooled features or maps of the plain view.
         strong: the same of V strongly augmented views, of which each visit draws one.
         seed: for that draw.
-        fresh: distort the drawn view anew at every visit.
+        fresh: distort the drawn view again at every visit.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class FeatureInputs:
         return len(self.features)
 
     def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
-        """Rows of the matrix; which strong view is seen is drawn anew for each epoch."""
+        """Rows of the matrix; which strong view is seen is drawn again for each epoch."""
         if self.strong is None:
             for rows in order:
                 yield InputBatch(_rows(self.features, rows))
@@ -115,7 +115,7 @@ class TrainingViews:
 
     Args:
         inputs: whose weak views are meant.
-        epoch: they are drawn anew for each.
+        epoch: they are drawn again for each.
     """
 
     def __init__(self, inputs: Inputs, epoch: int) -> None:

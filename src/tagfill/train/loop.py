@@ -334,7 +334,7 @@ class Stage:
         return batch % self.config.accumulate == 0 or batch == self.batches_per_epoch
 
     def save(self) -> None:
-        """Keep everything needed to go on from exactly here."""
+        """Keep everything needed to continue from exactly here."""
         self._saved = time.monotonic()
         scaler = self.accelerator.scaler
         tensors = {

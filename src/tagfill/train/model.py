@@ -172,7 +172,7 @@ class Assembly:
         if bundle.classes == self.data.classes and theirs.config == ours.config:
             ours.head.load_state_dict(theirs.head.state_dict())
         else:
-            self.events.note("classes or head differ from the earlier run: the head starts anew")
+            self.events.note("classes or head differ from the earlier run: it starts from scratch")
 
     def _criterion(self) -> tuple[str, Validate | None]:
         """How epochs are evaluated; the choice and its reason go to the user."""

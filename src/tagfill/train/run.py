@@ -104,7 +104,7 @@ def resume(path: Path, sinks: Sequence[Sink] = (), *, previous: bool = False) ->
     Args:
         path: the run folder.
         sinks: where progress goes.
-        previous: go on from the checkpoint before the last.
+        previous: continue from the checkpoint before the last.
     """
     folder, config = RunFolder.open(path)
     if folder.is_finished:
@@ -124,7 +124,7 @@ def _execute(
     notes: Sequence[str],
     saved: Checkpoint | None,
 ) -> TrainedRun:
-    """Model, stages, evaluation, saving; ``saved`` is where to go on from."""
+    """Model, stages, evaluation, saving; ``saved`` is where to continue from."""
     is_main = World.current().is_main
     everyone = (EventFile(folder.events), *sinks) if is_main else ()
     deadline = None if config.time_limit is None else time.monotonic() + config.time_limit

@@ -95,7 +95,7 @@ def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint
         raise TagfillError(
             error.message,
             file=path,
-            remedy=f"go on from the one before it: `tagfill train --resume {folder.path}"
+            remedy=f"continue from the one before it: `tagfill train --resume {folder.path}"
             " --previous`",
         ) from error
 

@@ -99,7 +99,7 @@ class Answer:
 
     Args:
         chosen: the classes that apply.
-        refused: the classes said not to apply; ``None`` where nothing but choices was recorded.
+        refused: the classes rejected; ``None`` where nothing but choices was recorded.
         about_choices: false where the annotation holds other things, such as boxes, and no choices.
     """
 

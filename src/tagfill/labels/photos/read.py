@@ -34,7 +34,7 @@ class Photo:
         tags: keywords, confirmed by being there.
         paths: keywords as paths, the most general name first.
         suggested: tags a model proposed and nobody confirmed.
-        rejected: tags a person said are not there.
+        rejected: tags a person rejected.
         faults: sentences on what could not be read.
     """
 

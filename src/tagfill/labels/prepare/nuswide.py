@@ -1,6 +1,6 @@
 """NUS-WIDE, 81 concepts: the published split from its files, otherwise a split of our own.
 
-The single-positive papers (Cole et al. 2021) crawled the images again and divided them anew. Their
+The single-positive papers (Cole et al. 2021) crawled the images again and divided them again. Their
 split exists only as files, ``formatted_{train,val}_{images,labels}.npy``. Without them the official
 training list is divided 80/20 by the same rule and the official test list is the test set: not the
 papers' numbers of images.
