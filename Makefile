@@ -8,7 +8,7 @@ FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: torture bench demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture locked audit bench demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -90,6 +90,22 @@ dist: dev
 	$(BIN)/cyclonedx-py environment dist/clean --output-reproducible -o dist/sbom.json
 	rm -rf dist/clean dist/drawn dist/run
 
+# The web app with files whose hashes are known (Linux, Python 3.11), in an environment of its own.
+locked:
+	$(PYTHON) -m venv .venv-locked
+	.venv-locked/bin/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
+	.venv-locked/bin/python -m pip install --quiet --no-deps -e .
+	.venv-locked/bin/python -m pip check && .venv-locked/bin/tagfill --version
+
+# Faults and secrets in the code, and known faults of what it needs; the last needs the network and says what it skips.
+audit:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check bandit pip-audit detect-secrets
+	.venv-audit/bin/bandit --quiet --recursive --severity-level medium src
+	git ls-files -z | xargs -0 .venv-audit/bin/detect-secrets-hook --disable-plugin KeywordDetector \
+	  --disable-plugin Base64HighEntropyString --disable-plugin HexHighEntropyString --exclude-files 'docs/images/'
+	.venv-audit/bin/pip-audit --disable-pip --no-deps -r requirements.lock
+
 bench: install
 	$(BIN)/python benchmarks/performance.py
 
@@ -97,4 +113,4 @@ docs: install
 	$(BIN)/python -m tagfill.methods._docs
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo site dist
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-locked .venv-audit .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage tagfill-demo site dist

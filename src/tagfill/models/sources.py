@@ -186,7 +186,7 @@ def _preprocessor(model: str) -> dict[str, Any]:
     file = Path(model) / "preprocessor_config.json"
     if not Path(model).is_dir():
         try:
-            file = Path(hf_hub_download(model, file.name))
+            file = Path(hf_hub_download(model, file.name))  # nosec B615
         except (OSError, errors.EntryNotFoundError):
             return {}
     stored: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}

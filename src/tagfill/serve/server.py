@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tagfill.serve.service import Service
 
 DATABASE = "review.db"
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Options:
     def hosts(self) -> frozenset[str]:
         """Names the server may be called by; "*" for any address."""
         own = LOOPBACK | {self.host, *(name.lower() for name in self.names)}
-        return own | {"*"} if self.host in ("0.0.0.0", "::") else own  # noqa: S104
+        return own | {"*"} if self.host in EVERYWHERE else own
 
 
 def is_loopback(host: str) -> bool:
