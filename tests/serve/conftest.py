@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from starlette.testclient import TestClient
 
 import tagfill
@@ -13,6 +16,7 @@ from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
 from tagfill.scenes import write_scenes
+from tagfill.serve import jobs
 from tagfill.serve.app import create_app
 from tagfill.serve.library import Library
 from tagfill.serve.model import ServedModel, open_run
@@ -25,8 +29,18 @@ Start = Callable[..., TestClient]
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A linear run on scenes with one tag per photo."""
-    folder = tmp_path_factory.mktemp("serve")
+    """A linear run on scenes with one tag per photo, made once for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "serve-run"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "finished").exists():
+            make_run(folder)
+            (folder / "finished").touch()
+    return folder / "runs" / "first"
+
+
+def make_run(folder: Path) -> None:
+    """Draw, mask, train, and work out the posterior."""
     write_scenes(folder / "scenes", PHOTOS, 96, 3, workers=1)
     full = load_labels(folder / "scenes" / "labels.csv")
     masked = folder / "labels.csv"
@@ -42,7 +56,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         threads=1,
     )
     open_run(fitted.path)  # works out the posterior, once for all servers
-    return fitted.path
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +70,26 @@ def service(opened: tuple[Library, ServedModel], tmp_path: Path) -> Iterator[Ser
     made = build_service(*opened, Options(database=str(tmp_path / "review.db")))
     yield made
     made.close()
+
+
+SHAM = """
+import json, shutil, sys, time
+from pathlib import Path
+base, folder, out = map(Path, sys.argv[1:])
+(folder / "progress.json").write_text(json.dumps({"done": 1, "total": 2, "label": "training"}))
+while not (folder / "go").exists():
+    time.sleep(0.02)
+shutil.copytree(base, out, ignore=shutil.ignore_patterns("review.db*"))
+(folder / "result.json").write_text(json.dumps({"state": "done", "message": None}))
+"""
+
+
+@pytest.fixture
+def sham(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that waits to be let go and copies the run, in place of training."""
+    script = tmp_path / "sham.py"
+    script.write_text(SHAM)
+    monkeypatch.setattr(jobs, "COMMAND", (sys.executable, str(script)))
 
 
 class Reviewer(TestClient):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serve.live import listening
+from tests.serve.live import let_go, listening
 
 from tagfill.labels.io import load_labels
 from tagfill.serve.model import open_run
@@ -296,7 +296,9 @@ def test_no_serious_accessibility_faults(visit: Open, site: Any, axe: str) -> No
     assert faults == []
 
 
-def test_train_again_and_see_the_new_model_answer(chromium: Any, run: Path, tmp_path: Path) -> None:
+def test_train_again_and_see_the_new_model_answer(
+    chromium: Any, run: Path, tmp_path: Path, sham: None
+) -> None:
     shutil.copytree(run, tmp_path / "runs" / "first")
     opened = open_run(tmp_path / "runs" / "first")
     with listening(opened, tmp_path / "review.db") as (url, service):
@@ -310,6 +312,8 @@ def test_train_again_and_see_the_new_model_answer(chromium: Any, run: Path, tmp_
         page.click("text=Train from the decisions")
         page.wait_for_selector(".job[data-state=running]")
         page.reload()  # training goes on
+        page.wait_for_selector(".job[data-state=running] [role=progressbar][aria-valuenow='50']")
+        let_go(service)
         page.wait_for_selector(".job[data-state=done]")
         page.wait_for_selector("tr.total")
         page.click("text=Serve this model")

@@ -16,7 +16,7 @@ from tagfill.serve import protocol
 from tagfill.serve.service import Service
 
 
-def test_killed_between_decisions_nothing_is_lost(run: Path, tmp_path: Path) -> None:
+def test_killed_between_decisions_nothing_is_lost(run: Path, opened: Any, tmp_path: Path) -> None:
     database = tmp_path / "review.db"
     server = Process(run, database)
     client = session(server.url, "Anna")
@@ -27,16 +27,13 @@ def test_killed_between_decisions_nothing_is_lost(run: Path, tmp_path: Path) -> 
         client.post("/api/review/decisions", json={"decisions": [decision]}).raise_for_status()
         saved[number, "boat"] = value
     server.kill()
-    again = Process(run, database)
-    try:
-        client = session(again.url, "Anna")
+    with listening(opened, database) as (url, _):
+        client = session(url, "Anna")
         history = client.get("/api/review/history?limit=1000").json()
         assert len(history) == len(saved)
         for (photo, tag), value in saved.items():
             assert tag in client.get(f"/api/photos/{photo}").json()[value]
         assert client.post("/api/review/undo").json()[0]["photo"] == 29
-    finally:
-        again.stop()
 
 
 def test_clients_that_never_finish_are_cut_off(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.serve.conftest import Reviewer
+from tests.serve.live import let_go
 
 from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
@@ -22,17 +22,6 @@ from tagfill.serve.app import create_app
 from tagfill.serve.library import Library
 from tagfill.serve.model import ServedModel, open_run
 from tagfill.serve.server import Options, build_service
-
-SHAM = """
-import json, shutil, sys, time
-from pathlib import Path
-base, folder, out = map(Path, sys.argv[1:])
-(folder / "progress.json").write_text(json.dumps({"done": 1, "total": 2, "label": "training"}))
-while not (folder / "go").exists():
-    time.sleep(0.02)
-shutil.copytree(base, out, ignore=shutil.ignore_patterns("review.db*"))
-(folder / "result.json").write_text(json.dumps({"state": "done", "message": None}))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -64,18 +53,6 @@ def serve(home: tuple[Library, ServedModel], tmp_path: Path) -> Iterator[Callabl
 @pytest.fixture
 def reviewer(serve: Callable[..., Reviewer]) -> Reviewer:
     return serve()
-
-
-@pytest.fixture
-def sham(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that only waits to be let go, in place of training."""
-    script = tmp_path / "sham.py"
-    script.write_text(SHAM)
-    monkeypatch.setattr(jobs, "COMMAND", (sys.executable, str(script)))
-
-
-def let_go(client: Reviewer, job: str) -> None:
-    (client.app.state.service.home / jobs.FOLDER / job / "go").touch()
 
 
 def wait(client: Reviewer, job: str, seconds: float = 300, each: float = 0.1) -> dict[str, Any]:
@@ -133,7 +110,7 @@ def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: No
     assert job["state"] == "running"
     assert ben.post("/api/jobs").status_code == 409
     assert ben.get("/api/jobs").json()[0]["who"] == "Anna"
-    let_go(anna, job["id"])
+    let_go(anna.app.state.service)
     assert wait(ben, job["id"])["state"] == "done"
     assert anna.get(f"/api/jobs/{job['id']}").json()["trained"]
     assert {run["name"] for run in ben.get("/api/runs").json()} == {"first", job["run"]}
@@ -164,7 +141,7 @@ def test_the_processes_of_others_are_left_alone(serve: Callable[..., Reviewer], 
     assert not jobs._is_job(os.getpid(), folder)
     with pytest.raises(TagfillError, match="another machine"):
         other.app.state.service.jobs._stop(job["id"], os.getpid(), folder)
-    let_go(anna, job["id"])
+    let_go(anna.app.state.service)
     assert wait(anna, job["id"])["state"] == "done"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,22 @@ def test_pages_hold_no_inline_script_or_style() -> None:
         assert "innerHTML" not in text, file
         assert "http://" not in text.replace("http://www.w3.org", ""), file
         assert "https://" not in text, file
+
+
+def test_every_text_is_there_in_both_languages() -> None:
+    from tagfill.serve.pages import STATIC
+
+    def keys(language: str) -> dict[str, set[str]]:
+        text = (STATIC / "js" / "strings" / f"{language}.js").read_text()
+        pairs = re.findall(r'^  "?([\w.{}]+)"?: "(.*)",$', text, re.MULTILINE)
+        return {key: set(re.findall(r"\{(\w+)\}", value)) for key, value in pairs}
+
+    english, german = keys("en"), keys("de")
+    assert len(english) > 150
+    assert english == german  # the same keys, with the same places for values
+    scripts = [path.read_text() for path in Path(str(STATIC / "js")).rglob("*.js")]
+    used = {key for text in scripts for key in re.findall(r'\bt\("([^"]+)"', text)}
+    assert used <= set(english)
 
 
 def test_a_token_is_needed_where_one_is_set(opened: Any, tmp_path: Path) -> None:

@@ -28,14 +28,14 @@ export async function show(main) {
     start.disabled = running;
     const state = JSON.stringify(jobs);
     if (!jobs.length) fill(box, h("p.faint", t("train.none")));
-    else if (state !== shown) fill(box, await Promise.all(jobs.map((job) => card(job, model, draw))));
+    else if (state !== shown) fill(box, await Promise.all(jobs.map((job) => card(job, model, totals.guided.count, draw))));
     shown = state;
     if (running) setTimeout(() => draw().catch(() => {}), EVERY);
   }
   await draw();
 }
 
-async function card(job, served, draw) {
+async function card(job, served, count, draw) {
   const when = new Date(job.at * 1000).toLocaleString();
   const parts = [h("h2", job.run, h("span.badge", t(`job.${job.state}`))), h("p.faint", `${job.who}, ${when}`)];
   if (job.state === "running") {
@@ -47,16 +47,21 @@ async function card(job, served, draw) {
     }) }, t("train.cancel"))));
   }
   if (job.message) parts.push(h("p.problem", job.message));
-  if (job.state === "done") parts.push(await result(job, served));
+  if (job.state === "done") parts.push(await result(job, served, count));
   return h("section.card.job", { "data-state": job.state }, parts);
 }
 
-async function result(job, served) {
+// Without known negatives nothing can be measured: the way to get some.
+function guided(count) {
+  return h("a.button.quiet", { href: "/review?view=photo&guided=1" }, t("home.start", { count }));
+}
+
+async function result(job, served, count) {
   if (job.run === served) return h("p", t("train.served"));
   const use = h("button", { type: "button", onclick: guard(() => serve(job.run)) }, t("train.use"));
   try {
     const both = await get(`/api/runs/${encodeURIComponent(served)}/compare/${encodeURIComponent(job.run)}`);
-    return h("div", h("p.faint", t("runs.same", { photos: both.photos, split: both.split })), h("div.scroll", comparison(both)), h("p.actions", use));
+    return h("div", h("p.faint", t("runs.same", { photos: both.photos, split: both.split })), h("div.scroll", comparison(both)), h("p.actions", use, both.runs.some((run) => run.mAP === null) ? guided(count) : null));
   } catch {
     return h("p.actions", use);
   }
