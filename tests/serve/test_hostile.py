@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import socket
@@ -12,14 +13,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 from PIL import Image
+from starlette.responses import Response
 from tests.serve.conftest import Reviewer
 from tests.serve.live import listening
 from tests.serve.test_predict import bomb, photo
 from tests.serve.test_security import TOKEN, client_of
 
 from tagfill.serve import protocol
+from tagfill.serve.security import Gate, Policy
 from tagfill.serve.service import Service
 from tagfill.serve.throttle import MOST_ADDRESSES, MOST_WRONG, PERIOD, Throttle
 
@@ -203,13 +207,28 @@ def test_pictures_are_made_small_one_after_the_other(
     assert [image.shape for image in kept] == [(3, size, size)] * 3
 
 
-def test_all_uploads_together_are_limited(opened: Any, tmp_path: Path) -> None:
-    client = client_of(opened, tmp_path)
-    policy = client.app.state.service.policy
-    object.__setattr__(policy, "uploads", 0)
-    answer = client.post("/api/predict", content=b"x", headers={"content-type": "image/png"})
-    assert answer.status_code == 429
-    assert answer.headers["retry-after"]
+@pytest.mark.parametrize("limits", [{"arriving_bytes": 150}, {"uploads": 1}])
+def test_all_uploads_together_are_limited(limits: dict[str, int]) -> None:
+    async def run() -> list[int]:
+        arrived, go = asyncio.Event(), asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            arrived.set()
+            await go.wait()
+            await Response()(scope, receive, send)
+
+        transport = httpx.ASGITransport(Gate(app, Policy(secret="x", **limits)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            first = asyncio.create_task(client.post("/api/predict", content=b" " * 100))
+            await arrived.wait()
+            second = await client.post("/api/predict", content=b" " * 100)
+            go.set()
+            statuses = [(await first).status_code, second.status_code]
+            third = await client.post("/api/predict", content=b" " * 100)
+            assert second.headers["retry-after"]
+            return [*statuses, third.status_code]
+
+    assert asyncio.run(run()) == [200, 429, 200]
 
 
 def raw(port: int, request: bytes) -> bytes:
