@@ -11,7 +11,7 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear.basis import Basis, rooted
-from tagfill.linear.choose import candidates, held_out_cost, labeling_cost
+from tagfill.linear.choose import Chooser, candidates, held_out_cost, labeling_cost
 from tagfill.linear.solve import Likelihood, solve
 from tagfill.losses.likelihood import each_written, some_written
 
@@ -119,6 +119,21 @@ def test_out_of_fold_scores_do_not_know_their_own_labels() -> None:
     seen = fit_head(features, truth, choice=choice).logits(features)
     assert _ranked(truth, seen) > 0.99
     assert _ranked(truth, out_of_fold(features, truth, choice)) < 0.7
+
+
+def test_heads_of_wide_features_do_not_remember_other_folds() -> None:
+    draw = np.random.default_rng(0)
+    features = draw.normal(size=(80, 300)).astype(np.float32)
+    observed = _one_each(np.eye(CLASSES, dtype=np.int8)[draw.integers(0, CLASSES, 80)])
+    written = observed.argmax(1)
+
+    weak = Choice(writer="some", strength=1e-5, smoothing=0.05)
+    scores = out_of_fold(features, observed, weak)
+    assert (scores.argmax(1) == written).mean() < 0.45, "labels are drawn without the features"
+
+    chooser = Chooser(features, torch.from_numpy(observed))
+    strong = replace(weak, strength=10.0)
+    assert chooser.score(strong) < chooser.score(weak), "nothing can be learned here"
 
 
 def test_odd_labels_have_a_defined_end() -> None:

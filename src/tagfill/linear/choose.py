@@ -31,6 +31,8 @@ MOST = 10_000
 STEP = 10**0.5
 """Between neighboring strengths."""
 STRENGTHS = (1e-5, 10.0)
+GAIN = 1e-4
+"""Held-out cost per image that another strength must save; less is rounding."""
 FIRST = 0.1
 SHARES = (0.35, 0.7, 1.0)
 """Chances of being written that are tried for writers who write each tag by itself."""
@@ -114,7 +116,8 @@ class Chooser:
         self.folds = fold_of(len(observed), FOLDS, seed)
         self._scored: dict[Choice, float] = {}
         self._bases: dict[Transform, Basis] = {}
-        self._last: dict[Transform, Solution] = {}
+        self._last: dict[tuple[Transform, int], Solution] = {}
+        """By fold: a head that has seen an image must not be the start of one that scores it."""
 
     def basis(self, transform: Transform) -> Basis:
         """The features transformed, made once."""
@@ -140,24 +143,23 @@ class Chooser:
     def _held_out(self, choice: Choice) -> tuple[Tensor, Tensor]:
         basis = self.basis(choice.transform)
         objective = choice.objective(self.observed, self.written)
-        start = self._last.get(choice.transform)
         rows: list[Tensor] = []
         logits: list[Tensor] = []
         for fold in range(int(self.folds.max()) + 1):
             if sum(map(len, rows)) >= HELD_OUT:
                 break
             kept, left = self._split(fold)
-            start = solve(
+            place = choice.transform, fold
+            head = solve(
                 basis,
                 objective.some(kept),
                 choice.strength,
                 rows=kept,
-                start=start,
+                start=self._last.get(place),
             )
+            self._last[place] = head
             rows.append(left)
-            logits.append(start.scores(basis.rotated[left]))
-        assert start is not None
-        self._last[choice.transform] = start
+            logits.append(head.scores(basis.rotated[left]))
         return torch.cat(rows), torch.cat(logits)
 
     def _split(self, fold: int) -> tuple[Tensor, Tensor]:
@@ -176,7 +178,7 @@ class Chooser:
 
         def lower(one: Choice) -> bool:
             inside = STRENGTHS[0] <= one.strength <= STRENGTHS[1]
-            return inside and self.score(one) < self.score(choice)
+            return inside and self.score(one) < self.score(choice) - GAIN
 
         way = -1 if lower(choice.stepped(-1)) else 1
         while lower(choice.stepped(way)):

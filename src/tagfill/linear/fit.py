@@ -14,7 +14,7 @@ from tagfill.errors import TagfillError
 from tagfill.labels import Labels
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, blocks
 from tagfill.linear.choose import Choice, Chooser, Trial, choose, fold_of
-from tagfill.linear.solve import ENTRIES, Solution, solve
+from tagfill.linear.solve import ENTRIES, solve
 
 Floats = npt.NDArray[np.float32]
 
@@ -116,12 +116,11 @@ def out_of_fold(
     basis, fold = Basis.of(features, choice.transform), fold_of(len(labels), folds, seed)
     objective = choice.objective(labels, counts)
     logits = torch.empty(labels.shape)
-    start: Solution | None = None
     for number in range(int(fold.max()) + 1):
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
-        start = solve(basis, objective.some(kept), choice.strength, rows=kept, start=start)
+        head = solve(basis, objective.some(kept), choice.strength, rows=kept)
         for some in left.split(ENTRIES // labels.shape[1] + 1):
-            logits[some] = start.scores(basis.rotated[some])
+            logits[some] = head.scores(basis.rotated[some])
     return logits.numpy()
 
 

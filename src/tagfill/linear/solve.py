@@ -111,7 +111,7 @@ def solve(
     *,
     rows: Tensor | None = None,
     start: Solution | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-9,
 ) -> Solution:
     """The head that minimizes the objective plus an L2 penalty.
 
