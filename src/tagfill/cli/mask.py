@@ -77,8 +77,8 @@ def mask(
 
     chosen = make(regime, settings.given())
     dataset = reading.load(data, format)
-    part = default_split(dataset) if split is None else split
-    masked = observe_dataset(dataset, chosen, seed, part)
+    name = default_split(dataset) if split is None else split
+    masked = observe_dataset(dataset, chosen, seed, name)
     target = to or target_format(dataset, out)
     lost = save(replace(masked, truth=None), out, target, force=force)
     result = {
@@ -88,11 +88,11 @@ def mask(
         "regime": regime,
         "settings": {**defaults(regime), **settings.given()},
         "seed": seed,
-        "split": part,
-        "left_fully_labeled": _left(masked, part),
-        "images": len(_rows(masked, part)),
-        "before": counts((masked.truth or masked.table).take(_rows(masked, part))),
-        "after": counts(masked.table.take(_rows(masked, part))),
+        "split": name,
+        "left_fully_labeled": _left(masked, name),
+        "images": len(_rows(masked, name)),
+        "before": counts((masked.truth or masked.table).take(_rows(masked, name))),
+        "after": counts(masked.table.take(_rows(masked, name))),
     }
     if json:
         more = {"not_held": lost, "notes": masked.notes, "problems": metadata(masked.problems)}

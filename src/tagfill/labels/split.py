@@ -28,21 +28,21 @@ def published_split(n: int, val_fraction: float = 0.2, seed: int = 1200) -> tupl
 def stratified_split(
     table: LabelTable, fractions: Mapping[str, float], seed: int
 ) -> dict[str, Rows]:
-    """Draw parts in which every class has about its share of positives.
+    """Draw splits in which every class has about its share of positives.
 
     Iterative stratification, Sechidis et al. 2011: the class with the fewest images left is dealt
-    out first, each of its images to the part that still wants most of that class, then most images.
+    out first, each of its images to the split that still wants most of that class, then most images.
     Images confirmed to have none of the classes, and images with no known label, count as one class
-    each. The part an image goes to depends only on how many were dealt before it, so a class is
+    each. The split an image goes to depends only on how many were dealt before it, so a class is
     dealt out at once.
 
     Args:
         table: the images to divide.
-        fractions: share of each part; they sum to 1.
+        fractions: share of each split; they sum to 1.
         seed: of the draw.
 
     Returns:
-        Rows of each part in ascending order; every row is in exactly one.
+        Rows of each split in ascending order; every row is in exactly one.
     """
     shares = _checked(fractions)
     generator = np.random.default_rng(seed)
@@ -50,17 +50,17 @@ def stratified_split(
     wanted = shares[:, None] * groups.sum(axis=0)
     wanted_images = shares * len(table)
     left = groups.sum(axis=0)
-    part_of = np.full(len(table), -1, dtype=np.intp)
+    split_of = np.full(len(table), -1, dtype=np.intp)
     while left.any():
         rarest = int(np.argmin(np.where(left > 0, left, len(table) + 1)))
-        rows = generator.permutation(np.flatnonzero(groups[:, rarest] & (part_of < 0)))
-        part_of[rows] = _deal(len(rows), wanted[:, rarest], wanted_images, generator)
-        for part in range(len(shares)):
-            dealt = groups[rows[part_of[rows] == part]]
-            wanted[part] -= dealt.sum(axis=0)
-            wanted_images[part] -= len(dealt)
+        rows = generator.permutation(np.flatnonzero(groups[:, rarest] & (split_of < 0)))
+        split_of[rows] = _deal(len(rows), wanted[:, rarest], wanted_images, generator)
+        for split in range(len(shares)):
+            dealt = groups[rows[split_of[rows] == split]]
+            wanted[split] -= dealt.sum(axis=0)
+            wanted_images[split] -= len(dealt)
             left -= dealt.sum(axis=0)
-    return {name: np.flatnonzero(part_of == part) for part, name in enumerate(fractions)}
+    return {name: np.flatnonzero(split_of == split) for split, name in enumerate(fractions)}
 
 
 def _groups(table: LabelTable) -> npt.NDArray[np.bool_]:
@@ -76,16 +76,16 @@ def _deal(
     wanted_images: npt.NDArray[np.float64],
     generator: np.random.Generator,
 ) -> list[int]:
-    """The part of each of ``count`` images of one class: most wanted first, ties at random."""
+    """The split of each of ``count`` images of one class: most wanted first, ties at random."""
     remaining = [list(pair) for pair in zip(wanted.tolist(), wanted_images.tolist(), strict=True)]
     ties = generator.random((count, len(remaining))).tolist()
-    parts = []
+    splits = []
     for tie in ties:
-        part = max(range(len(remaining)), key=lambda index: (remaining[index], tie[index]))
-        remaining[part][0] -= 1
-        remaining[part][1] -= 1
-        parts.append(part)
-    return parts
+        split = max(range(len(remaining)), key=lambda index: (remaining[index], tie[index]))
+        remaining[split][0] -= 1
+        remaining[split][1] -= 1
+        splits.append(split)
+    return splits
 
 
 def _checked(fractions: Mapping[str, float]) -> npt.NDArray[np.float64]:
