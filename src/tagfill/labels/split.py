@@ -31,7 +31,7 @@ def stratified_split(
     """Draw splits in which every class has about its share of positives.
 
     Iterative stratification, Sechidis et al. 2011: the class with the fewest images left is dealt
-    out first, each of its images to the split that still wants most of that class, then most images.
+    out first, each of its images to the split that lacks most of that class, then most images.
     Images confirmed to have none of the classes, and images with no known label, count as one class
     each. The split an image goes to depends only on how many were dealt before it, so a class is
     dealt out at once.
