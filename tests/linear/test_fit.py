@@ -239,3 +239,17 @@ def test_choices_of_very_many_images_are_made_with_some(monkeypatch) -> None:
     tried = {trial.choice.strength for trial in head.trials}
     assert min(tried) / 4.1 <= head.choice.strength <= max(tried) / 3.9
     assert _ranked(wanted, head.logits(unseen)) > _ranked(wanted, whole.logits(unseen)) - 0.02
+
+
+def test_a_feature_seen_once_does_not_become_a_long_one() -> None:
+    features = np.random.default_rng(3).normal(size=(900, 3))
+    features[:, 2] = 0.0
+    features[0, 2] = 1.0
+    scale = Basis.of(features, "standard").scale.numpy()
+    np.testing.assert_allclose(scale[:2] * features[:, :2].std(axis=0), 1.0, atol=0.1)
+    assert scale[2] < 10 < 1 / features[:, 2].std()
+
+
+def test_strengths_far_from_the_first_need_evidence() -> None:
+    assert Choice(strength=0.1).surprise == 0
+    assert Choice(strength=0.001).surprise == pytest.approx(2.0)

@@ -44,6 +44,16 @@ def test_off_a_terminal_progress_is_plain_lines() -> None:
     assert screen.getvalue() == "method: em\nepoch 2/5  loss 0.2500  mAP 81.50 *  1.5 s\n"
 
 
+@pytest.mark.parametrize(
+    ("solved", "words"), [(143, "solved in 143 steps"), (0, "solved in closed form")]
+)
+def test_a_head_found_at_once_has_no_epochs(solved: int, words: str) -> None:
+    screen = io.StringIO()
+    with Events(Terminal(Console(file=screen))) as events:
+        events.event("epoch", **EPOCH, solved=solved)
+    assert screen.getvalue() == f"{words}  loss 0.2500  mAP 81.50 *  1.5 s\n"
+
+
 def test_off_a_terminal_long_work_shows_a_line_now_and_then() -> None:
     screen = io.StringIO()
     terminal = Terminal(Console(file=screen))

@@ -40,6 +40,8 @@ def test_auto_finds_the_head_at_once_and_says_how(data: Path, tmp_path: Path) ->
     assert run.metrics["epochs"] == 1
     epochs = [one for one in events(run.path) if one.get("event", one.get("kind")) == "epoch"]
     assert len(epochs) <= 1
+    assert all(one["loss"] == solved["loss"] > 0 for one in epochs)
+    assert all(one["solved"] == solved["steps"] > 0 for one in epochs)
     told = (run.path / "events.jsonl").read_text(encoding="utf-8")
     assert "any n of the tags written" in told
     assert run.metrics["test"]["mAP"] > 80

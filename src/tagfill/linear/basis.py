@@ -21,7 +21,9 @@ from tagfill.errors import features_not_finite
 Matrix = npt.NDArray[np.floating]
 """[N, D] features: an array, or a mapped file; half precision will do."""
 Transform = Literal["plain", "roots", "standard"]
-"""Features as they are, their signed square roots, or each divided by its standard deviation."""
+"""Features as they are, their signed square roots, or each divided by its spread: the standard
+deviation of a normal one with the same fourth moment, so that a feature that is hardly ever not 0
+does not become a very long one where it is not."""
 TRANSFORMS: tuple[Transform, ...] = ("roots", "plain", "standard")
 
 _ROWS = 8192
@@ -129,22 +131,29 @@ def _moments(features: Matrix, transform: Transform) -> tuple[Tensor, Tensor, Te
     count, width = features.shape
     wide, large = width > count, is_large(features)
     about = next(blocks(features, transform)).mean(0)
-    total, squares = torch.zeros(width).double(), torch.zeros(width).double()
+    powers = torch.zeros(4, width).double()
     gram = torch.zeros(0 if wide else width, 0 if wide else width).double()
     for rows in blocks(features, transform):
         rows = rows - about
-        total += rows.sum(0)
-        squares += rows.square().sum(0)
+        for power in range(1, 5 if transform == "standard" else 2):
+            powers[power - 1] += rows.pow(power).sum(0)
         if large:
             single = rows.float()
             gram += single.T @ single
         elif not wide:
             gram += rows.T @ rows
-    shift = total / count
-    spread = (squares / count - shift.square()).clamp_min(0).sqrt()
+    shift = powers[0] / count
     scale = torch.ones(width).double()
     if transform == "standard":
+        spread = _spread(*(powers / count))
         scale = torch.where(spread > _TINY * spread.max(), 1 / spread.clamp_min(1e-300), 0.0)
     if not wide:
         gram = (gram - count * torch.outer(shift, shift)) * torch.outer(scale, scale)
     return gram, about + shift, scale
+
+
+def _spread(first: Tensor, second: Tensor, third: Tensor, fourth: Tensor) -> Tensor:
+    """Standard deviation of normal features with the same fourth moment, of raw moments."""
+    variance = (second - first.square()).clamp_min(0)
+    central = fourth - 4 * first * third + 6 * first.square() * second - 3 * first.pow(4)
+    return (central.maximum(variance.square()) / 3).pow(0.25)

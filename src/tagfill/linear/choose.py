@@ -23,9 +23,11 @@ SMOOTHING = 0.05
 FREE_SCALE = 2 / 3
 """Share of the held-out cost that is taken after the best scale and shift of the scores. Without it
 penalties are too weak (they pay for smoothed, small scores), with nothing else too strong."""
-FOLDS = 3
+FOLDS = (3, 10)
+"""Fewest and most; the fewer images, the more folds, and the more of them each head learns from."""
 HELD_OUT = 3_000
-"""Images that are scored for a choice, as far as there are so many."""
+"""Images that are scored for a choice, as far as there are so many. With no more than that, all
+transforms are tried with strengths of their own."""
 MOST = 10_000
 """Images that choices are made with; of more, so many evenly spread."""
 STEP = 10**0.5
@@ -34,6 +36,9 @@ STRENGTHS = (1e-5, 10.0)
 GAIN = 1e-4
 """Held-out cost per image that another strength must save; less is rounding."""
 FIRST = 0.1
+DECADES = 1.0
+"""Strengths are believed to lie about so many powers of ten from the first; it matters where a few
+dozen labels could be explained by next to no penalty."""
 SHARES = (0.35, 0.7, 1.0)
 """Chances of being written that are tried for writers who write each tag by itself."""
 
@@ -68,6 +73,11 @@ class Choice:
         written = kinds.get(self.share, f"{self.share:.0%} of the tags written")
         how = "any n of the tags written" if self.writer == "some" else written
         return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
+
+    @property
+    def surprise(self) -> float:
+        """Cost of the strength before anything is seen."""
+        return 0.5 * float(np.log10(max(self.strength, 1e-300) / FIRST) / DECADES) ** 2
 
     def stepped(self, steps: float) -> Choice:
         """With a penalty this many steps stronger."""
@@ -113,7 +123,8 @@ class Chooser:
         self, features: Matrix, observed: Tensor, written: Tensor | None = None, seed: int = 0
     ) -> None:
         self.features, self.observed, self.written = features, observed, written
-        self.folds = fold_of(len(observed), FOLDS, seed)
+        folds = int(np.clip(HELD_OUT // max(len(observed), 1), *FOLDS))
+        self.folds = fold_of(len(observed), folds, seed)
         self._scored: dict[Choice, float] = {}
         self._bases: dict[Transform, Basis] = {}
         self._last: dict[tuple[Transform, int], Solution] = {}
@@ -132,7 +143,8 @@ class Chooser:
             observed = self.observed[rows]
             written = None if self.written is None else self.written[rows]
             cost = replace(choice, smoothing=0.0).objective(observed, written)
-            self._scored[choice] = held_out_cost(cost, logits) + labeling_cost(choice, observed)
+            total = held_out_cost(cost, logits) + labeling_cost(choice, observed)
+            self._scored[choice] = total + choice.surprise / len(rows)
         return self._scored[choice]
 
     @property
@@ -232,14 +244,16 @@ def choose(
     start = candidates(observed, Choice()) if open_ is None else open_
     at = FIRST if strength is None else strength
     choice = chooser.best([replace(one, transform=transforms[0], strength=at) for one in start])
-    if strength is None:
-        choice = chooser.best_strength(choice)
-    other = chooser.best([replace(choice, transform=transform) for transform in transforms])
     if strength is not None:
-        return other, chooser
-    if other != choice:
-        choice = chooser.best_strength(other)
-    return chooser.between(choice), chooser
+        return chooser.best([replace(choice, transform=name) for name in transforms]), chooser
+    choice = chooser.best_strength(choice)
+    tried = [replace(choice, transform=name) for name in transforms]
+    if len(observed) > HELD_OUT:
+        other = chooser.best(tried)
+        return chooser.between(chooser.best_strength(other)), chooser
+    choice = chooser.best([choice, *map(chooser.best_strength, tried[1:])])
+    writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in start]
+    return chooser.between(chooser.best_strength(chooser.best([choice, *writers]))), chooser
 
 
 def candidates(observed: Tensor, choice: Choice) -> list[Choice]:

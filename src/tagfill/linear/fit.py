@@ -29,6 +29,7 @@ class LikelihoodHead:
         choice: how it was fitted.
         trials: the choices that were compared, in order.
         steps: of the solver in the last fit.
+        loss: what the last fit minimized, as a mean over entries.
     """
 
     weight: Floats
@@ -36,6 +37,7 @@ class LikelihoodHead:
     choice: Choice
     trials: tuple[Trial, ...] = ()
     steps: int = 0
+    loss: float = 0.0
 
     @property
     def power(self) -> float:
@@ -140,6 +142,7 @@ def _fitted(
         choice,
         trials,
         solution.steps,
+        solution.loss,
     )
 
 

@@ -42,7 +42,8 @@ class LinearWeights:
         weight: [K, D] on the features, or their signed square roots.
         bias: [K].
         roots: whether the weights are for the roots of the features.
-        details: what was chosen, as plain values.
+        details: what was chosen, as plain values; "loss" is what was minimized, "steps" those of
+            the solver where it is no closed form.
         note: the same as a sentence.
     """
 
@@ -93,5 +94,5 @@ def solve_elementwise(
     basis = Basis.of(problem.features)
     solution = solve(basis, Elementwise(terms, labels), problem.l2)
     weight, bias = basis.head(solution.weight, solution.bias)
-    details = {"l2": problem.l2, "steps": solution.steps}
+    details = {"l2": problem.l2, "steps": solution.steps, "loss": solution.loss}
     return LinearWeights(weight.float(), bias.float(), details=details)

@@ -30,11 +30,13 @@ class Solution:
         weight: [r, K].
         bias: [K].
         steps: of L-BFGS.
+        loss: what was minimized, the penalty included, as a mean over entries.
     """
 
     weight: Tensor
     bias: Tensor
     steps: int
+    loss: float
 
     def scores(self, rotated: Tensor) -> Tensor:
         """[N, K] logits of rotated features."""
@@ -153,8 +155,8 @@ def solve(
         return torch.tensor(value / images, dtype=torch.float64)
 
     solver.step(evaluate)
-    steps = int(solver.state[inner]["n_iter"])
-    return Solution(scale[:, None] * inner[:-1], lift * inner[-1], steps)
+    steps, loss = int(solver.state[inner]["n_iter"]), float(evaluate()) / classes
+    return Solution(scale[:, None] * inner[:-1], lift * inner[-1], steps, loss)
 
 
 def _total(

@@ -58,16 +58,22 @@ class Ridge(ElementwiseMethod):
         wanted = self.config.strength if problem.l2 is None else problem.l2
         roots = problem.transforms[0] == "roots"
         features = torch.from_numpy(problem.features)
+        features = rooted(features) if roots else features
         weight, bias, strength = ridge(
-            rooted(features) if roots else features,
+            features,
             (problem.observed == 1).float(),
             None if isinstance(wanted, str) else wanted,
         )
+        weight, bias = (4 * weight).float(), (4 * bias - 2).float()
+        loss = float(
+            _squares(torch.addmm(bias, features.float(), weight.T), problem.observed).mean()
+        )
+        transform = "roots" if roots else "plain"
         return LinearWeights(
-            (4 * weight).float(),
-            (4 * bias - 2).float(),
+            weight,
+            bias,
             roots=roots,
-            details={"strength": strength, "transform": "roots" if roots else "plain"},
+            details={"strength": strength, "transform": transform, "loss": loss},
             note=f"ridge: strength {strength:.2g}, least leave-one-out error",
         )
 

@@ -212,12 +212,20 @@ class Events:
 
 def _epoch_line(metadata: Mapping[str, Any]) -> str:
     stage = f"stage {metadata['stage']} " if metadata.get("stages", 1) > 1 else ""
-    line = f"{stage}epoch {metadata['epoch']}/{metadata['epochs']}  loss {metadata['loss']:.4f}"
+    loss = f"  loss {metadata['loss']:.4f}" if metadata.get("terms", True) else ""
+    line = f"{stage}{_progress_words(metadata)}{loss}"
     if metadata.get("score") is not None:
         line += (
             f"  {metadata['criterion']} {metadata['score']:.2f}{' *' if metadata['best'] else ''}"
         )
     return f"{line}  {metadata['seconds']:.1f} s"
+
+
+def _progress_words(metadata: Mapping[str, Any]) -> str:
+    steps = metadata.get("solved")
+    if steps is None:
+        return f"epoch {metadata['epoch']}/{metadata['epochs']}"
+    return f"solved in {steps} steps" if steps else "solved in closed form"
 
 
 def _numbers(metadata: Mapping[str, Any]) -> dict[str, float]:

@@ -153,7 +153,8 @@ class Stage:
             self.events.note(solution.note)
         self.solved, self._spent = dict(solution.details), time.monotonic() - started
         self.history, self.selector = [], Selector()
-        self.position = Position(batch=1)
+        loss = self.solved.get("loss")
+        self.position = Position(batch=1, sums={} if loss is None else {"solved": loss})
         self._finish_epoch()
         return True
 
@@ -252,6 +253,7 @@ class Stage:
             "stages": self.stages,
             "epoch": epoch,
             "epochs": self.config.epochs if self.solved is None else 1,
+            "solved": None if self.solved is None else self.solved.get("steps", 0),
             "loss": sum(terms.values()),
             "terms": terms,
             "criterion": self.data.criterion,
