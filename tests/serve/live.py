@@ -60,7 +60,7 @@ class Process:
     """`tagfill serve` as a process of its own."""
 
     def __init__(self, run: Path, database: Path | str, *options: str) -> None:
-        self.port = free_port()
+        self.port, self.database = free_port(), database
         self.url = f"http://127.0.0.1:{self.port}"
         command = [sys.executable, "-m", "tagfill.cli.main", "serve", str(run)]
         command += ["--port", str(self.port), "--database", str(database), *options]
@@ -74,6 +74,7 @@ class Process:
             except httpx.TransportError:
                 assert self.child.poll() is None, self.told()
                 time.sleep(0.1)
+        self.kill()
         raise AssertionError("the server does not answer")
 
     def told(self) -> str:

@@ -17,7 +17,7 @@ from tests.serve.live import let_go
 
 from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
-from tagfill.serve import jobs
+from tagfill.serve import jobs, retrain
 from tagfill.serve.app import create_app
 from tagfill.serve.library import Library
 from tagfill.serve.model import ServedModel, open_run
@@ -165,17 +165,24 @@ def test_a_canceled_training_leaves_nothing_behind(reviewer: Reviewer) -> None:
     assert reviewer.get("/api/jobs/nothing").status_code == 404
 
 
-def test_a_training_that_fails_says_why(reviewer: Reviewer, tmp_path: Path) -> None:
+def test_a_training_that_fails_says_why(reviewer: Reviewer, sham: None, tmp_path: Path) -> None:
     service = reviewer.app.state.service
-    service.origin = tmp_path / "nothing"
     job = reviewer.post("/api/jobs").json()
-    ended = wait(reviewer, job["id"], 120)
+    row = service.jobs.one(job["id"])
+    assert retrain.main([str(tmp_path / "nothing"), row["folder"], row["path"]]) == 2
+    os.kill(row["pid"], signal.SIGKILL)
+    ended = wait(reviewer, job["id"], 20)
     assert ended["state"] == "failed"
     assert "config.toml" in ended["message"]
 
 
 def test_runs_are_listed_with_metrics(reviewer: Reviewer) -> None:
-    (only,) = reviewer.get("/api/runs").json()
+    broken = reviewer.app.state.service.home / "broken"
+    broken.mkdir()
+    (broken / "config.toml").write_text("no toml [")
+    other, only = reviewer.get("/api/runs").json()
+    assert other["problem"]
+    assert reviewer.get("/api/runs/broken").status_code == 400
     assert only["served"]
     assert only["mAP"]["test"] > 0
     detail = reviewer.get("/api/runs/first").json()

@@ -1,6 +1,7 @@
 """Sixty-four clients of all kinds: no fault of the server, no memory that keeps growing.
 
-Runs for some seconds; ``make torture`` sets TAGFILL_SOAK_SECONDS to half an hour.
+Then it is killed, and nothing that was acknowledged is lost. The soak runs for some seconds;
+``make torture`` sets TAGFILL_SOAK_SECONDS to half an hour.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import asyncio
 import os
 import statistics
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from tests.serve.live import Process
+from tests.serve.live import Process, listening, session
 from tests.serve.soak import resident_megabytes, soak
 
 SECONDS = float(os.environ.get("TAGFILL_SOAK_SECONDS", "12"))
@@ -25,10 +28,19 @@ pytestmark = [
 ]
 
 
-def test_soak(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def server(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A server in a process of its own; the last test kills it."""
+    started = Process(run, tmp_path_factory.mktemp("soak") / "review.db")
+    yield started
+    if started.child.poll() is None:
+        started.stop()
+
+
+def test_soak(run: Path, server: Process, capsys: pytest.CaptureFixture[str]) -> None:
     scenes = run.parents[1] / "scenes" / "images"
     photos = [path.read_bytes() for path in sorted(scenes.iterdir())]
-    server, memory, done = Process(run, tmp_path / "review.db"), [], threading.Event()
+    memory, done = [], threading.Event()
 
     def watch() -> None:
         while not done.wait(SECONDS / 100):
@@ -42,7 +54,6 @@ def test_soak(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     finally:
         done.set()
         watcher.join()
-        server.stop()
     middle = memory[len(memory) // 2 : 3 * len(memory) // 4]
     early, late = statistics.median(middle), statistics.median(memory[-len(middle) :])
     with capsys.disabled():
@@ -58,3 +69,21 @@ def test_soak(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     kinds = {"page", "picture", "predict", "cards", "bad", "oversized", "slow", "cut off"}
     assert kinds <= set(seen.statuses)
     assert late < early + max(64, 0.1 * early)
+
+
+def test_killed_between_decisions_nothing_is_lost(server: Process, opened: Any) -> None:
+    client = session(server.url, "Anna")
+    saved: dict[tuple[int, str], str] = {}
+    for number in range(30):
+        value = ("yes", "no")[number % 2]
+        decision = {"photo": number, "tag": "boat", "value": value}
+        client.post("/api/review/decisions", json={"decisions": [decision]}).raise_for_status()
+        saved[number, "boat"] = value
+    server.kill()
+    with listening(opened, server.database) as (url, _):
+        client = session(url, "Anna")
+        history = client.get("/api/review/history?limit=1000").json()
+        assert sum(line["who"] == "Anna" for line in history) == len(saved)
+        for (photo, tag), value in saved.items():
+            assert tag in client.get(f"/api/photos/{photo}").json()[value]
+        assert client.post("/api/review/undo").json()[0]["photo"] == 29

@@ -21,7 +21,7 @@ _TOLD = ("images", "positives", "negatives", "unknowns", "mAP", "per_class", "ra
 @router.get("")
 def listed(service: Served) -> list[dict[str, Any]]:
     """Runs beside the served one."""
-    return [_brief(service, path) for path in _folders(service)]
+    return [_readable(service, path) for path in _folders(service)]
 
 
 @router.get("/measured")
@@ -84,6 +84,15 @@ def curve(
         return precision_curve(service, path, tag)
     except TagfillError as error:
         raise HTTPException(409, str(error)) from None
+
+
+def _readable(service: Service, path: Path) -> dict[str, Any]:
+    """A run, or why it cannot be read: one broken folder must not hide the others."""
+    try:
+        return _brief(service, path)
+    except TagfillError as error:
+        broken = {"name": path.name, "finished": False, "method": None, "started": None}
+        return {**broken, "mAP": {}, "served": False, "problem": error.message}
 
 
 def _brief(service: Service, path: Path) -> dict[str, Any]:

@@ -26,7 +26,7 @@ export async function show(main, query) {
 function list(runs, names) {
   const rows = runs.map((run) => h("tr",
     h("td", h("a", { href: `/runs?run=${encodeURIComponent(run.name)}` }, run.name), run.served ? h("span.badge", t("runs.served")) : null),
-    h("td", run.method), h("td", score(run.mAP.val)), h("td", score(run.mAP.test)),
+    h("td", run.problem ? h("span.problem", run.problem) : run.method), h("td", score(run.mAP.val)), h("td", score(run.mAP.test)),
     h("td", h("div.buttons",
       run.name === names[0] ? null : h("a.button.quiet", { href: `/runs?run=${encodeURIComponent(names[0])}&other=${encodeURIComponent(run.name)}` }, t("runs.compare")),
       run.served || !run.finished ? null : h("button.quiet", { type: "button", onclick: guard(() => serve(run.name)) }, t("runs.serve")),
