@@ -23,7 +23,7 @@ SMOOTHING = 0.05
 FREE_SCALE = 2 / 3
 """Share of the held-out cost that is taken after the best scale and shift of the scores. Without it
 penalties are too weak (they pay for smoothed, small scores), with nothing else too strong."""
-FOLDS = (3, 10)
+FOLDS = (3, 5)
 """Fewest and most; the fewer images, the more folds, and the more of them each head learns from."""
 HELD_OUT = 3_000
 """Images that are scored for a choice, as far as there are so many. With no more than that, all
