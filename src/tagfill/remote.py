@@ -221,8 +221,8 @@ class _Store:
 
     def info(self, url: str) -> str:
         """What changes when the file does."""
-        found = self._tried("info", url)
-        return json.dumps({str(key): str(value) for key, value in found.items()}, sort_keys=True)
+        details = self._tried("info", url)
+        return json.dumps({str(key): str(value) for key, value in details.items()}, sort_keys=True)
 
     def fetch(self, url: str, copy: Path) -> None:
         """Copy a file in pieces; the local one is whole or not there."""

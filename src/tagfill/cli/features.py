@@ -78,13 +78,13 @@ def run_job_of(
 
     if out is None:
         raise TagfillError("a job needs a folder for its results", remedy="name it with --out")
-    found = list(find_files(paths, ()))
-    nothing = [item for item in found if isinstance(item, Unreadable)]
+    sources = list(find_files(paths, ()))
+    nothing = [item for item in sources if isinstance(item, Unreadable)]
     for item in nothing:
         log.print(f"skipped: {item.image}: {item.reason}")
     files = [
         str(file) if isinstance(file, RemoteFile) else str(file.absolute())
-        for file in found
+        for file in sources
         if not isinstance(file, Unreadable)
     ]
     started = time.monotonic()
