@@ -22,10 +22,12 @@ from tests.predict.tiny import (
 import tagfill.export.run as run_module
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
+from tagfill.export.files import quantize
 from tagfill.export.run import export_model
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.io import save_labels
 from tagfill.models.engines import open_engine
+from tagfill.models.tagging import pixels as pixels_of
 
 DEPLOY = Path(__file__).resolve().parents[2] / "docs" / "deploy.md"
 
@@ -134,6 +136,15 @@ def test_int8_is_smaller_and_its_cost_is_measured(run, photos, tmp_path, capsys,
     assert report["difference"]["logits"] > 0
     assert out.stat().st_size < 0.6 * (run / "model.onnx").stat().st_size
     assert open_engine(out).metadata == open_engine(run / "model.onnx").metadata
+
+
+def test_photos_calibrate_activations_of_8_bits(run, photos, tmp_path):
+    pixels = np.stack([pixels_of(path, 64) for path in sorted(photos.glob("*.*"))])
+    quantize(run / "model.onnx", tmp_path / "static.onnx", pixels)
+    exact, small = open_engine(run / "model.onnx"), open_engine(tmp_path / "static.onnx")
+    assert small.metadata == exact.metadata
+    expected, rounded = exact.probabilities(pixels), small.probabilities(pixels)
+    assert 0 < np.abs(rounded - expected).max() < 0.1
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from tagfill.files import atomic_path
 from tagfill.labels import LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, archive_engine, onnx_engine, torch_engine
+from tagfill.models.tagging import Numbers
 
 Target = Literal["onnx", "torch"]
 SUFFIX: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2"}
@@ -68,6 +69,7 @@ def export_model(
     to: Target = "onnx",
     int8: bool = False,
     images: Path | None = None,
+    calibration: Numbers | None = None,
     labeled: Labeled | None = None,
     tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -83,6 +85,8 @@ def export_model(
         to: onnx, or torch for a torch.export archive.
         int8: 8-bit weights; ONNX only.
         images: folder of pictures to compare on; drawn scenes by default.
+        calibration: [N, 3, H, W] pixels of photos for 8-bit activations; without them only
+            weights have 8 bits.
         labeled: to measure what the export costs in mAP.
         tolerance: largest difference of a probability that is accepted.
         progress: called with how many labeled images are done, and of how many.
@@ -114,7 +118,7 @@ def export_model(
         engines = {"torch": reference, engine.name: engine}
         if int8:
             small = Path(folder, "int8.onnx")
-            quantize(draft, small)
+            quantize(draft, small, calibration)
             engines["int8"], draft = _opened(small, to), small
             difference = compare(reference, engines["int8"], inputs)
         report = Exported(

@@ -30,6 +30,8 @@ _ROWS = 8192
 """Rows handled at a time."""
 _LARGE = 100_000_000
 """Numbers from which on products are taken in single and kept in half precision."""
+_HALF = 60_000.0
+"""Less than the largest number in half precision."""
 _TINY = 1e-6
 """The addend of the linear head's own root."""
 _FLAT = 1e-9
@@ -88,29 +90,35 @@ class Basis:
 
 
 def blocks(features: Matrix, transform: Transform) -> Iterator[Tensor]:
-    """Transformed features in double precision, some rows at a time; scaling is left to others."""
+    """Transformed features, some rows at a time; scaling is left to others.
+
+    In double precision, those of a large matrix in single.
+    """
+    kind = np.float32 if is_large(features) else np.float64
     for start in range(0, len(features), _ROWS):
-        rows = torch.from_numpy(np.asarray(features[start : start + _ROWS], dtype=np.float64))
+        rows = torch.from_numpy(np.asarray(features[start : start + _ROWS], dtype=kind))
         yield rooted(rows) if transform == "roots" else rows
 
 
 def _rotated(
     features: Matrix, transform: Transform, center: Tensor, scale: Tensor, axes: Tensor
 ) -> Tensor:
-    count, large = len(features), is_large(features)
-    rotated = torch.empty(count, axes.shape[1], dtype=torch.float16 if large else torch.float32)
-    start = 0
-    for rows in blocks(features, transform):
-        block = (rows - center) * scale
-        turned = block.float() @ axes.float() if large else block @ axes
-        rotated[start : start + len(rows)] = turned
-        start += len(rows)
-    if large and not bool(torch.isfinite(rotated.sum(0, dtype=torch.float32)).all()):
-        whole = [
-            ((rows - center) * scale).float() @ axes.float() for rows in blocks(features, transform)
-        ]
-        return torch.cat(whole)  # coordinates beyond the range of half precision
-    return rotated
+    """Coordinates; where half precision cannot hold those of a large matrix, in single."""
+    large, kind = is_large(features), torch.float32
+    center, scale, axes = (part.float() if large else part for part in (center, scale, axes))
+    for kind in (torch.float16, torch.float32) if large else (torch.float32,):
+        rotated = torch.empty(len(features), axes.shape[1], dtype=kind)
+        start, fits = 0, True
+        for rows in blocks(features, transform):
+            turned = ((rows - center) * scale) @ axes
+            fits = kind == torch.float32 or bool(turned.abs().max() < _HALF)
+            if not fits:
+                break
+            rotated[start : start + len(rows)] = turned
+            start += len(rows)
+        if fits:
+            return rotated
+    raise AssertionError  # single precision is not checked
 
 
 def is_large(features: Matrix) -> bool:
@@ -129,18 +137,15 @@ def _moments(features: Matrix, transform: Transform) -> tuple[Tensor, Tensor, Te
     Sums are taken about the first block's mean, so that little is lost by their subtraction.
     """
     count, width = features.shape
-    wide, large = width > count, is_large(features)
+    wide = width > count
     about = next(blocks(features, transform)).mean(0)
     powers = torch.zeros(4, width).double()
     gram = torch.zeros(0 if wide else width, 0 if wide else width).double()
     for rows in blocks(features, transform):
         rows = rows - about
         for power in range(1, 5 if transform == "standard" else 2):
-            powers[power - 1] += rows.pow(power).sum(0)
-        if large:
-            single = rows.float()
-            gram += single.T @ single
-        elif not wide:
+            powers[power - 1] += rows.pow(power).sum(0, dtype=torch.float64)
+        if not wide:
             gram += rows.T @ rows
     shift = powers[0] / count
     scale = torch.ones(width).double()
@@ -149,7 +154,7 @@ def _moments(features: Matrix, transform: Transform) -> tuple[Tensor, Tensor, Te
         scale = torch.where(spread > _TINY * spread.max(), 1 / spread.clamp_min(1e-300), 0.0)
     if not wide:
         gram = (gram - count * torch.outer(shift, shift)) * torch.outer(scale, scale)
-    return gram, about + shift, scale
+    return gram, about.double() + shift, scale
 
 
 def _spread(first: Tensor, second: Tensor, third: Tensor, fourth: Tensor) -> Tensor:

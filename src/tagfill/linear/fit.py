@@ -47,7 +47,9 @@ class LikelihoodHead:
     def logits(self, features: Matrix) -> Floats:
         """[N, K] of features as they are given."""
         weight, bias = torch.from_numpy(self.weight).double(), torch.from_numpy(self.bias).double()
-        rows = [torch.addmm(bias, block, weight.T) for block in blocks(features, self._blocks)]
+        rows = [
+            torch.addmm(bias, block.double(), weight.T) for block in blocks(features, self._blocks)
+        ]
         return torch.cat(rows).float().numpy()
 
     @property
