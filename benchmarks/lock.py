@@ -2,8 +2,8 @@
 
 python benchmarks/lock.py > requirements.lock     # in the environment that make install has made
 
-`make locked` installs from it; pip then refuses a file that is not one of these. Wheels that pip
-takes from a folder of one's own (--find-links) are added with --folder.
+`make locked` installs from it; pip then refuses a file that is not one of these. Versions with a
+local part (torch's CPU builds) are not on the index: their wheels are looked for in --folder.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ INDEX = "https://pypi.org/simple"
 EXTRAS = ("serve", "postgres")
 _LINK = re.compile(r'href="[^"#]*/([^"/#]+)#sha256=([0-9a-f]{64})"')
 HEAD = """\
-# Written by benchmarks/lock.py: what `tagfill serve` needs on Linux with Python 3.11, with hashes
-# of all files of each version. make locked installs from it (pip --require-hashes).
+# Written by benchmarks/lock.py: what `tagfill serve` needs on Linux (x86-64) and Python 3.11, with
+# hashes of all files of each version. make locked installs from it (pip --require-hashes).
+# torch is the CPU build: name an index or folder that has it (PIP_EXTRA_INDEX_URL, PIP_FIND_LINKS).
 """
 
 
@@ -86,15 +87,16 @@ def main() -> None:
     print(HEAD, end="")
     for name in sorted(needed(asked_for())):
         version = Version(metadata.version(name))
-        public = Version(version.public)
-        digests = set(published(name, public))
-        for path in own:
-            if canonicalize_name(path.name.split("-")[0]) == name:
-                digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+        digests = set() if version.local else set(published(name, version))
+        digests |= {
+            hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in own
+            if parse_wheel_filename(path.name)[:2] == (name, version)
+        }
         if not digests:
-            sys.exit(f"{name} {public}: no file of this version on the index")
+            sys.exit(f"{name} {version}: no file of this version on the index or in the folders")
         lines = [f"    --hash=sha256:{digest}" for digest in sorted(digests)]
-        print(" \\\n".join([f"{name}=={public}", *lines]))
+        print(" \\\n".join([f"{name}=={version}", *lines]))
 
 
 if __name__ == "__main__":
