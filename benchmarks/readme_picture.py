@@ -44,7 +44,7 @@ def main(demo: Path, out: Path) -> None:
         tags = "\n".join(f"+ {tag}" for tag in recovered[image][:4])
         axis.text(0.5, -0.04, tags, transform=axis.transAxes, ha="center", va="top", color=ADDED)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.9, bottom=0.26, wspace=0.05)
-    figure.savefig(out, pil_kwargs={"optimize": True})
+    figure.savefig(out, bbox_inches="tight", pil_kwargs={"optimize": True})
 
 
 if __name__ == "__main__":
