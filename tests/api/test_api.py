@@ -79,7 +79,7 @@ def test_recover_gives_a_table(run: tagfill.Run, tmp_path: Path) -> None:
     found = run.recover(budget=7)
     assert len(found) == 7
     assert set(found.columns) >= {"image", "tag", "probability"}
-    table = run.data.train.table
+    table = run.recovery.table  # training and held-out images
     for row in found:
         column = table.classes.index(row["tag"])
         assert table.values[table.row_of[row["image"]], column] == tagfill.UNKNOWN
