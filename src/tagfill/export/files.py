@@ -56,10 +56,10 @@ def write_archive(bundle: Bundle, path: Path) -> None:
 def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
     """Weights of matrix products and convolutions as 8-bit integers.
 
-    With photos, activations are 8-bit as well, in ranges that were seen on the photos, and weights
-    have a scale for every channel. Without, ranges are found anew for every input, which takes
-    time; depthwise convolutions and those that read pixels then stay in float: they hold few
-    weights and suffer most.
+    With photos, activations of convolutions are 8-bit as well, in ranges that were seen on the
+    photos, weights have a scale for every channel, and the head stays in float. Without, ranges
+    are found anew for every input, which takes time. Depthwise convolutions and those that read
+    pixels stay in float: they hold few weights and suffer most.
 
     Args:
         source: the float file.
@@ -85,8 +85,9 @@ def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
                 quant_format=quantization.QuantFormat.QDQ,
                 activation_type=quantization.QuantType.QUInt8,
                 weight_type=quantization.QuantType.QInt8,
-                op_types_to_quantize=["Conv", "MatMul", "Gemm"],
+                op_types_to_quantize=["Conv"],
                 per_channel=True,
+                nodes_to_exclude=_delicate(model),
             )
     small = onnx.load_model(str(path))
     del small.metadata_props[:]
