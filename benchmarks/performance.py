@@ -53,6 +53,35 @@ SECTIONS = {
         ("average_precision.py", "--images", "40137"),
     ),
     "csv": Section("A wide CSV", "1,000,000 x 100 within 10 s", ("csv_loading.py",)),
+    "linear": Section(
+        "The learner, 200,000 x 1,280, K = 100", "60 s, 1.5 GB", ("targets.py", "linear")
+    ),
+    "gram": Section(
+        "Gram matrices of 1,000,000 x 1,280 in one pass, K = 1,000",
+        "bounded memory",
+        ("targets.py", "gram", "--images", "1000000", "--classes", "1000"),
+    ),
+    "recover": Section(
+        "recover, 200,000 x 1,280, K = 100", "60 s, twice the features", ("targets.py", "recover")
+    ),
+    "streamed": Section(
+        "Exact mAP by class, 1,000,000 x 1,000",
+        "bounded memory",
+        ("targets.py", "map", "--images", "1000000", "--classes", "1000"),
+    ),
+    **{
+        f"role{images}": Section(
+            f"A step of ROLE's label state in microseconds, {images:,} x 100",
+            "independent of the number of images",
+            ("targets.py", "role", "--images", str(images)),
+        )
+        for images in (10_000, 100_000, 1_000_000)
+    },
+    "bad_csv": Section(
+        "A wide CSV with one bad entry",
+        "1,000,000 x 100 within 10 s",
+        ("targets.py", "bad_csv", "--images", "1000000"),
+    ),
     "memory": Section("Freed memory kept", "no target", ("memory_reuse.py",)),
     "scenes": Section("Drawing scenes", "no target", ("scenes_speed.py",)),
 }
@@ -98,8 +127,8 @@ def main() -> None:
     for name in names:
         parts.append(measured(SECTIONS[name]))
         print(parts[-1], flush=True)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text("\n".join(parts))
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text("\n".join(parts))  # as far as it is, in case it is interrupted
 
 
 if __name__ == "__main__":
