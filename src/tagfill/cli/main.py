@@ -26,6 +26,7 @@ COMMANDS = {
     "tune": "Search learning rate, batch size and the method's hyper-parameters.",
     "bench": "The papers' tables, each by one command: methods x regimes x seeds.",
     "export": "A model as one ONNX or torch.export file, compared with the original.",
+    "push": "A model, or completed labels with Croissant metadata, on the Hugging Face hub.",
     "report": "A run, or several side by side, as one HTML file.",
     "recover": "The tags images have and nobody wrote: suggestions, completed labels, suspects.",
     "explain": "Where in an image a tag is seen: heat maps, and how often they hit.",

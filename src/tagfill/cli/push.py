@@ -1,0 +1,30 @@
+"""`tagfill push`: a model or completed labels on a Hugging Face hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def push(source: Path, repository: str, /, *, public: bool = False, json: bool = False) -> None:
+    """Put a model with its card, or labels with Croissant metadata, on the Hugging Face hub.
+
+    HF_TOKEN says who you are, HF_ENDPOINT which hub. New repositories are private.
+
+    Args:
+        source: A run or model folder, or a label file.
+        repository: owner/name; made where there is none.
+        public: Let everybody see a new repository.
+        json: One JSON object on stdout.
+    """
+    from tagfill.cli.output import console, print_json
+    from tagfill.errors import TagfillError
+    from tagfill.export.hub import push_labels, push_model
+
+    if not source.exists():
+        raise TagfillError("no such file or folder", file=source)
+    is_model = (source / "model").is_dir() or (source / "model.json").is_file()
+    address = (push_model if is_model else push_labels)(source, repository, public=public)
+    if json:
+        print_json({"kind": "model" if is_model else "dataset", "address": address})
+    else:
+        console.print(f"{'model' if is_model else 'labels'}: {address}", soft_wrap=True)

@@ -1,0 +1,120 @@
+"""Models and completed labels on a Hugging Face hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tagfill.errors import TagfillError
+from tagfill.labels.croissant import FILE, croissant
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.models.bundle import Bundle, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTED = 50
+"""Classes that a card names."""
+LABELS = "labels.csv"
+
+
+def push_model(run: Path, repository: str, *, public: bool = False) -> str:
+    """Put the model of a run on the hub, with a card; returns its address.
+
+    Args:
+        run: a run folder or a model folder.
+        repository: "owner/name"; made where there is none.
+        public: let everybody see a new repository.
+    """
+    bundle = load(run)
+    source = run / "model" if (run / "model").is_dir() else run
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(shutil.copytree(source, Path(place) / "model"))
+        (folder / "README.md").write_text(model_card(bundle, repository), encoding="utf-8")
+        return _push(folder, repository, "model", public)
+
+
+def push_labels(labels: Path, repository: str, *, public: bool = False) -> str:
+    """Put labels on the hub as a wide table with a card and Croissant metadata."""
+    dataset = load_labels(labels)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        save_labels(dataset, folder / LABELS, format="csv_wide")
+        described = croissant(folder / LABELS, dataset.table, repository.split("/")[-1])
+        (folder / FILE).write_text(json.dumps(described, indent=2), encoding="utf-8")
+        card = _card(
+            {"tags": ["tagfill", "multi-label"], "task_categories": ["image-classification"]},
+            repository,
+            f"{described['description']} `{FILE}` describes the columns.",
+        )
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        return _push(folder, repository, "dataset", public)
+
+
+def model_card(bundle: Bundle, repository: str) -> str:
+    """The card of a model: what it names, how good it was, how to use it."""
+    names = ", ".join(f"`{name}`" for name in bundle.classes[:LISTED])
+    more = len(bundle.classes) - LISTED
+    metrics = bundle.details.get("metrics")
+    measured = (
+        f"\n\nMetrics: `{json.dumps(metrics, sort_keys=True)}`."
+        if isinstance(metrics, Mapping) and metrics
+        else ""
+    )
+    text = (
+        f"A multi-label image classifier of {len(bundle.classes):,} classes: {names}"
+        f"{f' and {more:,} more' if more > 0 else ''}.{measured}\n\n"
+        "Download the repository into a folder, then:\n\n"
+        "```\ntagfill predict FOLDER photos/\n```"
+    )
+    return _card(
+        {"library_name": "tagfill", "tags": ["tagfill", "multi-label", "image-classification"]},
+        repository,
+        text,
+    )
+
+
+def _card(metadata: dict[str, Any], repository: str, text: str) -> str:
+    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in metadata.items())
+    return f"---\n{front}\n---\n# {repository.split('/')[-1]}\n\n{text}\n"
+
+
+def _push(folder: Path, repository: str, kind: Literal["model", "dataset"], public: bool) -> str:
+    from huggingface_hub import HfApi
+
+    with _hub_errors(repository):
+        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+        address = api.create_repo(repository, repo_type=kind, private=not public, exist_ok=True)
+        api.upload_folder(
+            folder_path=folder,
+            repo_id=repository,
+            repo_type=kind,
+            commit_message=f"{kind} by tagfill",
+        )
+    return str(address)
+
+
+@contextmanager
+def _hub_errors(repository: str) -> Iterator[None]:
+    """What the hub refuses, as one sentence."""
+    from huggingface_hub.errors import HFValidationError, LocalTokenNotFoundError
+
+    try:
+        yield
+    except HFValidationError:
+        raise TagfillError(f"{repository!r} is no name of a repository: owner/name") from None
+    except LocalTokenNotFoundError:
+        raise TagfillError(
+            "the hub asks who you are", remedy="set HF_TOKEN, or run `hf auth login` once"
+        ) from None
+    except Exception as error:  # of whichever HTTP library the installed version uses
+        raise TagfillError(
+            f"the hub did not take {repository}: {str(error).splitlines()[0]}",
+            remedy="check the name, HF_TOKEN and the network",
+        ) from None

@@ -1,0 +1,78 @@
+"""Croissant metadata (ML Commons, version 1.0) of a wide label table: what each column means."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from tagfill.labels.table import LabelTable
+
+FILE = "croissant.json"
+CONFORMS = "http://mlcommons.org/croissant/1.0"
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "column": "cr:column",
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "recordSet": "cr:recordSet",
+    "source": "cr:source",
+}
+
+
+def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[str, Any]:
+    """The description of a wide CSV: one record an image, one field a class.
+
+    Args:
+        labels: the file, as ``csv_wide`` writes it: a column of images, then one of each class.
+        table: what it holds.
+        name: of the data set; the file's by default.
+    """
+    columns = ["image", *table.classes]
+    file = {"@id": labels.name}
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "name": name or labels.stem,
+        "description": f"{len(table):,} images with labels for {len(table.classes):,} classes:"
+        " 1 is there, 0 is not, empty is unknown.",
+        "conformsTo": CONFORMS,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                **file,
+                "name": labels.name,
+                "contentUrl": labels.name,
+                "encodingFormat": "text/csv",
+                "sha256": hashlib.sha256(labels.read_bytes()).hexdigest(),
+            }
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": "labels",
+                "name": "labels",
+                "field": [_field(number, column, file) for number, column in enumerate(columns)],
+            }
+        ],
+    }
+
+
+def _field(number: int, column: str, file: dict[str, str]) -> dict[str, Any]:
+    """A column; ids are plain words and differ even where names do not once they are plain."""
+    plain = re.sub(r"\W+", "_", column).strip("_") or "class"
+    return {
+        "@type": "cr:Field",
+        "@id": f"labels/{number}_{plain}",
+        "name": column,
+        "dataType": "sc:Text" if number == 0 else "sc:Integer",
+        "source": {"fileObject": file, "extract": {"column": column}},
+    }
