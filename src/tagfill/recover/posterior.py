@@ -25,6 +25,8 @@ from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
 FOLDS = 5
+REVISION = 2
+"""Of how probabilities are worked out; those of an older one are worked out again."""
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
 _UNKNOWN, _KNOWN = "unknown", "known"

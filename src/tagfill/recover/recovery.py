@@ -134,7 +134,7 @@ def recover(
     """
     trained = TrainedRun.of(run, sinks)
     train, held_out = trained.data.train, _held_out(trained)
-    key = f"{description(trained.folder.model)['sha256']} {trained.metrics['data_hash']} {folds}"
+    key = _key(trained, folds)
     evidence = posterior.read(trained.path, key)
     if evidence is None and images is not None and images < len(train):
         train, held_out = train.take(np.linspace(0, len(train) - 1, images).astype(np.intp)), []
@@ -153,6 +153,12 @@ def recover(
         _truth(splits),
         _paths(splits),
     )
+
+
+def _key(run: TrainedRun, folds: int) -> str:
+    """What a kept posterior depends on."""
+    model, data = description(run.folder.model)["sha256"], run.metrics["data_hash"]
+    return f"{model} {data} {folds} {posterior.REVISION}"
 
 
 def _held_out(run: TrainedRun) -> list[Split]:
