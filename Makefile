@@ -8,7 +8,7 @@ FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: torture locked audit bench demo test fast install dev hooks lint types layers unit doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture locked audit bench demo test fast install dev hooks lint types layers unit coverage doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -66,6 +66,10 @@ services:
 	else echo "services: no apt-get, or not root; tests that need Chromium, PostgreSQL or exiftool skip"; fi
 
 unit: dev
+	$(BIN)/python -m pytest -n 2
+
+# The same tests, and a share of lines and branches that must not fall; about half as long again.
+coverage: dev
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 # The tests that disturb on purpose, at many more moments and with many more files.
