@@ -30,6 +30,7 @@ from sklearn.datasets import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from pages import write_table
 from tagfill.evaluate import mean_average_precision
 from tagfill.observe import positive_proportion, single_positive
 from tagfill.sklearn import IncompleteLabelClassifier
@@ -166,9 +167,7 @@ def main() -> None:
         lines.append(f"| {' | '.join(row)} |")
         print(lines[-1], file=sys.stderr, flush=True)
     if given.write:
-        mark = "<!-- table -->\n"
-        before, _, after = PAGE.read_text().split(mark)
-        PAGE.write_text(f"{before}{mark}{chr(10).join(lines)}\n{mark}{after}")
+        write_table(PAGE, lines)
 
 
 if __name__ == "__main__":

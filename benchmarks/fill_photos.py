@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pages import write_table
 from tagfill.labels import POSITIVE
 from tagfill.labels.io import load_labels
 
@@ -93,9 +94,7 @@ def main() -> None:
             lines.append(f"| {' | '.join(row)} |")
             print(lines[-1], flush=True)
     if given.write:
-        mark = "<!-- table -->\n"
-        before, _, after = PAGE.read_text().split(mark)
-        PAGE.write_text(f"{before}{mark}{chr(10).join(lines)}\n{mark}{after}")
+        write_table(PAGE, lines)
 
 
 if __name__ == "__main__":

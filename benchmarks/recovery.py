@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pages import write_table
 from prior_estimation import scenes
 from tagfill.labels import POSITIVE
 from tagfill.observe import positive_proportion, single_positive
@@ -132,9 +133,7 @@ def main() -> None:
     if not given.write:
         print("\n".join(lines))
         return
-    mark = "<!-- table -->\n"
-    before, _, after = PAGE.read_text().split(mark)
-    PAGE.write_text(f"{before}{mark}{chr(10).join(lines)}\n{mark}{after}")
+    write_table(PAGE, lines)
 
 
 if __name__ == "__main__":
