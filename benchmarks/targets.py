@@ -1,6 +1,6 @@
 """Targets of time and memory on made-up features and labels, each in a process of its own.
 
-    python benchmarks/targets.py linear|gram|recover|map|role|csv|bad_csv [--images N] [--classes K]
+    python benchmarks/targets.py linear|gram|recover|map|role|csv|bad_csv|short_csv [--images N] [--classes K]
 
 Prints one line of JSON: seconds, processor seconds (which other work on the machine disturbs less)
 and the peak memory beyond what the libraries take before the work begins.
@@ -143,8 +143,8 @@ def role(folder: Path, images: int, classes: int) -> Callable[[], object]:
     return work
 
 
-def csv(folder: Path, images: int, classes: int, *, bad: bool = False) -> Callable[[], object]:
-    """Reading a wide CSV."""
+def csv(folder: Path, images: int, classes: int, fault: str = "") -> Callable[[], object]:
+    """Reading a wide CSV, with one fault in the middle: an entry that is no label, a short row."""
     sys.path.insert(0, str(Path(__file__).parent))
     from csv_loading import write_file
     from tagfill.errors import Problems
@@ -152,12 +152,16 @@ def csv(folder: Path, images: int, classes: int, *, bad: bool = False) -> Callab
 
     path = folder / "labels.csv"
     write_file(path, images, classes)
-    if bad:
+    if fault:
         with path.open("r+b") as file:
-            start = len(file.readline())
+            file.seek(path.stat().st_size // 2)
+            start = file.tell() + len(file.readline())
             row = file.readline()
-            file.seek(start + row.rindex(b",1") + 1)
-            file.write(b"z")
+            bad, place = (
+                (b"z", row.rindex(b",1") + 1) if fault == "bad" else (b"0", row.rindex(b","))
+            )
+            file.seek(start + place)
+            file.write(bad)
     problems = Problems()
 
     def work() -> object:
@@ -169,7 +173,12 @@ def csv(folder: Path, images: int, classes: int, *, bad: bool = False) -> Callab
 
 def bad_csv(folder: Path, images: int, classes: int) -> Callable[[], object]:
     """The same with one entry that is no label."""
-    return csv(folder, images, classes, bad=True)
+    return csv(folder, images, classes, "bad")
+
+
+def short_csv(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """The same with one row that is too short."""
+    return csv(folder, images, classes, "short")
 
 
 PARTS = {
@@ -180,6 +189,7 @@ PARTS = {
     "role": role,
     "csv": csv,
     "bad_csv": bad_csv,
+    "short_csv": short_csv,
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tagfill.errors import LabelError, Problems, TagfillError
@@ -338,27 +337,6 @@ def test_missing_and_unknown_sources(tmp_path: Path) -> None:
         load_labels(make(tmp_path, bytes(range(256)), "noise.bin"))
     with pytest.raises(TagfillError, match="unknown label format"):
         load_labels(make(tmp_path, "image,cat\na,1\n"), format="csv")
-
-
-def test_large_clean_file_reads_like_the_careful_way(tmp_path: Path) -> None:
-    from tagfill.labels.formats._entries import read_careful, read_fast
-    from tagfill.labels.formats._plan import plan_columns
-    from tagfill.labels.formats._sheet import csv_sheet
-
-    rng = np.random.default_rng(0)
-    codes = rng.choice([0, 1, 2], size=(500, 7))
-    lines = [
-        f"{n}.jpg," + ",".join("01"[c] if c < 2 else "" for c in row) for n, row in enumerate(codes)
-    ]
-    path = make(tmp_path, "image," + ",".join("abcdefg") + "\n" + "\n".join(lines) + "\n")
-    sheet = csv_sheet(path)
-    plan = plan_columns(sheet, ReadOptions())
-    fast, (careful, _) = read_fast(sheet, plan), read_careful(sheet, plan, Problems())
-    assert fast is not None
-    assert fast.images == careful.images
-    assert list(fast.rows) == careful.rows
-    assert np.array_equal(fast.values, careful.values)
-    assert np.array_equal(fast.values, np.where(codes == 2, -1, codes))
 
 
 @pytest.mark.parametrize("classes", [(), ("cat", "cat "), ("cat", "")])

@@ -11,15 +11,15 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tagfill.errors import LabelError, Problems, TagfillError
 from tagfill.files import guarded, without_guard
 from tagfill.labels import Dataset
-from tagfill.labels.formats import ReadOptions
-from tagfill.labels.formats._entries import read_careful, read_fast
-from tagfill.labels.formats._plan import plan_columns
+from tagfill.labels.formats import ReadOptions, _blocks
+from tagfill.labels.formats._entries import read_entries
+from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import csv_sheet
 from tagfill.labels.io import load_labels, save_labels
 
@@ -200,34 +200,65 @@ def test_absolute_ids_become_relative_to_the_folder_they_share(tmp_path: Path, w
     assert any("absolute" in problem.message for problem in dataset.problems)
 
 
-WORDS = '|0|1|1.0|0.0|x|no|ja| 1|1 |0.99999999|1e-50|01|0x1|+1|TRUE|null|"1"|" 1 "|-1|1.00|✓'
-ENTRIES = st.sampled_from(WORDS.split("|"))
+WORDS = '|0|1|1.0|0.0|x|no|ja| 1|1 |0.99999999|1e-50|01|0x1|+1|TRUE|null|"1"|" 1 "|-1|1.00|✓|;|""'
+ODD_WORDS = ['"a,b"', '"a;b"', '"a""b"', '"', '"\nb"', 'a"b', '1"', '"1" ', ",", '"" ']
+ENTRIES = st.sampled_from([*WORDS.split("|"), *["1", "0", ""] * 10, *ODD_WORDS])
+ODD_IDS = ['"{}.jpg"', '"a\nb{}.jpg"', "'={}.jpg", "", " ", "ö{}.jpg"]
+IDS = st.sampled_from(["{}.jpg"] * 12 + ODD_IDS)
 
 
 @given(
-    st.lists(st.tuples(ENTRIES, ENTRIES), min_size=1, max_size=6),
-    st.sampled_from(["\n", "\r\n"]),
+    st.lists(st.tuples(IDS, ENTRIES, ENTRIES), min_size=1, max_size=60),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
     st.sampled_from([",", ";", "\t"]),
+    st.sampled_from([1, 60, 1 << 20]),
+    st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
-def test_fast_and_careful_accept_the_same_entries(
-    rows: list[tuple[str, str]], end: str, mark: str
+@settings(max_examples=300, deadline=None)
+def test_blocks_read_like_records(
+    rows: list[tuple[str, str, str]], end: str, mark: str, size: int, closed: bool
 ) -> None:
+    """Entries, rows and problems are the same, whatever the blocks."""
     import tempfile
 
     lines = [mark.join(("image", "cat", "dog"))]
-    lines += [mark.join((f"{number}.jpg", *row)) for number, row in enumerate(rows)]
+    lines += [mark.join((row[0].format(number), *row[1:])) for number, row in enumerate(rows)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "labels.csv"
-        path.write_bytes((end.join(lines) + end).encode())
+        path.write_bytes((end.join(lines) + end * closed).encode())
         sheet = csv_sheet(path)
-        plan = plan_columns(sheet, ReadOptions(), "csv_wide")
-        fast = read_fast(sheet, plan)
-        careful, tallies = read_careful(sheet, plan, Problems())
-    assert (fast is None) == any(tally.bad for tally in tallies)
-    if fast is not None:
-        assert np.array_equal(fast.values, careful.values)
-        assert list(fast.images) == list(careful.images)
+        assume(sheet.header == ("image", "cat", "dog"))
+        plan = Plan("csv_wide", 0, labels=(1, 2))
+        quick_problems, careful_problems = Problems(), Problems()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_blocks, "_BYTES", size)
+            quick, tallies = read_entries(sheet, plan, quick_problems)
+        careful, expected = read_entries(sheet, plan, careful_problems, blocks=False)
+    assert list(quick.images) == list(careful.images)
+    assert list(quick.rows) == list(careful.rows)
+    assert np.array_equal(quick.values, careful.values)
+    assert [tally.bad for tally in tallies] == [tally.bad for tally in expected]
+    if any(tally.bad for tally in tallies):
+        assert tallies == expected
+    assert list(quick_problems) == list(careful_problems)
+
+
+def test_only_the_block_with_a_fault_is_read_by_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"{number}.jpg,1,0" for number in range(200)]
+    lines[150] = "150.jpg,z,0"
+    lines[170] = "170.jpg,1"
+    monkeypatch.setattr(_blocks, "_BYTES", 100)
+    read: list[int] = []
+    monkeypatch.setattr(_blocks, "is_filled", lambda fields: not read.append(1))
+    path = make(tmp_path, "image,cat,dog\n" + "\n".join(lines) + "\n")
+    problems = Problems()
+    dataset = load_labels(path, problems=problems)
+    assert len(read) < 20
+    assert {problem.row for problem in problems if problem.row} == {152, 172}
+    assert len(dataset.table) == 200
+    assert dataset.table.values[150].tolist() == [-1, 0]
 
 
 def test_nearly_one_is_not_one(tmp_path: Path) -> None:

@@ -1,7 +1,4 @@
-"""The entries of a wide table: fast where the file is clean, careful where something is wrong.
-
-Both ways accept exactly the texts of ``TICKS``.
-"""
+"""The entries of a wide table, and records of the same width."""
 
 from __future__ import annotations
 
@@ -10,20 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 
 from tagfill.errors import Problems
 from tagfill.files import without_guard
-from tagfill.labels.formats._encoding import UTF8, encoding_of
-from tagfill.labels.formats._ids import odd_ids
+from tagfill.labels.formats._blocks import Block, has_blocks, read_blocks
 from tagfill.labels.formats._plan import Plan
-from tagfill.labels.formats._sheet import Record, Sheet, delimiter
-from tagfill.labels.formats._text import head
+from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._ticks import Kind, code_of, column_kind, some
 from tagfill.labels.table import UNKNOWN, Labels
 
-_BLOCK = 1 << 22
 _EXAMPLES = 3
 
 
@@ -87,116 +79,104 @@ class Tally:
         return f"{self.bad:,} {values} {some(self.examples)}"
 
 
-def read_fast(sheet: Sheet, plan: Plan) -> Entries | None:
-    """Read a clean CSV with pyarrow; ``None`` where anything in it needs a closer look."""
-    if sheet.header_row != 1 or encoding_of(sheet.path) != UTF8:
-        return None
-    if len({name.strip() for name in sheet.header}) != len(sheet.header):
-        return None
-    try:
-        entries = _read_columns(sheet, plan)
-    except (pa.ArrowException, UnicodeDecodeError):
-        return None
-    if entries is None or len(odd_ids(entries.images)):
-        return None
-    plain = not any(image.startswith("'") for image in entries.images)
-    return entries if plain and len(set(entries.images)) == len(entries.images) else None
+def read_entries(
+    sheet: Sheet, plan: Plan, problems: Problems, *, blocks: bool = True
+) -> tuple[Entries, list[Tally]]:
+    """Read a wide table; also returns what each class column holds besides labels.
 
-
-def _read_columns(sheet: Sheet, plan: Plan) -> Entries | None:
-    """Read block by block, so that only the labels of the whole file are held."""
-    words = pa.dictionary(pa.int32(), pa.string())
-    types = dict.fromkeys(sheet.header, pa.string())
-    types |= {sheet.header[column]: words for column in plan.labels}
-    images: list[str] = []
-    splits: list[str] = []
-    blocks = []
-    with pa.csv.open_csv(
-        sheet.path,
-        read_options=pa.csv.ReadOptions(block_size=_BLOCK),
-        parse_options=pa.csv.ParseOptions(
-            delimiter=delimiter(head(sheet.path)), newlines_in_values=True
-        ),
-        convert_options=pa.csv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    ) as reader:
-        for batch in reader:
-            block = _codes_of_block(batch, plan.labels, len(sheet.header))
-            if block is None:
-                return None
-            blocks.append(block)
-            images += batch.column(plan.image).to_pylist()
-            splits += [] if plan.split is None else batch.column(plan.split).to_pylist()
-    values = np.concatenate(blocks) if blocks else np.empty((0, len(plan.labels)), dtype=np.int8)
-    return Entries(images, range(2, len(images) + 2), splits, values)
-
-
-def _codes_of_block(batch: pa.RecordBatch, labels: Sequence[int], width: int) -> Labels | None:
-    if batch.num_columns != width:
-        return None
-    values = np.empty((len(batch), len(labels)), dtype=np.int8)
-    for number, column in enumerate(labels):
-        entries = batch.column(column)
-        codes = [code_of(word) for word in entries.dictionary.to_pylist()]
-        if None in codes or entries.null_count:
-            return None
-        values[:, number] = np.array(codes, dtype=np.int8)[entries.indices.to_numpy()]
-    return values
-
-
-def read_careful(sheet: Sheet, plan: Plan, problems: Problems) -> tuple[Entries, list[Tally]]:
-    """Read record by record; also returns what each class column holds besides labels."""
+    Args:
+        sheet: the table.
+        plan: what its columns hold.
+        problems: where records of another width are reported.
+        blocks: read plain parts of a CSV at once; without it, all record by record, more slowly.
+    """
     images: list[str] = []
     rows: list[int | None] = []
     splits: list[str] = []
-    values = array("b")
-    tallies = [Tally() for _ in plan.labels]
-    for row, fields in even_records(sheet, plan.image, problems):
+    values = [np.empty((0, len(plan.labels)), dtype=np.int8)]
+    tallies, widths = [Tally() for _ in plan.labels], _Widths(sheet, plan.image)
+    whole = blocks and has_blocks(sheet)
+    for part in read_blocks(sheet, plan) if whole else [sheet.records()]:
+        block = part if isinstance(part, Block) else _careful(part, plan, widths, tallies)
+        images += block.images
+        rows += block.rows
+        splits += block.splits
+        values.append(block.values)
+    widths.report(problems)
+    joined = np.concatenate(values)
+    if any(tally.bad for tally in tallies):
+        for tally, known in zip(tallies, np.count_nonzero(joined != UNKNOWN, axis=0), strict=True):
+            tally.filled = int(known) + tally.bad
+    return Entries(images, rows, splits, joined), tallies
+
+
+def _careful(records: Iterator[Record], plan: Plan, widths: _Widths, tallies: list[Tally]) -> Block:
+    """Read record by record, and count what is no label."""
+    images, splits, rows, values = [], [], [], array("b")
+    for row, given in records:
+        fields = widths.even(row, given)
+        if fields is None:
+            continue
         rows.append(row)
         images.append(without_guard(fields[plan.image]))
         if plan.split is not None:
             splits.append(fields[plan.split])
         values.extend(_codes([fields[column] for column in plan.labels], row, tallies))
     shaped = np.array(values, dtype=np.int8).reshape(len(images), len(plan.labels))
-    for tally, column in zip(tallies, shaped.T, strict=True):
-        tally.filled += int((column != UNKNOWN).sum()) + tally.bad
-    return Entries(images, rows, splits, shaped), tallies
+    return Block(images, splits, shaped, rows)
 
 
 def even_records(
-    sheet: Sheet, image: int | None, problems: Problems, *, spread: str | None = None
+    sheet: Sheet, problems: Problems, *, spread: str | None = None
 ) -> Iterator[Record]:
-    """Records as wide as the header.
+    """Records as wide as the header; others are errors, reported together, and left out."""
+    widths = _Widths(sheet, None, spread)
+    for row, given in sheet.records():
+        fields = widths.even(row, given)
+        if fields is not None:
+            yield row, fields
+    widths.report(problems)
 
-    Others are errors, reported together; they are left out, or kept with their image id alone
-    where ``image`` tells its column. Fields to spare that are empty are cut off, or joined to the
-    last one with ``spread``; a table without header may have shorter records.
+
+class _Widths:
+    """Makes records as wide as the header and counts those that cannot be.
+
+    They are left out, or kept with their image id alone where ``image`` tells its column. Fields to
+    spare that are empty are cut off, or joined to the last one with ``spread``; a table without
+    header may have shorter records.
     """
-    width = len(sheet.header)
-    uneven, joined = Tally(), Tally()
-    for row, fields in sheet.records():
+
+    def __init__(self, sheet: Sheet, image: int | None, spread: str | None = None) -> None:
+        self.sheet, self.image, self.spread = sheet, image, spread
+        self.uneven, self.joined = Tally(), Tally()
+
+    def even(self, row: int, fields: list[str]) -> list[str] | None:
+        """The fields of a record, as many as the header has."""
+        width = len(self.sheet.header)
         if len(fields) > width and not any(text.strip() for text in fields[width:]):
             fields = fields[:width]
-        elif len(fields) > width and spread is not None:
-            joined.add(row, str(len(fields)))
-            fields = [*fields[: width - 1], spread.join(fields[width - 1 :])]
-        elif len(fields) < width and sheet.header_row is None:
+        elif len(fields) > width and self.spread is not None:
+            self.joined.add(row, str(len(fields)))
+            fields = [*fields[: width - 1], self.spread.join(fields[width - 1 :])]
+        elif len(fields) < width and self.sheet.header_row is None:
             fields = fields + [""] * (width - len(fields))
-        if len(fields) != width:
-            uneven.add(row, str(len(fields)))
-            if image is None:
-                continue
-            fields = _id_only(fields, image, width)
-        yield row, fields
-    if joined.bad:
-        problems.warn(
-            f"{joined.bad:,} rows have more fields than the header; they were taken as more tags",
-            file=sheet.path,
-            row=joined.examples[0][0],
-        )
-    if uneven.bad:
-        _report_uneven(
-            uneven, sheet, "left out" if image is None else "kept without labels", problems
-        )
+        if len(fields) == width:
+            return fields
+        self.uneven.add(row, str(len(fields)))
+        return None if self.image is None else _id_only(fields, self.image, width)
+
+    def report(self, problems: Problems) -> None:
+        """Say what was found."""
+        if self.joined.bad:
+            problems.warn(
+                f"{self.joined.bad:,} rows have more fields than the header; they were taken as"
+                " more tags",
+                file=self.sheet.path,
+                row=self.joined.examples[0][0],
+            )
+        if self.uneven.bad:
+            fate = "left out" if self.image is None else "kept without labels"
+            _report_uneven(self.uneven, self.sheet, fate, problems)
 
 
 def _report_uneven(uneven: Tally, sheet: Sheet, fate: str, problems: Problems) -> None:

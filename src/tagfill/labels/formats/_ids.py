@@ -68,7 +68,7 @@ def clean_ids(
     odd = odd_ids(cleaned).tolist()
     cleaned, root = _relative(cleaned, odd, source, root, problems)
     respelled: list[int] = []
-    for number in odd_ids(cleaned).tolist():
+    for number in odd_ids(cleaned).tolist() if odd else []:
         image = cleaned[number]
         simple = posixpath.normpath(image.strip().replace("\\", "/"))
         if not image.strip() or simple == ".":

@@ -27,7 +27,7 @@ def read_tag_list(
     """The data set of a table with the tags of an image in one entry, or in several."""
     gather = Gather(sheet.path, options, problems, "unknown", free_tags=True)
     gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    records = list(even_records(sheet, None, problems, spread=_spread(sheet, plan, options)))
+    records = list(even_records(sheet, problems, spread=_spread(sheet, plan, options)))
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
     for row, fields in records:
@@ -80,7 +80,7 @@ def read_long(
     gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     record_of: dict[str, int] = {}
     bad = Tally()
-    for row, fields in even_records(sheet, None, problems):
+    for row, fields in even_records(sheet, problems):
         image, name = (without_guard(fields[column]) for column in (plan.image, plan.tags[0]))
         text = "1" if plan.value is None else fields[plan.value].strip()
         label = gather.label(name, row) if name.strip() else None

@@ -48,13 +48,14 @@ class Records:
             )
         if not self.ids:
             raise TagfillError("there is no image in it", file=self.source)
-        row_of = {image: row for row, image in enumerate(dict.fromkeys(self.ids))}
-        if len(row_of) == len(self.ids):
+        images = tuple(dict.fromkeys(self.ids))
+        if len(images) == len(self.ids):
             place, values = np.arange(len(self.ids)), self.values
         else:
+            row_of = {image: row for row, image in enumerate(images)}
             place = np.array([row_of[image] for image in self.ids], dtype=np.intp)
             values = self._without_repeats(place)
-        table = LabelTable(tuple(row_of), self.classes, values)
+        table = LabelTable(images, self.classes, values)
         self._warn_empty_classes(table)
         return table, place
 

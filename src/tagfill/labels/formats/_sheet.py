@@ -63,7 +63,7 @@ def make_sheet(
     """Find the header among the first rows; blank rows are passed over."""
 
     def filled() -> Iterator[Record]:
-        return (record for record in rows() if any(text.strip() for text in record[1]))
+        return (record for record in rows() if is_filled(record[1]))
 
     first = list(islice(filled(), SAMPLE + _PREAMBLE))
     if not first:
@@ -86,6 +86,11 @@ def make_sheet(
         notes=tuple(notes),
         above=tuple(fields for _, fields in first[:skipped]),
     )
+
+
+def is_filled(fields: Sequence[str]) -> bool:
+    """Whether a record says anything."""
+    return any(text.strip() for text in fields)
 
 
 def _preamble(first: list[list[str]]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -45,22 +45,29 @@ def csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         TagfillError: a quote in it is never closed, or its text cannot be decoded.
     """
     with open_text(path, newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter)
-        line = 1
-        try:
-            for fields in reader:
-                if fields and not (line == 1 and _is_hint(fields, delimiter)):
-                    yield line, fields
-                line = reader.line_num + 1
-        except UnicodeDecodeError:
-            raise encoding_error(path) from None
-        except csv.Error as error:
-            raise TagfillError(
-                f"not readable as CSV ({error})",
-                file=path,
-                row=line,
-                remedy="is a quote opened there and never closed?",
-            ) from None
+        yield from records_of(file, delimiter, path)
+
+
+def records_of(
+    lines: Iterable[str], delimiter: str, path: Path, line: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """The records of some lines of a CSV file, of which the first has the given number."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    before = line
+    try:
+        for fields in reader:
+            if fields and not (line == 1 and _is_hint(fields, delimiter)):
+                yield line, fields
+            line = before + reader.line_num
+    except UnicodeDecodeError:
+        raise encoding_error(path) from None
+    except csv.Error as error:
+        raise TagfillError(
+            f"not readable as CSV ({error})",
+            file=path,
+            row=line,
+            remedy="is a quote opened there and never closed?",
+        ) from None
 
 
 def _is_hint(fields: list[str], delimiter: str) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._entries import Entries, Tally, read_careful, read_fast
+from tagfill.labels.formats._entries import Entries, Tally, read_entries
 from tagfill.labels.formats._gather import absence_note
 from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes
 from tagfill.labels.formats._merge import Records
@@ -27,13 +27,10 @@ def read_wide(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
     """The data set of a table with one column a class."""
-    entries = read_fast(sheet, plan)
-    tallies = [Tally() for _ in plan.labels]
-    if entries is None:
-        entries, tallies = read_careful(sheet, plan, problems)
+    entries, tallies = read_entries(sheet, plan, problems)
     names = _class_names(sheet, plan, options)
     kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
-    values = entries.values[:, kept]
+    values = entries.values if len(kept) == len(names) else entries.values[:, kept]
     classes = tuple(names[number] for number in kept)
     entries = Entries(entries.images, entries.rows, entries.splits, values)
     if entries.splits and not any(code_of(text) is None for text in entries.splits):
