@@ -1,6 +1,6 @@
 """Targets of time and memory on made-up features and labels, each in a process of its own.
 
-    python benchmarks/targets.py linear|gram|recover|map|role|csv|bad_csv|short_csv [--images N] [--classes K]
+    python benchmarks/targets.py PART [--images N] [--classes K]
 
 Prints one line of JSON: seconds, processor seconds (which other work on the machine disturbs less)
 and the peak memory beyond what the libraries take before the work begins.
