@@ -27,11 +27,13 @@ def trust_everything() -> None:
     _everything = True
 
 
-def require_trust(file: Path) -> None:
-    """Refuse a Python file the user has not named or trusted."""
+def require_trust(
+    file: Path, reason: str = "is Python code, named by a file and not by you: it is not run"
+) -> None:
+    """Refuse a file with code that the user has not named or trusted."""
     if not _everything and file.resolve() not in _named:
         raise TagfillError(
-            "is Python code, named by a file and not by you: it is not run",
+            reason,
             file=file,
             remedy="look at it, then add --trust-code",
         )

@@ -62,11 +62,15 @@ def test_fill_trains_recovers_and_reports_and_repeats_nothing(scenes, capsys, mo
     assert headline in page.read_text(encoding="utf-8").split("<h1>")[0]
     model = scenes / first["run"] / "model" / "model.safetensors"
     trained = model.stat().st_mtime_ns
+    decided = (scenes / first["suggestions"]).read_text(encoding="utf-8").replace(",,", ",no,")
+    (scenes / first["suggestions"]).write_text(decided, encoding="utf-8")
 
     again = fill(*words, "--precision", "0.9", capsys=capsys)
     assert again["run"] == first["run"]
     assert model.stat().st_mtime_ns == trained
     assert again["found"] <= first["found"]
+    assert len(rows_of(again["suggestions"])) == first["found"], "a decision is never lost"
+    assert {row["decision"] for row in rows_of(again["suggestions"])} == {"no"}
 
 
 def test_changed_labels_get_a_run_of_their_own(scenes, capsys, monkeypatch):

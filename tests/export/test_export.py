@@ -27,6 +27,7 @@ from tagfill.export.run import export_model
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.io import save_labels
 from tagfill.models.engines import open_engine
+from tagfill.models.seal import KEY, remember
 from tagfill.models.tagging import pixels as pixels_of
 
 DEPLOY = Path(__file__).resolve().parents[2] / "docs" / "deploy.md"
@@ -209,5 +210,96 @@ def test_files_of_others_are_refused(tmp_path):
         open_engine(tmp_path / "b.onnx")
     program = torch.export.export(torch.nn.Linear(2, 2), (torch.rand(1, 2),))
     torch.export.save(program, tmp_path / "c.pt2")
+    remember(tmp_path / "c.pt2")
     with pytest.raises(TagfillError, match="not written by `tagfill export`"):
         open_engine(tmp_path / "c.pt2")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> bytes:
+    """An ONNX file of a head on features."""
+    path = tmp_path_factory.mktemp("exported") / "model.onnx"
+    export_model(feature_bundle(), path)
+    return path.read_bytes()
+
+
+def test_no_flipped_bit_in_an_onnx_file_is_silent(exported, tmp_path):
+    path = tmp_path / "model.onnx"
+    for bit in range(0, 8 * len(exported), max(1, 8 * len(exported) // 150)):
+        changed = bytearray(exported)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(TagfillError, match=r"checksum differs|cannot load it"):
+            open_engine(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_truncated_onnx_file_is_refused(exported, share, tmp_path, capsys):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(exported[: int(share * len(exported))])
+    np.save(tmp_path / "f.npy", np.zeros((2, 5), dtype=np.float32))
+    assert main(["predict", str(path), str(tmp_path / "f.npy")]) == 2
+    assert "export it again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("nan", "no numbers"), ("output", "cannot be run"), ("classes", "one number for each")],
+)
+def test_an_onnx_file_made_up_by_somebody_is_refused(exported, name, message, tmp_path):
+    model = onnx.load_from_string(exported)
+    kept = [entry for entry in model.metadata_props if entry.key != KEY.decode()]
+    del model.metadata_props[:]
+    if name == "nan":
+        for weight in model.graph.initializer:
+            values = onnx.numpy_helper.to_array(weight)
+            if values.dtype == np.float32:
+                weight.raw_data = np.full_like(values, np.nan).tobytes()
+    elif name == "output":
+        del model.graph.output[0]
+    else:
+        document = json.loads(kept[0].value)
+        document |= {"classes": ["a", "b"], "thresholds": None, "hierarchy": {}}
+        kept[0].value = json.dumps(document)
+    model.metadata_props.extend(kept)
+    path = tmp_path / "model.onnx"
+    onnx.save_model(model, path)
+    with pytest.raises(TagfillError, match=message):
+        open_engine(path).predict(np.zeros((2, 5), dtype=np.float32))
+
+
+def test_an_archive_of_others_is_not_opened(tmp_path, capsys, monkeypatch):
+    from tagfill import trust
+
+    monkeypatch.setattr(trust, "_everything", False)
+    mark, path = tmp_path / "ran", tmp_path / "model.pt2"
+    export_model(feature_bundle(), path, to="torch")
+    assert open_engine(path).name == "torch.export", "written here"
+    np.save(tmp_path / "f.npy", np.zeros((2, 5), dtype=np.float32))
+    poison(path, mark)
+    words = ["predict", str(path), str(tmp_path / "f.npy")]
+    assert main(words) == 2
+    assert "--trust-code" in capsys.readouterr().err
+    assert not mark.exists()
+    main([*words, "--trust-code"])
+    assert mark.exists(), "the file would have run code"
+
+
+def poison(path: Path, mark: Path) -> None:
+    """Put code that makes a file into the pickle inside an archive."""
+    import io
+    import zipfile
+
+    class Evil:
+        def __reduce__(self):
+            return Path.touch, (mark,)
+
+    buffer = io.BytesIO()
+    torch.save(Evil(), buffer)
+    old = path.read_bytes()
+    with zipfile.ZipFile(io.BytesIO(old)) as source, zipfile.ZipFile(path, "w") as target:
+        for entry in source.infolist():
+            content = source.read(entry)
+            if "sample_inputs" in entry.filename and entry.filename.endswith(".pt"):
+                content = buffer.getvalue()
+            target.writestr(entry, content)

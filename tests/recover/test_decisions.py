@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tagfill.cli.main import main
-from tagfill.errors import TagfillError
+from tagfill.errors import Problems, TagfillError
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.recover.choose import Entries
@@ -83,7 +83,10 @@ def test_untouched_suggestions_change_nothing(data: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("word", "value"),
-    [("y", 1), ("TRUE", 1), (1, 1), (True, 1), ("n", 0), ("0.0", 0), (False, 0), (" ", -1)],
+    [
+        *(("y", 1), ("TRUE", 1), (1, 1), (True, 1), ("ja", 1), ("✓", 1)),
+        *(("n", 0), ("0.0", 0), (False, 0), ("FALSCH", 0), (" ", -1)),
+    ],
 )
 def test_words_people_and_spreadsheets_write(word: object, value: int, tmp_path: Path) -> None:
     suggestions = tmp_path / "s.jsonl"
@@ -95,9 +98,10 @@ def test_rows_are_in_review_order_with_all_columns(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     write_suggestions(ENTRIES, TABLE, "out_of_fold", path)
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
-    assert list(rows[0]) == ["image", "tag", "probability", "evidence", "gain", "decision"]
+    assert list(rows[0]) == ["image", "tag", "probability", "evidence", "gain", "decision", "row"]
     assert [row["tag"] for row in rows] == ["dog", "big, red bus", "cat"]
     assert {row["evidence"] for row in rows} == {"out_of_fold"}
+    assert [row["row"] for row in rows] == ["1 of 3", "2 of 3", "3 of 3"]
 
 
 def errors_of(lines: list[str], data: Path, tmp_path: Path) -> str:
@@ -192,3 +196,106 @@ def test_files_of_no_known_kind_are_refused(tmp_path: Path) -> None:
     (tmp_path / "s.csv").touch()
     with pytest.raises(TagfillError, match="exists already"):
         check_target(tmp_path / "s.csv", force=False)
+
+
+MANY = Entries(
+    rows=np.arange(3).repeat(3),
+    columns=np.tile(np.arange(3), 3),
+    probability=np.linspace(0.9, 0.1, 9),
+    gain=np.linspace(9.0, 1.0, 9),
+)
+NOTHING_KNOWN = TABLE.with_values(np.full((3, 3), -1))
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Path:
+    """Nine suggestions, each answered with yes."""
+    path = tmp_path / "answered.csv"
+    write_suggestions(MANY, NOTHING_KNOWN, "out_of_fold", path)
+    return decided(path, *["yes"] * 9)
+
+
+def test_no_cut_of_a_suggestion_file_goes_unnoticed(answered: Path, tmp_path: Path) -> None:
+    whole = answered.read_bytes()
+    last_line = len(whole.rstrip())
+    for length in range(whole.index(b"\n") + 2, last_line):
+        cut = tmp_path / "cut.csv"
+        cut.write_bytes(whole[:length])
+        problems = Problems()
+        try:
+            decisions = read_decisions(cut, NOTHING_KNOWN, problems)
+        except TagfillError as error:
+            assert "breaks off" in str(error)  # noqa: PT017
+            continue
+        assert len(decisions) < 9
+        assert f"the first {len(decisions)} of 9 rows" in str(next(iter(problems)))
+    for length in (0, 5, whole.index(b"\n") - 8):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(TagfillError, match=r"empty|no '.*' column"):
+            read_decisions(cut, NOTHING_KNOWN)
+
+
+def test_a_cut_in_json_lines_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    write_suggestions(MANY, NOTHING_KNOWN, "out_of_fold", path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    with pytest.raises(TagfillError, match="breaks off"):
+        read_decisions(path, NOTHING_KNOWN)
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:4]))
+    problems = Problems()
+    assert len(read_decisions(path, NOTHING_KNOWN, problems)) == 4
+    assert "the first 4 of 9" in str(next(iter(problems)))
+
+
+def as_excel_saves(path: Path, keep: list[int], encoding: str, mark: str) -> None:
+    """Rows in another order, some gone, with other marks between fields and at line ends."""
+    header, *rows = csv.reader(path.open(encoding="utf-8"))
+    with path.open("w", encoding=encoding, newline="") as file:
+        writer = csv.writer(file, delimiter=mark, lineterminator="\r\n")
+        writer.writerows([header, *(rows[number] for number in keep)])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"), [("utf-8-sig", ";"), ("utf-16", "\t"), ("cp1252", ";")]
+)
+@pytest.mark.parametrize("keep", [[8, 2, 5], [2, 5, 8], [0], list(range(9))[::-1]])
+def test_what_a_person_does_in_a_spreadsheet_is_read(
+    answered: Path, encoding: str, mark: str, keep: list[int]
+) -> None:
+    as_excel_saves(answered, keep, encoding, mark)
+    decisions = read_decisions(answered, NOTHING_KNOWN)
+    assert [decision.value for decision in decisions] == [1] * len(keep)
+
+
+def test_a_line_added_by_hand_is_read(answered: Path) -> None:
+    with answered.open("a", encoding="utf-8") as file:
+        file.write("d.jpg,dog,,,,no")
+    assert len(read_decisions(answered, NOTHING_KNOWN)) == 10
+
+
+def test_missing_rows_are_remarked_on_by_the_command(
+    answered: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, first, *_ = answered.read_text().splitlines(keepends=True)
+    answered.write_text(header + first)
+    assert main(["apply", str(answered), str(data), str(tmp_path / "out.csv")]) == 0
+    assert "holds the first 1 of 9 rows" in capsys.readouterr().err
+
+
+def test_decisions_in_a_workbook_are_read(tmp_path: Path) -> None:
+    from tests.labels.test_tables import xlsx
+
+    path = tmp_path / "s.xlsx"
+    rows = [["image", "tag", "decision", "row"], ["a.jpg", "dog", "yes", "1 of 1"]]
+    path.write_bytes(xlsx(rows))
+    (decision,) = read_decisions(path, TABLE)
+    assert (decision.image, decision.tag, decision.value) == ("a.jpg", "dog", 1)
+
+
+def test_earlier_decisions_are_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    decided = {("a.jpg", "dog"): "yes", ("d.jpg", "big, red bus"): "no"}
+    write_suggestions(ENTRIES, TABLE, "out_of_fold", path, decided)
+    answers = {(d.image, d.tag): d.value for d in read_decisions(path, TABLE) if d.value >= 0}
+    assert answers == {("a.jpg", "dog"): 1, ("d.jpg", "big, red bus"): 0}

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from tagfill.api.run import Run
 from tagfill.errors import TagfillError
+from tagfill.labels import NEGATIVE, POSITIVE, LabelTable
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
+from tagfill.recover.decisions import read_decisions
 from tagfill.recover.files import write_suggestions
 from tagfill.report.page import write_report
 from tagfill.train import run as runs
@@ -65,7 +67,13 @@ def fill(
     recovery = run.recovery
     chosen = recovery.suggest(amount)
     suggestions = run.path / SUGGESTIONS
-    write_suggestions(chosen, recovery.table, recovery.evidence.kind, suggestions)
+    write_suggestions(
+        chosen,
+        recovery.table,
+        recovery.evidence.kind,
+        suggestions,
+        _decided(suggestions, recovery.table),
+    )
     report = write_report(run, recovery=recovery, precision=precision, sinks=sinks)
     return Filled(
         run=run,
@@ -77,6 +85,23 @@ def fill(
         images=len(recovery.table),
         headline=recovery.summary(chosen),
     )
+
+
+def _decided(file: Path, table: LabelTable) -> dict[tuple[str, str], str]:
+    """What somebody has written into the suggestions of an earlier call."""
+    if not file.is_file():
+        return {}
+    try:
+        decisions = read_decisions(file, table)
+    except TagfillError as error:
+        raise TagfillError(
+            f"cannot be read, and may hold decisions: {error.message}",
+            file=file,
+            row=error.row,
+            remedy="mend it or move it away, then run this again",
+        ) from error
+    words = {POSITIVE: "yes", NEGATIVE: "no"}
+    return {(d.image, d.tag): words[d.value] for d in decisions if d.value in words}
 
 
 def _trained(request: Request, out: Path | None, sinks: Sequence[Sink]) -> Run:

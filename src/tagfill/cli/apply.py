@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tagfill.cli.labels import AS_USUAL, Reading, check_free, counts, report, save, target_format
-from tagfill.errors import TagfillError
+from tagfill.errors import Problems, TagfillError
 from tagfill.labels.photos import Scheme
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def apply(
     from tagfill.labels.hierarchy import complete
     from tagfill.recover.decisions import apply_decisions
 
-    read = reading.load(data, format)
-    dataset, decisions = _decided(suggestions, read)
+    read, problems = reading.load(data, format), Problems()
+    dataset, decisions = _decided(suggestions, read, problems)
     applied = apply_decisions(dataset, decisions, Path(suggestions))
     after, _ = complete(applied.dataset.table, dataset.hierarchy)
     target = to or (XMP if out is None and dataset.format == XMP else None)
@@ -83,11 +83,12 @@ def apply(
     else:
         edits = dataset is read  # a table over other tags than the file's is written anew
         written = _write_file(dataset, after, out, to, reading if edits else None, force=force)
-    result = {
+    result: dict[str, Any] = {
         "out": str(out or dataset.image_root or data),
         "yes": applied.yes,
         "no": applied.no,
         "blank": applied.blank,
+        "warnings": [str(problem) for problem in problems],
         "changed": applied.changed,
         "changes": _changes(dataset.table, after),
         **counts(after),
@@ -96,12 +97,12 @@ def apply(
     _tell(dataset, result, json=json)
 
 
-def _decided(source: str, dataset: Dataset) -> tuple[Dataset, list[Decision]]:
+def _decided(source: str, dataset: Dataset, problems: Problems) -> tuple[Dataset, list[Decision]]:
     """Decisions of a file or a database, and the labels over the tags they are about."""
     from tagfill.recover.decisions import read_decisions
 
     if "://" not in source and Path(source).suffix.lower() not in DATABASES:
-        return dataset, read_decisions(Path(source), dataset.table)
+        return dataset, read_decisions(Path(source), dataset.table, problems)
     from tagfill.compat import optional
 
     for module in ("sqlalchemy", "alembic"):
@@ -173,12 +174,14 @@ def _changes(before: LabelTable, after: LabelTable) -> list[dict[str, Any]]:
 
 
 def _tell(dataset: Dataset, result: dict[str, Any], *, json: bool) -> None:
-    from tagfill.cli.output import console, print_json
+    from tagfill.cli.output import console, log, print_json
 
     if json:
         print_json(result)
         return
     report(dataset, result["not_held"])
+    for warning in result["warnings"]:
+        log.print(f"warning: {warning}", soft_wrap=True)
     words = {1: "yes", 0: "no", -1: "unknown"}
     lines = [
         f"  {c['image']}: {c['tag']} {words[c['from']]} -> {words[c['to']]}"

@@ -15,6 +15,7 @@ from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
 from tagfill.models.deploy import METADATA, Deployable, Metadata
 from tagfill.models.engines import ARCHIVE_FACTS
+from tagfill.models.seal import remember, seal
 from tagfill.models.tagging import Numbers
 
 OUTPUTS = ["probabilities", "logits"]
@@ -44,6 +45,7 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
     del model.graph.value_info[:]  # shapes of constants that quantization transposes
     _annotate(model, metadata_of(bundle))
     onnx.save_model(model, str(path))
+    seal(path)
 
 
 def write_archive(bundle: Bundle, path: Path) -> None:
@@ -51,6 +53,7 @@ def write_archive(bundle: Bundle, path: Path) -> None:
     files = {ARCHIVE_FACTS: metadata_of(bundle).to_json()}
     with _quiet():
         torch.export.save(_traced(bundle), path, extra_files=files)
+    remember(path)
 
 
 def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
@@ -91,8 +94,9 @@ def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
             )
     small = onnx.load_model(str(path))
     del small.metadata_props[:]
-    small.metadata_props.extend(model.metadata_props)
+    small.metadata_props.extend(entry for entry in model.metadata_props if entry.key == METADATA)
     onnx.save_model(small, str(path))
+    seal(path)
 
 
 class _Batches:

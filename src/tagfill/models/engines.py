@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from tagfill.models.graphs import (
     feature_engine,
     session_options,
 )
+from tagfill.models.seal import known_bytes, sealed_bytes
 from tagfill.models.tagging import (
     Numbers,
     Picture,
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from tagfill.models.bundle import Bundle
 
 ARCHIVE_FACTS = f"{METADATA}.json"
+Run = Callable[[Numbers], tuple[Numbers, Numbers]]
+"""From inputs [N, ...] to probabilities and logits [N, K]."""
+_ANEW = "export it again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +51,7 @@ class Engine:
     """
 
     metadata: Metadata
-    run: Callable[[Numbers], tuple[Numbers, Numbers]]
+    run: Run
     name: str
 
     def probabilities(self, inputs: Numbers) -> Numbers:
@@ -138,12 +143,17 @@ def torch_engine(bundle: Bundle, place: torch.device) -> Engine:
 def archive_engine(path: Path) -> Engine:
     """Torch on an exported program."""
     files = {ARCHIVE_FACTS: ""}
+    content = io.BytesIO(known_bytes(path))
     try:
-        program = torch.export.load(_existing(path), extra_files=files)
-    except (RuntimeError, ValueError, OSError, KeyError) as error:
-        raise TagfillError(f"is not an exported torch program ({error})", file=path) from error
+        program = torch.export.load(content, extra_files=files)
+        module = program.module()
+    except Exception as error:  # the reader of archives raises whatever its contents make it
+        raise TagfillError(
+            f"is not an exported torch program ({_first_line(error)})", file=path, remedy=_ANEW
+        ) from error
     metadata = _metadata(files[ARCHIVE_FACTS], path)
-    return Engine(metadata, _torch_run(program.module(), torch.device("cpu")), "torch.export")
+    run = _checked(_torch_run(module, torch.device("cpu")), metadata, path)
+    return Engine(metadata, run, "torch.export")
 
 
 def onnx_engine(path: Path, threads: int | None = None) -> Engine:
@@ -151,25 +161,47 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
     import onnxruntime
 
     options = session_options(threads or torch.get_num_threads())
+    content = sealed_bytes(path)
     try:
         session = onnxruntime.InferenceSession(
-            str(_existing(path)), options, providers=onnxruntime.get_available_providers()
+            content, options, providers=onnxruntime.get_available_providers()
         )
+        entrance = session.get_inputs()[0].name
+        text = session.get_modelmeta().custom_metadata_map.get(METADATA)
     except Exception as error:  # the runtime has a class of its own for every kind of failure
-        raise TagfillError(f"ONNX Runtime cannot load it ({error})", file=path) from error
-    metadata = _metadata(session.get_modelmeta().custom_metadata_map.get(METADATA), path)
-    entrance = session.get_inputs()[0].name
+        raise TagfillError(
+            f"ONNX Runtime cannot load it ({_first_line(error)})", file=path, remedy=_ANEW
+        ) from error
+    metadata = _metadata(text, path)
 
     def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
         probabilities, logits = session.run(["probabilities", "logits"], {entrance: inputs})
         return probabilities, logits
 
-    return Engine(metadata, run, "onnxruntime")
+    return Engine(metadata, _checked(run, metadata, path), "onnxruntime")
 
 
-def _two_part_run(
-    features: FeatureEngine, bundle: Bundle
-) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
+def _checked(run: Run, metadata: Metadata, path: Path) -> Run:
+    """Outputs of a file that may be anybody's: of the right shape, and numbers."""
+
+    def checked(inputs: Numbers) -> tuple[Numbers, Numbers]:
+        try:
+            outputs = run(inputs)
+        except Exception as error:  # a class of its own for every kind of failure, again
+            raise TagfillError(f"cannot be run ({_first_line(error)})", file=path) from error
+        expected = (len(inputs), len(metadata.classes))
+        if any(np.shape(output) != expected for output in outputs):
+            raise TagfillError(
+                f"does not give one number for each of its classes {expected}", file=path
+            )
+        if not np.isfinite(outputs[0]).all():
+            raise TagfillError("gives probabilities that are no numbers", file=path, remedy=_ANEW)
+        return outputs
+
+    return checked
+
+
+def _two_part_run(features: FeatureEngine, bundle: Bundle) -> Run:
     module = Deployable(bundle.network, bundle.calibration).eval()
     mean, std = module.mean.cpu().numpy(), module.std.cpu().numpy()
 
@@ -183,7 +215,7 @@ def _two_part_run(
 
 def _torch_run(
     module: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]], device: torch.device
-) -> Callable[[Numbers], tuple[Numbers, Numbers]]:
+) -> Run:
     @torch.no_grad()
     def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
         batch = torch.from_numpy(inputs).to(device)
@@ -202,10 +234,8 @@ def _metadata(text: str | bytes | None, path: Path) -> Metadata:
         raise TagfillError(error.message, file=path) from error
 
 
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise TagfillError("no such file", file=path)
-    return path
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _name(item: Any, number: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,12 @@ from typing import Any
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
-from tagfill.files import without_guard
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Dataset, LabelTable
 from tagfill.labels.formats import ReadOptions
-from tagfill.labels.formats._sheet import delimiter
-from tagfill.labels.formats._text import csv_records, head
+from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.io import load_labels
-from tagfill.recover.files import LABEL_STUDIO, SUFFIXES
-
-YES = frozenset({"yes", "y", "1", "1.0", "true"})
-NO = frozenset({"no", "n", "0", "0.0", "false"})
-COLUMNS = ("image", "tag", "decision")
+from tagfill.recover.answers import AnswerRow, answer_rows
+from tagfill.recover.files import LABEL_STUDIO
 
 
 @dataclass(frozen=True)
@@ -55,32 +49,32 @@ class Applied:
     changed: int
 
 
-def read_decisions(path: Path, table: LabelTable) -> list[Decision]:
+def read_decisions(
+    path: Path, table: LabelTable, problems: Problems | None = None
+) -> list[Decision]:
     """Read a filled-in suggestion file.
 
     Args:
         path: a file as ``tagfill recover`` wrote it, or the JSON export of Label Studio.
         table: the labels it is about.
+        problems: collects warnings, such as rows that are missing.
+
+    Raises:
+        TagfillError: the file breaks off, or holds words that mean nothing; all are listed.
     """
-    suffix = path.suffix.lower()
     if not path.is_file():
         raise TagfillError("no such file", file=path)
-    if suffix == LABEL_STUDIO:
+    if path.suffix.lower() == LABEL_STUDIO:
         return list(_annotated(path, table))
-    readers = {".csv": _csv_rows, ".jsonl": _json_rows, ".parquet": _parquet_rows}
-    if suffix not in readers:
-        raise TagfillError(
-            f"the suffix {path.suffix!r} says no format",
-            file=path,
-            remedy=f"use one of {', '.join(SUFFIXES)}",
-        )
-    problems, decisions = Problems(), []
-    for row, record in readers[suffix](path):
+    collected, decisions = Problems(), []
+    for row in answer_rows(path, collected):
         try:
-            decisions.append(_decision(row, record))
+            decisions.append(_decision(row))
         except ValueError as error:
-            problems.error(str(error), file=path, row=row)
-    problems.raise_errors()
+            collected.error(str(error), file=path, row=row.number)
+    collected.raise_errors()
+    if problems is not None:
+        problems.entries += collected.entries
     return decisions
 
 
@@ -131,71 +125,32 @@ def _contradiction(decision: Decision, stated: int, earlier: Decision | None) ->
     return None
 
 
-def _decision(row: int, record: Mapping[str, Any]) -> Decision:
-    missing = [name for name in COLUMNS if name not in record]
-    if missing:
-        raise ValueError(f"there is no {missing[0]!r} column")
-    label = record.get("label")
+def _decision(row: AnswerRow) -> Decision:
+    fields = row.fields
+    label = fields.get("label")
     return Decision(
-        row=row,
-        image=str(record["image"]).strip(),
-        tag=str(record["tag"]).strip(),
-        value=_word(record["decision"], "decision"),
+        row=row.number,
+        image=str(fields["image"]).strip(),
+        tag=str(fields["tag"]).strip(),
+        value=_word(fields["decision"], "decision"),
         doubts=None if label in (None, "") else _word(label, "label"),
-        probability=_probability(record.get("probability")),
+        probability=_probability(fields.get("probability")),
     )
 
 
 def _probability(value: Any) -> float | None:
     try:
-        number = float(value)
+        number = float(value.replace(",", ".") if isinstance(value, str) else value)
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 <= number <= 1 else None
 
 
 def _word(value: Any, column: str) -> int:
-    text = "" if value is None else str(value).strip().lower()
-    if text in YES:
-        return POSITIVE
-    if text in NO:
-        return NEGATIVE
-    if text:
+    code = code_of("" if value is None else str(value))
+    if code is None:
         raise ValueError(f"the {column} {value!r} is not understood: write yes or no, or leave it")
-    return UNKNOWN
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    records = csv_records(path, delimiter(head(path)))
-    _, header = next(records, (1, []))
-    names = [name.strip().lower() for name in header]
-    for row, fields in records:
-        if any(field.strip() for field in fields):
-            yield row, dict(zip(names, map(without_guard, fields), strict=False))
-
-
-def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for row, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise TagfillError(f"is not JSON ({error})", file=path, row=row) from None
-        if not isinstance(record, dict):
-            raise TagfillError("is not a JSON object", file=path, row=row)
-        yield row, record
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        content = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise TagfillError(f"cannot be read as parquet: {error}", file=path) from error
-    yield from enumerate(content.to_pylist(), 1)
+    return code
 
 
 def _annotated(path: Path, table: LabelTable) -> Iterator[Decision]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from tagfill.recover.choose import Entries
 
 Record = dict[str, Any]
 
-SUGGESTION = ("image", "tag", "probability", "evidence", "gain", "decision")
-SUSPECT = ("image", "tag", "label", "probability", "evidence", "decision")
+PLACE = "row"
+"""Column that says which row this is, and of how many; the last, so that no line ends early."""
+SUGGESTION = ("image", "tag", "probability", "evidence", "gain", "decision", PLACE)
+SUSPECT = ("image", "tag", "label", "probability", "evidence", "decision", PLACE)
 LABEL_STUDIO = ".json"
 SUFFIXES = (".csv", ".jsonl", ".parquet", LABEL_STUDIO)
 
@@ -35,12 +37,35 @@ def check_target(path: Path, *, force: bool, suffixes: Sequence[str] = SUFFIXES)
         raise TagfillError("exists already", file=path, remedy="choose another, or add --force")
 
 
-def write_suggestions(entries: Entries, table: LabelTable, evidence: str, path: Path) -> None:
-    """Write suggested tags in review order, with an empty column for decisions."""
+def write_suggestions(
+    entries: Entries,
+    table: LabelTable,
+    evidence: str,
+    path: Path,
+    decided: Mapping[tuple[str, str], str] | None = None,
+) -> None:
+    """Write suggested tags in review order, with a column for decisions.
+
+    Args:
+        entries: the suggestions.
+        table: the labels they are about.
+        evidence: where their probabilities come from.
+        path: the file.
+        decided: decisions that are known already, by image and tag; all are in the file again.
+    """
     if path.suffix.lower() == LABEL_STUDIO:
         save_labels(_tasks(entries, table), path, format="label_studio")
         return
-    _write(suggestion_rows(entries, table, evidence), SUGGESTION, path)
+    rows = suggestion_rows(entries, table, evidence)
+    left = dict(decided or {})
+    for row in rows:
+        row["decision"] = left.pop((row["image"], row["tag"]), "")
+    blank = dict.fromkeys(SUGGESTION)
+    rows += [
+        {**blank, "image": image, "tag": tag, "decision": word}
+        for (image, tag), word in left.items()
+    ]
+    _write(rows, SUGGESTION, path)
 
 
 def suggestion_rows(entries: Entries, table: LabelTable, evidence: str) -> list[Record]:
@@ -80,6 +105,8 @@ def _each(entries: Entries) -> list[tuple[int, int, float, float]]:
 
 
 def _write(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
+    for number, row in enumerate(rows, 1):
+        row[PLACE] = f"{number} of {len(rows)}"
     writers = {".csv": _write_csv, ".jsonl": _write_jsonl, ".parquet": _write_parquet}
     writers[path.suffix.lower()](rows, columns, path)
 
