@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serve.live import let_go, listening
+from tests.serve.live import Process, listening
 
 from tagfill.labels.io import load_labels
 from tagfill.serve.model import open_run
@@ -296,9 +296,31 @@ def test_no_serious_accessibility_faults(visit: Open, site: Any, axe: str) -> No
     assert faults == []
 
 
-def test_train_again_and_see_the_new_model_answer(
-    chromium: Any, run: Path, tmp_path: Path, sham: None
+def test_the_server_is_killed_between_two_answers(
+    chromium: Any, run: Path, tmp_path: Path
 ) -> None:
+    database = tmp_path / "review.db"
+    server = Process(run, database)
+    page = chromium.new_page()
+    page.goto(f"{server.url}/review?view=photo")
+    page.wait_for_selector("img.photo")
+    for key in ("y", "n", "y"):
+        with page.expect_response("**/api/review/decisions") as answer:
+            page.keyboard.press(key)
+        assert answer.value.ok
+    server.kill()
+    page.keyboard.press("y")
+    page.wait_for_selector("#toasts [data-kind=error]")  # what is not saved is said
+    again = Process(run, database)
+    page.goto(f"{again.url}/review?view=photo")
+    page.wait_for_selector("img.photo")
+    history = page.evaluate("() => fetch('/api/review/history').then((reply) => reply.json())")
+    assert [line["value"] for line in reversed(history)] == [1, 0, 1]
+    page.close()
+    again.stop()
+
+
+def test_train_again_and_see_the_new_model_answer(chromium: Any, run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "runs" / "first")
     opened = open_run(tmp_path / "runs" / "first")
     with listening(opened, tmp_path / "review.db") as (url, service):
@@ -312,11 +334,12 @@ def test_train_again_and_see_the_new_model_answer(
         page.click("text=Train from the decisions")
         page.wait_for_selector(".job[data-state=running]")
         page.reload()  # training goes on
-        page.wait_for_selector(".job[data-state=running] [role=progressbar][aria-valuenow='50']")
-        let_go(service)
         page.wait_for_selector(".job[data-state=done]")
         page.wait_for_selector("tr.total")
         page.click("text=Serve this model")
         page.wait_for_selector("text=This model answers now.")
         assert service.model.name == "first-review-1"
+        page.goto(f"{url}/try")
+        page.set_input_files("#pick", str(service.library.paths[0]))
+        page.wait_for_selector(".bars")
         page.close()
