@@ -74,7 +74,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         coef_: [K, D] weights.
         intercept_: [K] biases.
         transform_: what features are taken as: "plain", "standard" (scales are part of the
-            weights) or "roots" (signed square roots).
+            weights) or "roots" (signed square roots, rows of one length).
         estimates_: [N, K] what is believed about every entry of ``Y``, observed entries as
             observed; for methods without beliefs, the classifier's own probabilities.
         best_epoch_: the epoch whose weights were kept; 0 where there are none.

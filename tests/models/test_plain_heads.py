@@ -37,6 +37,16 @@ def test_the_power_has_a_finite_gradient_at_nothing() -> None:
     assert torch.isfinite(features.grad).all()
 
 
+def test_unit_gives_every_image_and_every_cell_the_same_length() -> None:
+    head = LinearHead(3, 2, LinearConfig(power=0.5, unit=True))
+    maps = torch.tensor([[4.0, -9.0, 0.25], [8.0, -18.0, 0.5]])[:, :, None, None].expand(2, 3, 2, 2)
+    roots = torch.tensor([2.0, -3.0, 0.5])
+    expected = roots / roots.norm() * 3**0.5
+    torch.testing.assert_close(head.compress(maps.mean((2, 3))), expected.expand(2, 3))
+    torch.testing.assert_close(head.compress(maps)[..., 1, 0], expected.expand(2, 3))
+    assert not head.compress(torch.zeros(1, 3)).any()
+
+
 def test_a_power_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(TagfillError, match="power = 2 makes no sense"):
         configure_head("linear", {"power": 2.0})

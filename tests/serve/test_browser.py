@@ -296,9 +296,7 @@ def test_no_serious_accessibility_faults(visit: Open, site: Any, axe: str) -> No
     assert faults == []
 
 
-def test_the_server_is_killed_between_two_answers(
-    chromium: Any, run: Path, tmp_path: Path
-) -> None:
+def test_the_server_is_killed_between_two_answers(chromium: Any, run: Path, tmp_path: Path) -> None:
     database = tmp_path / "review.db"
     server = Process(run, database)
     page = chromium.new_page()

@@ -51,6 +51,7 @@ def test_the_stored_model_scores_like_the_run(data: Path, tmp_path: Path) -> Non
     run = tagfill.fit(data, out=tmp_path / "run", method_settings={"transform": "roots"})
     bundle = load_bundle(run.path / "model")
     assert bundle.network.head.power == 0.5
+    assert bundle.network.head.unit
     features = np.load(data / "val_features_toy.npy").astype(np.float32)
     truth = np.load(data / "formatted_val_labels.npy")
     with torch.no_grad():

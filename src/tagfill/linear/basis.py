@@ -7,6 +7,7 @@ is lost: directions that are left out have no variance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tagfill.errors import features_not_finite
@@ -21,9 +23,9 @@ from tagfill.errors import features_not_finite
 Matrix = npt.NDArray[np.floating]
 """[N, D] features: an array, or a mapped file; half precision will do."""
 Transform = Literal["plain", "roots", "standard"]
-"""Features as they are, their signed square roots, or each divided by its spread: the standard
-deviation of a normal one with the same fourth moment, so that a feature that is hardly ever not 0
-does not become a very long one where it is not."""
+"""Features as they are; their signed square roots, scaled to one length an image; or divided by the
+spread of each: the standard deviation of a normal one with the same fourth moment, so that one
+that is hardly ever not 0 does not become a very long one where it is not."""
 TRANSFORMS: tuple[Transform, ...] = ("roots", "plain", "standard")
 
 _ROWS = 8192
@@ -127,8 +129,9 @@ def is_large(features: Matrix) -> bool:
 
 
 def rooted(features: Tensor) -> Tensor:
-    """Signed square roots, as the linear head with power 0.5 takes them."""
-    return features.sign() * (features.abs() + _TINY).sqrt()
+    """Signed square roots, rows of length sqrt(D): the linear head's power 0.5 and ``unit``."""
+    roots = features.sign() * (features.abs() + _TINY).sqrt()
+    return F.normalize(roots, dim=1) * math.sqrt(roots.shape[1])
 
 
 def _moments(features: Matrix, transform: Transform) -> tuple[Tensor, Tensor, Tensor]:

@@ -39,7 +39,7 @@ class LinearWeights:
     """A linear head.
 
     Args:
-        weight: [K, D] on the features, or their signed square roots.
+        weight: [K, D] on the features, or their signed square roots of unit length.
         bias: [K].
         roots: whether the weights are for the roots of the features.
         details: what was chosen, as plain values; "loss" is what was minimized, "steps" those of

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
@@ -55,10 +57,12 @@ class LinearConfig:
         dropout: on the pooled features.
         power: exponent on the pooled features, which keep their sign; 0.5 lifts weak features
             beside strong ones.
+        unit: give the features of every image the same length, after the power.
     """
 
     dropout: float = 0.0
     power: float = 1.0
+    unit: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.power <= 1:
@@ -68,16 +72,16 @@ class LinearConfig:
 
 
 class LinearHead(Head):
-    """logits = W r(mean(map)) + b with r(x) = sign(x) |x|^power.
+    """logits = W r(mean(map)) + b with r(x) = sign(x) |x|^power, with ``unit`` of length sqrt(D).
 
-    The power is that of Perronnin et al. 2010 (improved Fisher kernel), Eq. 6.
+    Power and length are those of Perronnin et al. 2010 (improved Fisher kernel), Sec. 3.
     """
 
     reads = "pooled"
 
     def __init__(self, channels: int, classes: int, config: LinearConfig) -> None:
         super().__init__()
-        self.power = config.power
+        self.power, self.unit = config.power, config.unit
         self.dropout = nn.Dropout(config.dropout)
         self.classifier = nn.Linear(channels, classes)
 
@@ -93,10 +97,14 @@ class LinearHead(Head):
 
     def compress(self, features: Tensor) -> Tensor:
         """sign(x) (|x| + tiny)^power; the addend keeps the gradient finite near 0."""
-        if self.power == 1:
+        if self.power != 1:
+            size = features.abs() + _TINY
+            size = size.sqrt() if self.power == 0.5 else size.pow(self.power)
+            features = features.sign() * size
+        if not self.unit:
             return features
-        size = features.abs() + _TINY
-        return features.sign() * (size.sqrt() if self.power == 0.5 else size.pow(self.power))
+        axis = 1 if features.ndim == 4 else -1
+        return F.normalize(features, dim=axis) * math.sqrt(features.shape[axis])
 
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """[K, D]."""

@@ -83,10 +83,10 @@ class Assembly:
         return self.network if stage.inputs == "images" else head
 
     def follow_head(self) -> None:
-        """Describe the head as it is, where its features' power was chosen in training."""
+        """Describe the head as it is, where training chose how it takes its features."""
         head, config = self.network.head, self.network.config
         if isinstance(head, LinearHead) and isinstance(config, LinearConfig):
-            self.network.config = replace(config, power=head.power)
+            self.network.config = replace(config, power=head.power, unit=head.unit)
 
     def stage_data(self, stage: StageConfig, needs: Needs) -> StageData:
         """Inputs and labels of a stage, and how its epochs are evaluated."""

@@ -16,7 +16,7 @@ from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
 
 ROOTS = 0.5
-"""The head's power for square roots."""
+"""The head's power for square roots, which it then takes at unit length."""
 OWN: tuple[Transform, ...] = ("plain", "standard")
 """What may be done to features that the head has compressed already."""
 
@@ -47,7 +47,7 @@ def solve_head(
     if network.dropout.p > 0:
         _refuse_l2(config, "the head has dropout")
         return None
-    free = last and network.power == 1
+    free = last and network.power == 1 and not network.unit
     with torch.no_grad():
         rows = inputs.plain(range(len(inputs)))
         features = np.concatenate([network.compress(_pooled(part)).numpy() for part in rows])
@@ -59,7 +59,7 @@ def solve_head(
             _refuse_l2(config, "its loss is not one of single entries")
             return None
         if solution.roots:
-            network.power = ROOTS
+            network.power, network.unit = ROOTS, True
         network.classifier.weight.copy_(solution.weight)
         network.classifier.bias.copy_(solution.bias)
     return solution
