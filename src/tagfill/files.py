@@ -188,6 +188,10 @@ def _named_errors(target: Path, draft: Path) -> Iterator[None]:
     """Say which file cannot be written; errors about other files are not ours."""
     try:
         yield
+    except TagfillError as error:
+        if error.file is None or str(error.file) != str(draft):
+            raise
+        raise TagfillError(error.message, file=target, remedy=error.remedy) from error
     except OSError as error:
         ours = {str(target), str(draft), str(target.parent)}
         foreign = error.filename is not None and str(error.filename) not in ours

@@ -420,3 +420,24 @@ def test_no_formula_reaches_a_written_csv(tmp_path: Path, name: str) -> None:
     again = load_labels(tmp_path / "out.csv")
     assert again.table.images == dataset.table.images
     assert again.table.classes == dataset.table.classes
+
+
+def test_a_folder_of_images_with_one_table_is_read_by_the_table(tmp_path: Path) -> None:
+    from PIL import Image
+
+    (tmp_path / "images").mkdir()
+    for name in "abc":
+        Image.new("RGB", (4, 4)).save(tmp_path / "images" / f"{name}.png")
+    folders = load_labels(tmp_path).table
+    assert folders.classes == ("images",)
+    text = "image,tags\na.png,cat\nb.png,dog\nc.png,\n"
+    (tmp_path / "labels.csv").write_text(text)
+    (tmp_path / "prices.csv").write_text("item,price\nbread,1\n")
+    dataset = load_labels(tmp_path)
+    assert dataset.table.classes == ("cat", "dog")
+    assert dataset.source == tmp_path / "labels.csv"
+    assert any("read is labels.csv" in note for note in dataset.notes)
+    assert load_labels(tmp_path, format="image_folder").table.classes == ("images",)
+    (tmp_path / "test.csv").write_text(text)
+    with pytest.raises(TagfillError, match=r"labels\.csv, test\.csv"):
+        load_labels(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,13 @@ def test_two_servers_on_one_database_see_each_others_decisions(opened, tmp_path:
     theirs = {card["photo"] for card in second.cards(view="photo", count=6)["photos"]}
     assert len(mine) == len(theirs) == 6
     assert not mine & theirs
+    with ThreadPoolExecutor(2) as pool:  # both write at the same time: nothing acknowledged is lost
+        rows = range(10, 34)
+        said = pool.map(lambda row: (first, second)[row % 2].say(row, "boat"), rows)
+        assert all(said)
+    for client in (first, second):
+        photos = [client.get(f"/api/photos/{row}").json() for row in range(10, 34)]
+        assert all("boat" in photo["yes"] for photo in photos)
 
 
 def test_undo_is_unlimited_and_only_takes_back_ones_own(browser: Browsers) -> None:
@@ -126,6 +134,17 @@ def test_nobody_gets_a_card_somebody_else_is_looking_at(
     later = queues.time.time() + queues.LEASE_SECONDS + 1
     monkeypatch.setattr(queues.time, "time", lambda: later)
     assert mine <= {card["photo"] for card in ben.cards(view="tag", tag=tag, count=200)["grid"]}
+
+
+def test_a_clock_that_was_put_back_keeps_no_card_from_others(
+    browser: Browsers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, ben = browser("Anna"), browser("Ben")
+    real = queues.time.time()
+    monkeypatch.setattr(queues.time, "time", lambda: real + 86_400)
+    mine = {card["photo"] for card in anna.cards(view="photo", count=3)["photos"]}
+    monkeypatch.setattr(queues.time, "time", lambda: real)
+    assert mine == {card["photo"] for card in ben.cards(view="photo", count=3)["photos"]}
 
 
 def test_released_cards_go_to_others_at_once(browser: Browsers) -> None:

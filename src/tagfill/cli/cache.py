@@ -36,7 +36,7 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
             f"{store.about.get('kind')} {store.about.get('view')}",
             store.images,
             f"{store.bytes / 1e6:.1f} MB",
-            f"{(time.time() - store.used) / 86_400:.1f} days ago",
+            f"{max(time.time() - store.used, 0) / 86_400:.1f} days ago",
         ]
         for store in kept
     ]

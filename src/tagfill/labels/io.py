@@ -15,11 +15,17 @@ from tagfill.labels.formats._tables import csv_shape
 from tagfill.labels.formats._walk import files_below, is_image_file
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
-from tagfill.labels.rejections import rejections_path, with_rejections, write_rejections
+from tagfill.labels.rejections import (
+    is_rejections,
+    rejections_path,
+    with_rejections,
+    write_rejections,
+)
 from tagfill.labels.table import LabelTable
 from tagfill.remote import local_file
 
 _LISTED = 5
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".jsonl", ".parquet")
 
 
 def load_labels(
@@ -49,8 +55,12 @@ def load_labels(
     collected = Problems() if problems is None else problems
     options = options or ReadOptions()
     try:
-        label_format = find(format) if format else detect(source, options)
+        named = source
+        source, label_format = (source, find(format)) if format else _located(source, options)
         dataset = label_format.read(source, _with_aliases(options), collected)
+        if source != named:
+            note = f"read is {source.name}, which lists the images in {named}"
+            dataset = replace(dataset, notes=(note, *dataset.notes))
         dataset = _with_encoding(dataset, source)
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
@@ -143,6 +153,44 @@ def keep_rejections(table: LabelTable, target: Path) -> list[str]:
         return []
     rejections_path(target).unlink(missing_ok=True)
     return positives_only(table)
+
+
+def _located(path: Path, options: ReadOptions) -> tuple[Path, Format]:
+    """The label source a path means, and its format: of a folder of images the table in it."""
+    try:
+        label_format = detect(path, options)
+    except TagfillError:
+        file = _label_file_in(path, options) if path.is_dir() else None
+        if file is None:
+            raise
+        return file, detect(file, options)
+    file = _label_file_in(path, options) if label_format.last_resort else None
+    return (path, label_format) if file is None else (file, detect(file, options))
+
+
+def _label_file_in(folder: Path, options: ReadOptions) -> Path | None:
+    """The table in a folder that lists images of the folder."""
+    files = [
+        file
+        for file in sorted(folder.iterdir())
+        if file.suffix.lower() in _TABLES and file.is_file() and not is_rejections(file)
+    ]
+    listing = [file for file in files if _lists_images(file, options)]
+    if len(listing) > 1:
+        raise TagfillError(
+            f"several files in it list its images: {', '.join(file.name for file in listing)}",
+            file=folder,
+            remedy="name the one to read, or --format image_folder for the folders as classes",
+        )
+    return listing[0] if listing else None
+
+
+def _lists_images(file: Path, options: ReadOptions) -> bool:
+    try:
+        dataset = detect(file, options).read(file, _with_aliases(options), Problems())
+    except TagfillError:
+        return False
+    return dataset.image_root is not None and len(dataset.table) > 0
 
 
 def detect(path: Path, options: ReadOptions | None = None) -> Format:

@@ -14,12 +14,18 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._text import csv_records
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 
+_SUFFIX = ".rejected.csv"
 HEADER = ("image", "rejected tag")
 
 
 def rejections_path(source: Path) -> Path:
     """Where the rejections of a label file or folder are kept."""
-    return source.with_name(source.name + ".rejected.csv")
+    return source.with_name(source.name + _SUFFIX)
+
+
+def is_rejections(path: Path) -> bool:
+    """Whether a file is one of these."""
+    return path.name.endswith(_SUFFIX)
 
 
 def write_rejections(table: LabelTable, source: Path) -> Path | None:

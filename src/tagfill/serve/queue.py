@@ -210,7 +210,10 @@ class Queue:
         """The first cards nobody else is looking at; they are this person's for a while."""
         images, now = self.ledger.library.table.images, time.time()
         with self.ledger.lock, self.ledger.database.write() as connection:
-            connection.execute(leases.delete().where(leases.c.expires < now))
+            far = now + 2 * LEASE_SECONDS  # by a clock that has been put back since
+            connection.execute(
+                leases.delete().where(sa.or_(leases.c.expires < now, leases.c.expires > far))
+            )
             others = connection.execute(sa.select(leases).where(leases.c.who != who)).all()
             photos = {lease.image for lease in others}
             whole = {lease.image for lease in others if lease.tag == WHOLE_PHOTO}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tagfill.serve.service import Service
 
 DATABASE = "review.db"
-EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # nosec B104
 
 
 @dataclass(frozen=True)

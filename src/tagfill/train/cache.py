@@ -33,7 +33,14 @@ from tagfill.files import atomic_path, remove_leftovers, write_text
 from tagfill.images import open_regular
 
 Features = npt.NDArray[np.float16]
+ABOUT = "about.json"
 _MARK = "blake2b:"
+_ITEM = np.dtype(np.float16).itemsize
+
+
+def content_hash(content: bytes) -> str:
+    """A hash of a file's bytes."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def content_hashes(paths: Sequence[Path], workers: int = 8) -> list[str]:
@@ -54,7 +61,7 @@ def _content_hash(path: Path) -> str:
 def _hash_of(path: Path, size: int, modified: int) -> str:
     """Size and time of change are part of the key, so that a changed file is read again."""
     with open_regular(path) as file:
-        return hashlib.blake2b(file.read(), digest_size=16).hexdigest()
+        return content_hash(file.read())
 
 
 class FeatureRows:
@@ -111,7 +118,8 @@ class FeatureStore:
         name = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         self.folder = (root or cache_root()) / "features" / name
         self.damaged: list[Path] = []
-        write_text(self.folder / "about.json", text)
+        self._about = text
+        write_text(self.folder / ABOUT, text)
         remove_leftovers(self.folder)
 
     def add(self, hashes: Sequence[str], features: Features) -> None:
@@ -147,15 +155,30 @@ class FeatureStore:
                 place.setdefault(name, (len(shards), row))
             shards.append(self._opened(shard))
         places = np.array([place[name] for name in hashes], dtype=np.intp)
-        with suppress(OSError):
-            os.utime(self.folder / "about.json")  # in use
+        self._mark_used()
         return FeatureRows(shards, places[:, 0], places[:, 1])
 
-    def _opened(self, shard: str) -> Features:
+    def _mark_used(self) -> None:
         try:
-            features: Features = np.load(self.folder / f"{shard}.npy", mmap_mode="r")
-        except FileNotFoundError:
+            os.utime(self.folder / ABOUT)
+        except FileNotFoundError:  # pruned, and filled again since
+            write_text(self.folder / ABOUT, self._about)
+        except OSError:
+            pass  # a cache of others is read only
+
+    def _opened(self, shard: str) -> Features:
+        """A shard in mapped memory: it stays when the file is deleted, and holds no file open."""
+        import torch
+
+        file = self.folder / f"{shard}.npy"
+        try:
+            shape = np.load(file, mmap_mode="r").shape
+            size = file.stat().st_size
+            whole = torch.from_file(str(file), shared=False, size=size, dtype=torch.uint8).numpy()
+        except (FileNotFoundError, RuntimeError):
             raise KeyError(shard) from None
+        items = int(np.prod(shape)) * _ITEM
+        features: Features = whole[size - items :].view(np.float16).reshape(shape)
         return features
 
     def _sound(self, wanted: set[str]) -> dict[str, list[str]]:
@@ -218,26 +241,42 @@ def _digest(file: Path) -> str:
 
 
 def stores(root: Path | None = None) -> Iterator[StoreInfo]:
-    """All stores, the longest unused first."""
-    folders = [file.parent for file in ((root or cache_root()) / "features").glob("*/about.json")]
-    for folder in sorted(folders, key=lambda folder: (folder / "about.json").stat().st_mtime):
-        yield StoreInfo(
-            path=folder,
-            about=json.loads((folder / "about.json").read_text()),
-            images=sum(len(_listed(file)[1]) for file in folder.glob("[!.]*.txt")),
-            bytes=sum(file.stat().st_size for file in folder.iterdir()),
-            used=(folder / "about.json").stat().st_mtime,
-        )
+    """All stores, the longest unused first; what another process deletes meanwhile is left out."""
+    folders = [file.parent for file in ((root or cache_root()) / "features").glob(f"*/{ABOUT}")]
+    listed = []
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            listed.append(_store_info(folder))
+    yield from sorted(listed, key=lambda store: store.used)
+
+
+def _store_info(folder: Path) -> StoreInfo:
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except ValueError:
+        about = None
+    return StoreInfo(
+        path=folder,
+        about=about if isinstance(about, dict) else {},
+        images=sum(len(_listed(file)[1]) for file in folder.glob("[!.]*.txt")),
+        bytes=sum(file.stat().st_size for file in folder.iterdir()),
+        used=(folder / ABOUT).stat().st_mtime,
+    )
 
 
 def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
-    """Delete stores, graphs and remote files not used for that long; returns the stores."""
-    limit = time.time() - older_than_days * 86_400
-    old = [store for store in stores(root) if store.used <= limit]
+    """Delete stores, graphs and remote files not used for that long; returns the stores.
+
+    What was used in the future, by a clock that has been put back since, was used just now.
+    """
+    now = time.time()
+    limit = now - older_than_days * 86_400
+    old = [store for store in stores(root) if min(store.used, now) <= limit]
     for store in old:
         shutil.rmtree(store.path, ignore_errors=True)
     for graph in ((root or cache_root()) / "graphs").glob("*.onnx"):
-        if graph.stat().st_mtime <= limit:
-            graph.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if min(graph.stat().st_mtime, now) <= limit:
+                graph.unlink()
     remote.prune(older_than_days)
     return old

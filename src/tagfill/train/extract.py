@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.images import open_image, read_ahead
+from tagfill.images import open_image, open_regular, read_ahead
 from tagfill.models.backbones import Backbone
 from tagfill.models.graphs import Kind, Numbers, feature_engine, fingerprint
 from tagfill.models.network import Network
 from tagfill.models.preprocess import Preprocess, eval_transform
-from tagfill.train.cache import FeatureRows, FeatureStore, content_hashes
+from tagfill.train.cache import FeatureRows, FeatureStore, content_hash, content_hashes
 from tagfill.train.inputs import View, seeded
 
 Progress = Callable[[int, int], None]
@@ -71,9 +71,13 @@ class Extractor:
             store = self.store()
             for error in self._fill(store, paths, progress):
                 raise error
-            with suppress(KeyError):  # another process has pruned the cache meanwhile
+            with suppress(KeyError):  # the cache was pruned, or an image changed meanwhile
                 return store.rows(content_hashes(paths))
-        raise TagfillError("features vanish from the cache as they are computed", file=store.folder)
+        raise TagfillError(
+            "images change, or features vanish, as features are computed",
+            file=store.folder,
+            remedy="wait until nobody writes to the images or prunes the cache",
+        )
 
     def fill(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
         """Compute missing features; unreadable images are skipped."""
@@ -115,7 +119,7 @@ class Extractor:
         try:
             while chunk := list(islice(inputs, batch)):
                 errors += [item for item in chunk if isinstance(item, TagfillError)]
-                readable = [item for item in chunk if not isinstance(item, TagfillError)]
+                readable = [item for item in chunk if isinstance(item, tuple)]
                 if readable:
                     features = engine.run(np.stack([pixels for _, pixels in readable]))
                     shard.add([name for name, _ in readable], features)
@@ -127,11 +131,16 @@ class Extractor:
             shard.flush()
         return errors
 
-    def _input(self, name: str, path: Path) -> tuple[str, Numbers] | TagfillError:
+    def _input(self, name: str, path: Path) -> tuple[str, Numbers] | TagfillError | None:
+        """An image by its hash, or why there is none; None of a file that has changed since."""
         try:
-            image = open_image(path, self.backbone.spec.size)
-        except TagfillError as error:
-            return error
+            with open_regular(path) as file:
+                content = file.read()
+            if content_hash(content) != name:
+                return None
+            image = open_image(content, self.backbone.spec.size)
+        except (TagfillError, OSError) as error:
+            return TagfillError(getattr(error, "message", str(error)), file=path)
         if isinstance(self.view, Preprocess):
             return name, self.view(image).numpy()
         salt = int.from_bytes(hashlib.blake2b(self.view_name.encode(), digest_size=6).digest())
