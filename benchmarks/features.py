@@ -119,12 +119,12 @@ def best_precision(x: np.ndarray, learned: np.ndarray, truth: np.ndarray) -> flo
     mean = learned[:count].mean(axis=0)
     values, vectors = np.linalg.eigh(x[:count] @ x[:count].T)
     projected = vectors.T @ (learned[:count] - mean)
-    found = []
+    precisions = []
     for strength in STRENGTHS:
         dual = vectors @ (projected / (values + strength)[:, None])
         scores = x[count:] @ (x[:count].T @ dual) + mean
-        found.append(mean_average_precision(scores, truth[count:].astype(np.int8)).mAP)
-    return max(found)
+        precisions.append(mean_average_precision(scores, truth[count:].astype(np.int8)).mAP)
+    return max(precisions)
 
 
 def main() -> None:

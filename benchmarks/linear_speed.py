@@ -106,8 +106,10 @@ class PlainLoop:
             done += size
         if training:
             return float("nan")
-        each = [average_precision_score(truth[:, k], predicted[:, k]) for k in range(self.classes)]
-        return 100 * float(np.mean(each))
+        precisions = [
+            average_precision_score(truth[:, k], predicted[:, k]) for k in range(self.classes)
+        ]
+        return 100 * float(np.mean(precisions))
 
 
 def _assume_negative(probability: torch.Tensor, observed: torch.Tensor) -> torch.Tensor:
@@ -179,7 +181,9 @@ def main() -> None:
         work()
         return clock() - started
 
-    small, large = (next(each for each in grid if each.stage.batch_size == b) for b in (8, 16))
+    small, large = (
+        next(config for config in grid if config.stage.batch_size == b) for b in (8, 16)
+    )
     for _ in range(options.rounds):
         plain_times.append(seconds(plain.epoch))
         our_times.append(seconds(lambda: ours.epoch(epochs)) / epochs)

@@ -50,10 +50,10 @@ def main() -> None:
         network.train()(images).logits.square().mean().backward()
 
     work = {"forward": forward, "forward and backward": train}
-    default = {name: cpu_seconds(each) for name, each in work.items()}
+    default = {name: cpu_seconds(task) for name, task in work.items()}
     if not keep_freed_memory():
         raise SystemExit("this C library has no mallopt: nothing to compare")
-    kept = {name: cpu_seconds(each) for name, each in work.items()}
+    kept = {name: cpu_seconds(task) for name, task in work.items()}
     print("| 16 images of 224 px | default, user + system | kept, user + system | ratio |")
     print("|---|---|---|---|")
     for name in work:

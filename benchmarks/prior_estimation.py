@@ -98,13 +98,13 @@ def estimates(observed: Array, features: Array, regime: str) -> Iterator[tuple[s
 
 def measure(features: Array, truth: Array) -> dict[str, Errors]:
     """Regime -> estimator -> mean k, mean signed error of k, its worst, and class error."""
-    k, prior, found = truth.sum(1).mean(), truth.mean(0), {}
+    k, prior, rows = truth.sum(1).mean(), truth.mean(0), {}
     for regime, observe in REGIMES.items():
         runs = defaultdict(list)
         for seed in range(DRAWS):
             for name, guess in estimates(observe(truth, seed), features, regime):
                 runs[name].append((guess.sum(), np.abs(guess - prior).sum() / k))
-        found[regime] = {
+        rows[regime] = {
             name: {
                 "k": float(np.mean([total for total, _ in values])),
                 "error": float(np.mean([total / k - 1 for total, _ in values])),
@@ -113,21 +113,21 @@ def measure(features: Array, truth: Array) -> dict[str, Errors]:
             }
             for name, values in runs.items()
         }
-    return found
+    return rows
 
 
 def with_complete_images(features: Array, truth: Array) -> dict[str, dict[str, float]]:
     """What a few complete images add to single positives, over 200 draws of them."""
     observed, k = single_positive(truth, 0), truth.sum(1).mean()
     guess = estimate_prior(observed, features=features)
-    draw, found = np.random.default_rng(0), {}
+    draw, rows = np.random.default_rng(0), {}
     for count in (5, 10, 25):
         few = [truth[draw.permutation(len(truth))[:count]] for _ in range(200)]
-        alone = [estimate_prior(observed, complete=each) for each in few]
-        both = [with_complete(guess, each) for each in few]
-        means = [each.expected_positives for each in alone]
+        alone = [estimate_prior(observed, complete=labels) for labels in few]
+        both = [with_complete(guess, labels) for labels in few]
+        means = [estimate.expected_positives for estimate in alone]
         low, high = np.percentile(means, (5, 95))
-        found[str(count)] = {
+        rows[str(count)] = {
             "low": float(low),
             "high": float(high),
             "covered": _covered(alone, k),
@@ -135,7 +135,7 @@ def with_complete_images(features: Array, truth: Array) -> dict[str, dict[str, f
             "both_error": _error(both, k),
             "both_covered": _covered(both, k),
         }
-    return found
+    return rows
 
 
 def _error(runs: list, k: float) -> float:

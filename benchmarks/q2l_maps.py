@@ -147,16 +147,16 @@ def voc_photo(backbone: Backbone, data: Path) -> tuple[Image.Image, list[tuple[s
     crowded = np.flatnonzero(truth[VOC_TRAIN:].sum(axis=1) == 3) + VOC_TRAIN
     folder = data / "VOCdevkit" / "VOC2012" / "JPEGImages"
     say(f"extracting maps of {VOC_TRAIN} photos")
-    maps = extract(backbone, (Image.open(folder / str(each)) for each in names[:VOC_TRAIN]))
+    maps = extract(backbone, (Image.open(folder / str(name)) for name in names[:VOC_TRAIN]))
     labels = torch.from_numpy(truth[:VOC_TRAIN].astype(np.float32))
     head = train(Q2L, maps, labels, epochs=12, rate=6e-4)
     candidates = crowded[:40]
-    seen = extract(backbone, (Image.open(folder / str(names[each])) for each in candidates))
+    seen = extract(backbone, (Image.open(folder / str(names[row])) for row in candidates))
     sure = torch.from_numpy(np.where(truth[candidates] == 1, scores(head, seen), np.inf))
     best = int(sure.amin(dim=1).argmax())
     photo = Image.open(folder / str(names[candidates[best]])).convert("RGB")
     present = np.flatnonzero(truth[candidates[best]])
-    return photo, looks(head, seen[best], [(VOC_CLASSES[each], int(each)) for each in present])
+    return photo, looks(head, seen[best], [(VOC_CLASSES[label], int(label)) for label in present])
 
 
 @torch.no_grad()
@@ -167,7 +167,9 @@ def looks(
     output = head(features[None].float(), maps=True)
     assert output.maps is not None
     chance = output.logits.sigmoid()[0]
-    return [(f"{name} {chance[each]:.2f}", output.maps[0, each].numpy()) for name, each in wanted]
+    return [
+        (f"{name} {chance[label]:.2f}", output.maps[0, label].numpy()) for name, label in wanted
+    ]
 
 
 def scene_photos(
@@ -185,7 +187,7 @@ def scene_photos(
             for label, place in zip(boxes.label[mine], boxes.xywh[mine], strict=True)
         }
         smallest = sorted(area, key=lambda label: area[label])[:3]
-        wanted = [(album.table.classes[each], each) for each in smallest]
+        wanted = [(album.table.classes[column], column) for column in smallest]
         chosen.append((album.images[int(row) + TRAIN], looks(head, maps[row], wanted)))
     return chosen
 

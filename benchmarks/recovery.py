@@ -108,8 +108,8 @@ def rows(folder: Path, only: set[str], draws: int) -> Iterator[list[str]]:
 
 def measured(features: Array, observed: Array, truth: Array) -> list[str]:
     """Missing tags, and for each expected precision the real one and how many tags it gives."""
-    found = posterior(features, observed)
-    probability, unknown = known_entries(observed, found.unknown), observed == -1
+    presence = posterior(features, observed)
+    probability, unknown = known_entries(observed, presence.unknown), observed == -1
     table = precision_table(probability, unknown, truth, CUTS)
     return [
         f"{int((truth[unknown] == 1).sum()):,}",

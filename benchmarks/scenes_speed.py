@@ -19,7 +19,7 @@ from tagfill.scenes import write_scenes
 def cpu_seconds() -> float:
     """CPU time of this process and its finished children."""
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in spent)
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
 
 
 def main() -> None:

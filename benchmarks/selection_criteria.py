@@ -146,7 +146,9 @@ def main() -> None:
             draws = []
             for seed in range(1 if hide is full else DRAWS):
                 labels = hide(truth, np.random.default_rng(seed)).astype(np.int8)
-                values = np.array([CRITERIA[name](each, labels) for each in scores])
+                values = np.array(
+                    [CRITERIA[name](values_of_epoch, labels) for values_of_epoch in scores]
+                )
                 draws.append(quality(values.reshape(test.shape), test))
             titles = ("correlation_in_run", "correlation", "lost_in_run", "lost")
             means = np.mean(draws, axis=0).round(3).tolist()

@@ -33,7 +33,7 @@ class Person:
     def answer(self, count: int) -> tuple[list[float], int]:
         """Seconds of every answer, and how many tags were found."""
         seconds: list[float] = []
-        found = 0
+        tags = 0
         while len(seconds) < count:
             cards = self._ask("POST", "/api/review/next", json={"view": "photo", "count": 4})
             if not cards["photos"]:
@@ -46,8 +46,8 @@ class Person:
                     began = time.perf_counter()
                     self._ask("POST", "/api/review/decisions", json={"decisions": [decision]})
                     seconds.append(time.perf_counter() - began)
-                    found += right
-        return seconds, found
+                    tags += right
+        return seconds, tags
 
     def train_again(self) -> dict[str, Any]:
         """Metrics before and after on the same held-out photos."""
@@ -76,9 +76,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="tagfill-reviewer-"))
     with serving(options.run, folder / "review.db") as url:
         person = Person(url, options.run)
-        seconds, found = person.answer(options.answers)
+        seconds, tags = person.answer(options.answers)
         middle, slow = percentiles(seconds)
-        print(f"{len(seconds)} answers, {found} tags found")
+        print(f"{len(seconds)} answers, {tags} tags found")
         print(f"time of the server per answer: p50 {middle:.1f} ms, p95 {slow:.1f} ms")
         both = person.train_again()
         before, after = (run["mAP"] for run in both["runs"])

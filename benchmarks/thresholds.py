@@ -121,12 +121,15 @@ def threshold_rows(scores: dict[str, Scored]) -> Iterator[str]:
             believed = presence(logits, labels).probability
             calibration = fit_calibration(logits, believed)
             seen = apply_calibration(logits, calibration)
-            found = apply_calibration(tested, calibration)
+            probabilities = apply_calibration(tested, calibration)
             fitted = fit_thresholds(seen, believed)
             alone = fit_thresholds(seen, believed, shrink=0)
-            entries = [plain, f1(found, 0.5, test), f1(found, fitted.common, test)]
-            entries += [f1(found, alone.values, test), f1(found, fitted.values, test)]
-            entries.append(f1(found, fit_thresholds(found, test).common, test))
+            entries = [plain, f1(probabilities, 0.5, test), f1(probabilities, fitted.common, test)]
+            entries += [
+                f1(probabilities, alone.values, test),
+                f1(probabilities, fitted.values, test),
+            ]
+            entries.append(f1(probabilities, fit_thresholds(probabilities, test).common, test))
             yield f"| {method} | {name} | {' | '.join(entries)} |"
 
 
@@ -142,9 +145,9 @@ def correction_rows(scores: dict[str, Scored]) -> Iterator[str]:
             entries = [f"{believed.share_written:.2f} ({true_rate:.2f})"]
             entries.append(f"{test.sum(axis=1).mean():.2f}")
             for calibration in (None, ignored, corrected):
-                found = apply_calibration(tested, calibration)
-                error = expected_calibration_error(found, test)
-                entries.append(f"{100 * error:.2f} ({found.sum(axis=1).mean():.2f})")
+                probabilities = apply_calibration(tested, calibration)
+                error = expected_calibration_error(probabilities, test)
+                entries.append(f"{100 * error:.2f} ({probabilities.sum(axis=1).mean():.2f})")
             yield f"| {method} | {name} | {' | '.join(entries)} |"
 
 
@@ -156,9 +159,9 @@ def kind_rows(scores: dict[str, Scored]) -> Iterator[str]:
             entries = []
             for kind in KINDS:
                 calibration = fit_calibration(logits, believed, kind=kind)
-                found = apply_calibration(tested, calibration)
-                error = expected_calibration_error(found, test)
-                by_class = np.nanmean(classwise_calibration_error(found, test))
+                probabilities = apply_calibration(tested, calibration)
+                error = expected_calibration_error(probabilities, test)
+                by_class = np.nanmean(classwise_calibration_error(probabilities, test))
                 entries.append(f"{100 * error:.2f} / {100 * by_class:.2f}")
             yield f"| {method} | {name} | {' | '.join(entries)} |"
 

@@ -40,9 +40,9 @@ def test_decoded_as_it_looks_or_named(kind: Kind, size: int | None, tmp_path: Pa
 def test_a_folder_of_all_kinds_is_checked(tmp_path: Path) -> None:
     for kind in CORPUS:
         (tmp_path / kind.name).write_bytes(kind.content)
-    found = check_images([kind.name for kind in CORPUS], tmp_path)
-    assert set(found.unreadable) == {kind.name for kind in CORPUS if kind.quarters is None}
-    assert not found.missing
+    check = check_images([kind.name for kind in CORPUS], tmp_path)
+    assert set(check.unreadable) == {kind.name for kind in CORPUS if kind.quarters is None}
+    assert not check.missing
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def test_list_images(tmp_path):
     for name in ("b.JPG", "a.png", "sub/c d.jpeg", "sub/.hidden.jpg", ".cache/e.jpg", "notes.txt"):
         write(tmp_path / name, b"")
     (tmp_path / "sub" / "loop").symlink_to(tmp_path)
-    found = [path.relative_to(tmp_path).as_posix() for path in list_images(tmp_path)]
-    assert found == ["a.png", "b.JPG", "sub/c d.jpeg"]
+    names = [path.relative_to(tmp_path).as_posix() for path in list_images(tmp_path)]
+    assert names == ["a.png", "b.JPG", "sub/c d.jpeg"]
     with pytest.raises(TagfillError, match="no such folder"):
         list_images(tmp_path / "nothing")
 

@@ -194,8 +194,8 @@ def test_wrong_input_is_a_value_error(settings, label, message):
 @pytest.mark.parametrize("source", ["module", "page"])
 def test_examples(source):
     if source == "module":
-        found = doctest.testmod(tagfill.sklearn)
+        results = doctest.testmod(tagfill.sklearn)
     else:
-        found = doctest.testfile(str(DOCS / "sklearn.md"), module_relative=False)
-    assert found.attempted > 0
-    assert found.failed == 0
+        results = doctest.testfile(str(DOCS / "sklearn.md"), module_relative=False)
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -81,12 +81,15 @@ def test_class_names_in_other_scripts(tmp_path: Path, capsys: pytest.CaptureFixt
     shown = capsys.readouterr()
     assert shown.out.count("note:") == 1
     assert "note: no installed font has 犬 猫: drawn as boxes" in shown.out
-    assert (shown.err, [each for each in warned if "Glyph" in str(each.message)]) == ("", [])
+    assert (shown.err, [warning for warning in warned if "Glyph" in str(warning.message)]) == (
+        "",
+        [],
+    )
     boxes = (tmp_path / "figures" / "class_gain.png").read_bytes()
     font = write_font(tmp_path / "cjk.ttf", "Noto Sans CJK SC", "猫犬")
     with warnings.catch_warnings(record=True) as warned, installed(font):
         assert run(capsys, *words[1:])["notes"] == []
-    assert [each for each in warned if "Glyph" in str(each.message)] == []
+    assert [warning for warning in warned if "Glyph" in str(warning.message)] == []
     assert (tmp_path / "figures" / "class_gain.png").read_bytes() != boxes
 
 
@@ -94,7 +97,7 @@ def test_other_warnings_are_passed_on() -> None:
     with warnings.catch_warnings(record=True) as warned, styled() as letters:
         warnings.warn("something else", stacklevel=1)
         warnings.warn("Glyph 29483 (CJK) missing from font(s) DejaVu Sans.", stacklevel=1)
-    assert [str(each.message) for each in warned] == ["something else"]
+    assert [str(warning.message) for warning in warned] == ["something else"]
     assert letters == {"猫"}
 
 

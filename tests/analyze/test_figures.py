@@ -39,7 +39,7 @@ def test_every_epoch_of_probabilities_sums_to_one(runs: list[RunView]) -> None:
         total[run, epoch] = total.get((run, epoch), 0.0) + float(share)  # type: ignore[arg-type]
     assert len(total) == 3 * 4
     assert all(value == pytest.approx(1) for value in total.values())
-    likely = {name: each["likely_in_last_epoch"] for name, each in drawing.findings.items()}
+    likely = {name: finding["likely_in_last_epoch"] for name, finding in drawing.findings.items()}
     assert likely["em"] > likely["an"]
 
 
@@ -62,7 +62,7 @@ def test_class_gain_is_the_difference_of_the_metrics(runs: list[RunView]) -> Non
     drawing = class_gain.draw(Subject(runs))
     gains = {(row[0], row[1]): row[4] for row in drawing.rows}
     for run in runs[1:]:
-        before, after = (each.metrics["test"] for each in (runs[0], run))
+        before, after = (subject.metrics["test"] for subject in (runs[0], run))
         for one, other in zip(before["per_class"], after["per_class"], strict=True):
             expected = 100 * (other["average_precision"] - one["average_precision"])
             assert gains[run.name, one["name"]] == pytest.approx(expected)
@@ -72,7 +72,7 @@ def test_class_gain_is_the_difference_of_the_metrics(runs: list[RunView]) -> Non
 
 def test_distances_are_those_of_the_unobserved_entries(runs: list[RunView]) -> None:
     drawing = distances.draw(Subject(runs[:2]))
-    found = {(row[0], row[1]): row[2] for row in drawing.rows}
+    by_class = {(row[0], row[1]): row[2] for row in drawing.rows}
     run = runs[1]
     split = run.data.train
     assert split.truth is not None
@@ -80,7 +80,7 @@ def test_distances_are_those_of_the_unobserved_entries(runs: list[RunView]) -> N
     chances = run.raw_probabilities("train")[:, 2]
     hidden, absent = (chances[unknown & (split.truth[:, 2] == code)] for code in (1, 0))
     expected = wasserstein_distance(hidden, absent)
-    assert found["em", split.table.classes[2]] == pytest.approx(expected)
+    assert by_class["em", split.table.classes[2]] == pytest.approx(expected)
     assert len(distances.draw(Subject(runs[:1])).rows) == 6
 
 
@@ -140,13 +140,13 @@ def test_landscape_directions_are_as_long_as_the_weights(runs: list[RunView]) ->
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_landscape_is_the_training_loss(runs: list[RunView], number: int) -> None:
     run = runs[number]
-    before = {name: each.clone() for name, each in run.module.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in run.module.state_dict().items()}
     steps = np.array([-1.0, 0.0, 0.5])
     shortcut = landscape.scan(run, steps)
     assert shortcut[1, 1] == pytest.approx(0, abs=1e-7)
-    for name, each in run.module.state_dict().items():
-        assert torch.equal(each, before[name])
-    ways = [landscape.directions(run.module, landscape.SEED + each) for each in range(2)]
+    for name, tensor in run.module.state_dict().items():
+        assert torch.equal(tensor, before[name])
+    ways = [landscape.directions(run.module, landscape.SEED + offset) for offset in range(2)]
     loss = landscape.training_loss(run)
     inputs = run.assembly.inputs(run.data.train, run.stage)
     (features,) = inputs.plain(range(len(inputs)))

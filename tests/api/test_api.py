@@ -76,17 +76,17 @@ def test_one_run_reads_its_labels_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_recover_gives_a_table(run: tagfill.Run, tmp_path: Path) -> None:
-    found = run.recover(budget=7)
-    assert len(found) == 7
-    assert set(found.columns) >= {"image", "tag", "probability"}
+    missing = run.recover(budget=7)
+    assert len(missing) == 7
+    assert set(missing.columns) >= {"image", "tag", "probability"}
     table = run.recovery.table  # training and held-out images
-    for row in found:
+    for row in missing:
         column = table.classes.index(row["tag"])
         assert table.values[table.row_of[row["image"]], column] == tagfill.UNKNOWN
-    assert found.to_arrow().num_rows == 7
-    assert found.save(tmp_path / "a.csv").read_text().count("\n") == 8
-    assert "7 rows" in repr(found)
-    assert found._repr_html_().count("<tr>") == 8
+    assert missing.to_arrow().num_rows == 7
+    assert missing.save(tmp_path / "a.csv").read_text().count("\n") == 8
+    assert "7 rows" in repr(missing)
+    assert missing._repr_html_().count("<tr>") == 8
 
 
 def test_verbs_are_functions_however_they_were_imported(run: tagfill.Run) -> None:
@@ -97,8 +97,8 @@ def test_verbs_are_functions_however_they_were_imported(run: tagfill.Run) -> Non
     assert len(tagfill.recover(run.path, budget=3)) == 3
     features, _ = toy()
     ours = run.model.predict(features[:2])
-    assert [each.tags for each in tagfill.predict(run, features[:2])] == [
-        each.tags for each in ours
+    assert [prediction.tags for prediction in tagfill.predict(run, features[:2])] == [
+        prediction.tags for prediction in ours
     ]
     assert tagfill.report(run, run.path / "page.html").is_file()
     for name in ("explain", "export"):

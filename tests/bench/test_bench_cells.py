@@ -94,9 +94,9 @@ def test_failures_are_kept_and_tried_again(tmp_path: Path, monkeypatch: pytest.M
     assert not failed.metrics
     told = json.loads((failed.folder / FAILURE).read_text())
     assert told["message"] == "the loss is not finite"
-    found = find_cell(cell, NOWHERE, tmp_path)
-    assert found is not None
-    assert found.error == failed.error
+    stored = find_cell(cell, NOWHERE, tmp_path)
+    assert stored is not None
+    assert stored.error == failed.error
     again = run_cell(cell, NOWHERE, tmp_path)
     assert again.error is None
     assert not (again.folder / FAILURE).exists()
@@ -160,11 +160,11 @@ def test_a_trained_model_can_be_evaluated(tmp_path: Path) -> None:
     given = trained.folder.relative_to(tmp_path) / "model"
     row = f'title = "AN"\nmodel = "{given}"'
     cell = smoke(('title = "AN"\nmethod = "an"', row))[0]
-    found = run_cell(cell, tmp_path, tmp_path)
-    assert found.error is None
-    assert found.metrics["mAP"]["test"] == pytest.approx(trained.metrics["mAP"]["test"])
+    evaluated = run_cell(cell, tmp_path, tmp_path)
+    assert evaluated.error is None
+    assert evaluated.metrics["mAP"]["test"] == pytest.approx(trained.metrics["mAP"]["test"])
     np.testing.assert_allclose(
-        kept_scores(found.folder)[0], kept_scores(trained.folder)[0], rtol=1e-5
+        kept_scores(evaluated.folder)[0], kept_scores(trained.folder)[0], rtol=1e-5
     )
 
 

@@ -22,8 +22,8 @@ def own(tmp_path: Path) -> Path:
 def test_without_a_recipe_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["recipes"]
-    assert [each["name"] for each in listed] == recipe_names()
-    assert all(each["expected"] for each in listed)
+    assert [entry["name"] for entry in listed] == recipe_names()
+    assert all(entry["expected"] for entry in listed)
     assert main(["bench", "--list"]) == 0
     assert "003_table1" in capsys.readouterr().out
 
@@ -80,6 +80,6 @@ def test_every_recipe_runs_at_size_smoke(tmp_path_factory: pytest.TempPathFactor
     for name in recipe_names():
         report = run(Order(load_recipe(name), "smoke", Path("none"), out), lambda line: None)
         assert not report.failures, (name, report.failures)
-        done = [each for each in report.records if each.get("status", "done") == "done"]
+        done = [record for record in report.records if record.get("status", "done") == "done"]
         assert done, name
         assert report.sheets

@@ -31,7 +31,7 @@ first = 2
 
 
 def _report(*values: tuple[str, str, float]) -> Report:
-    records = [{"row": row, "column": column, "test_mAP": each} for row, column, each in values]
+    records = [{"row": row, "column": column, "test_mAP": value} for row, column, value in values]
     return Report((), tuple(records))
 
 

@@ -19,9 +19,9 @@ def cells_of(*changes: tuple[str, str]) -> list[Cell]:
 
 
 def config(cell: Cell) -> RunConfig:
-    found = cell.check()
-    assert found is not None
-    return found
+    checked = cell.check()
+    assert checked is not None
+    return checked
 
 
 def first(*changes: tuple[str, str]) -> RunConfig:

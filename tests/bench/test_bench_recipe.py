@@ -63,13 +63,13 @@ def test_recipes_of_ones_own_are_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_has_all_sizes_and_can_be_configured(name: str) -> None:
     """Also the cells that need a GPU and data nobody has here."""
-    found = load_recipe(name)
-    assert set(found.sizes) == {"smoke", "voc", "paper"}
-    for size in found.sizes.values():
-        for cell in plan(found, size):
+    recipe = load_recipe(name)
+    assert set(recipe.sizes) == {"smoke", "voc", "paper"}
+    for size in recipe.sizes.values():
+        for cell in plan(recipe, size):
             cell.check()
-    assert found.kind != "runs" or plan(found, found.sizes["smoke"])
-    assert found.kind != "runs" or plan(found, found.sizes["paper"])
+    assert recipe.kind != "runs" or plan(recipe, recipe.sizes["smoke"])
+    assert recipe.kind != "runs" or plan(recipe, recipe.sizes["paper"])
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -108,9 +108,9 @@ def test_the_recipe_of_the_manual_works() -> None:
     import re
 
     page = Path(__file__).resolve().parents[2] / "docs" / "bench.md"
-    found = re.search(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    made = parse(found[1], Path("manual.toml"))
+    match = re.search(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None
+    made = parse(match[1], Path("manual.toml"))
     cells = plan(made, made.sizes["smoke"])
     assert len(cells) == 12
     for cell in cells:

@@ -88,18 +88,18 @@ def test_differences_are_of_means_over_seeds(tmp_path: Path) -> None:
     cells = [cell for cell in plan(made, made.sizes["smoke"]) if cell.column == "one"]
     good = [outcome(cell, 0, tmp_path, skill=2) for cell in cells if cell.row == "em"]
     bad = [outcome(cell, 0, tmp_path, skill=0.5) for cell in cells if cell.row == "an"]
-    found = difference(good, bad, tmp_path, resamples=200)
-    assert found is not None
+    gap = difference(good, bad, tmp_path, resamples=200)
+    assert gap is not None
     means = [
-        np.mean([mean_average_precision(*kept_scores(each.folder)).mAP for each in side])
+        np.mean([mean_average_precision(*kept_scores(result.folder)).mAP for result in side])
         for side in (good, bad)
     ]
-    assert found.value == pytest.approx(means[0] - means[1])
-    assert 0 < found.low < found.value < found.high
+    assert gap.value == pytest.approx(means[0] - means[1])
+    assert 0 < gap.low < gap.value < gap.high
     (kept,) = (tmp_path / "differences").glob("*.json")
-    kept.write_text(kept.read_text().replace(json.dumps(found.value), "-1"), encoding="utf-8")
+    kept.write_text(kept.read_text().replace(json.dumps(gap.value), "-1"), encoding="utf-8")
     again = difference(good, bad, tmp_path, resamples=200)
-    assert again == replace(found, value=-1)  # read, not computed again
+    assert again == replace(gap, value=-1)  # read, not computed again
     same = difference(bad, bad, tmp_path, resamples=50)
     assert same is not None
     assert (same.low, same.value, same.high) == (0, 0, 0)

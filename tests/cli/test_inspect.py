@@ -35,34 +35,39 @@ def inspect(capsys, *arguments: object, code: int = 0) -> dict:
 
 
 def test_figures(labels, capsys):
-    found = inspect(capsys, labels)
-    assert (found["images"], found["classes"]) == (4, 3)
-    assert found["class_names"] == ["cat", "dog [small]", "cow"]
-    assert (found["positives"], found["negatives"], found["unknowns"]) == (3, 5, 4)
-    assert found["regime"] == "partial"
-    assert (found["confirmed_none"], found["no_known_label"]) == (1, 1)
-    assert found["per_class"][0] == {"class": "cat", "positives": 2, "negatives": 1, "unknowns": 1}
-    assert found["labels_per_image"] == [2, 1, 1]
-    assert found["co_occurrence"] == [{"classes": ["cat", "dog [small]"], "images": 1}]
-    train = found["splits"]["train"]
+    summary = inspect(capsys, labels)
+    assert (summary["images"], summary["classes"]) == (4, 3)
+    assert summary["class_names"] == ["cat", "dog [small]", "cow"]
+    assert (summary["positives"], summary["negatives"], summary["unknowns"]) == (3, 5, 4)
+    assert summary["regime"] == "partial"
+    assert (summary["confirmed_none"], summary["no_known_label"]) == (1, 1)
+    assert summary["per_class"][0] == {
+        "class": "cat",
+        "positives": 2,
+        "negatives": 1,
+        "unknowns": 1,
+    }
+    assert summary["labels_per_image"] == [2, 1, 1]
+    assert summary["co_occurrence"] == [{"classes": ["cat", "dog [small]"], "images": 1}]
+    train = summary["splits"]["train"]
     assert (train["images"], train["positives"], train["regime"]) == (2, 3, "partial")
-    assert found["format"] == "csv_wide"
+    assert summary["format"] == "csv_wide"
 
 
 def test_regime_of_each_split(tmp_path, capsys):
     path = tmp_path / "labels.csv"
     path.write_text("image,split,cat,dog\na,train,1,\nb,train,,1\nc,test,0,1\n")
-    found = inspect(capsys, path)
-    assert found["regime"] == "partial"
-    assert found["splits"]["train"]["regime"] == "single_positive"
-    assert found["splits"]["test"]["regime"] == "full"
+    summary = inspect(capsys, path)
+    assert summary["regime"] == "partial"
+    assert summary["splits"]["train"]["regime"] == "single_positive"
+    assert summary["splits"]["test"]["regime"] == "full"
 
 
 def test_class_without_positive_is_reported(labels, capsys):
-    found = inspect(capsys, labels)
-    assert found["classes_without_positive"] == ["cow"]
-    assert found["classes_without_negative"] == []
-    (problem,) = found["problems"]
+    summary = inspect(capsys, labels)
+    assert summary["classes_without_positive"] == ["cow"]
+    assert summary["classes_without_negative"] == []
+    (problem,) = summary["problems"]
     assert problem["severity"] == "warning"
     assert "no positive: 'cow'" in problem["message"]
     assert problem["file"] == str(labels)
@@ -84,13 +89,13 @@ def test_image_files(labels, tmp_path, capsys):
     Image.new("RGB", (8, 6), "red").save(folder / "a.jpg")
     Image.new("RGB", (8, 6), "red").save(folder / "b.JPG")
     (folder / "c.jpg").write_bytes(b"not an image")
-    found = inspect(capsys, labels, "--images", folder)
-    files = found["image_files"]
+    summary = inspect(capsys, labels, "--images", folder)
+    files = summary["image_files"]
     assert files["missing"] == ["d.jpg"]
     assert files["unreadable"] == ["c.jpg"]
     assert files["duplicates"] == [["a.jpg", "b.jpg"]]
     assert files["largest"] == [8, 6]
-    messages = [problem["message"] for problem in found["problems"]]
+    messages = [problem["message"] for problem in summary["problems"]]
     assert "missing image" in messages
     assert "2 images hold the same bytes: a.jpg, b.jpg" in messages
 
@@ -98,9 +103,9 @@ def test_image_files(labels, tmp_path, capsys):
 def test_implied_folders_are_searched_but_not_read(labels, tmp_path, capsys):
     for name in "abc":
         (tmp_path / f"{name}.jpg").write_bytes(b"not an image")
-    found = inspect(capsys, labels)
-    assert found["image_files"]["opened"] is False
-    assert found["image_files"]["missing"] == ["d.jpg"]
+    summary = inspect(capsys, labels)
+    assert summary["image_files"]["opened"] is False
+    assert summary["image_files"]["missing"] == ["d.jpg"]
     assert main(["inspect", str(labels)]) == 0
     shown = capsys.readouterr().out
     assert "1 missing" in shown
@@ -150,11 +155,11 @@ def test_many_classes_problems_and_bins_are_cut_short_for_people(tmp_path, capsy
 def test_unusable_labels(tmp_path, capsys, content, row, message):
     path = tmp_path / "labels.csv"
     path.write_bytes(content)
-    found = inspect(capsys, path, code=2)
-    assert found["usable"] is False
-    errors = [each for each in found["problems"] if each["severity"] == "error"]
+    summary = inspect(capsys, path, code=2)
+    assert summary["usable"] is False
+    errors = [problem for problem in summary["problems"] if problem["severity"] == "error"]
     assert errors
-    assert any(each["row"] == row and message in each["message"] for each in errors)
+    assert any(problem["row"] == row and message in problem["message"] for problem in errors)
     assert main(["inspect", str(path)]) == 2
     streams = capsys.readouterr()
     assert streams.out == ""
@@ -207,11 +212,11 @@ def test_mistakes_are_one_message(labels, tmp_path, capsys, monkeypatch, argumen
 def test_voc(capsys):
     if not VOC.is_dir():
         pytest.skip("needs ../shared/data/voc2012")
-    found = inspect(capsys, VOC / "VOCdevkit" / "VOC2012")
-    assert found["classes"] == 20
-    train, val = found["splits"]["train"], found["splits"]["val"]
+    summary = inspect(capsys, VOC / "VOCdevkit" / "VOC2012")
+    assert summary["classes"] == 20
+    train, val = summary["splits"]["train"], summary["splits"]["val"]
     assert (train["images"], train["positives"]) == (5_717, 8_331)
     assert (val["images"], val["positives"]) == (5_823, 8_351)
-    assert found["image_files"]["missing"] == []
+    assert summary["image_files"]["missing"] == []
     truth = np.load(VOC / "mlspl" / "formatted_train_labels.npy")
     assert train["positives"] == int(truth.sum())

@@ -102,8 +102,8 @@ def test_other_splits_by_name(split_labels, tmp_path, capsys):
 )
 def test_settings_reach_the_regime(labels, tmp_path, capsys, arguments, after):
     result = answer(capsys, "mask", labels, tmp_path / "o.csv", "--regime", *arguments.split())
-    found = (result["after"][state] for state in ("positives", "negatives", "unknowns"))
-    assert all(want in (None, got) for want, got in zip(after, found, strict=True))
+    counts = (result["after"][state] for state in ("positives", "negatives", "unknowns"))
+    assert all(want in (None, got) for want, got in zip(after, counts, strict=True))
 
 
 def test_settings_are_stated_in_full(labels, tmp_path, capsys):

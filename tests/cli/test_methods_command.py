@@ -27,13 +27,13 @@ def test_every_method_of_the_papers_and_their_neighbors_is_there(paper):
 
 def test_json_lists_every_method(capsys):
     assert main(["methods", "--json"]) == 0
-    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["methods"]}
+    listed = {method["name"]: method for method in json.loads(capsys.readouterr().out)["methods"]}
     assert list(listed) == methods.names()
-    for each in listed.values():
-        assert each["title"]
-        assert each["source"]
-        assert {"needs", "settings", "presets", "alias_of", "text"} <= set(each)
-    k = next(each for each in listed["role"]["settings"] if each["name"] == "k")
+    for method in listed.values():
+        assert method["title"]
+        assert method["source"]
+        assert {"needs", "settings", "presets", "alias_of", "text"} <= set(method)
+    k = next(setting for setting in listed["role"]["settings"] if setting["name"] == "k")
     assert k["default"] == "auto"
     assert k["type"] == 'number or "auto"'
     assert "mean number of positive tags" in k["doc"]

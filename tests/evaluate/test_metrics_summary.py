@@ -51,16 +51,16 @@ def test_per_class_table(case):
     metrics = summary(scores, labels, threshold=[0.1, 0.2, 0.3, 0.4])
     precisions = average_precision(scores, labels)
     counts = count(at_threshold(scores, [0.1, 0.2, 0.3, 0.4]), labels)
-    for number, each in enumerate(metrics.per_class[:3]):
-        assert each.name == str(number)
-        assert each.threshold == pytest.approx(0.1 * (number + 1))
-        assert each.average_precision == precisions[number]
-        assert (each.precision, each.recall, each.f1) == (
+    for number, row in enumerate(metrics.per_class[:3]):
+        assert row.name == str(number)
+        assert row.threshold == pytest.approx(0.1 * (number + 1))
+        assert row.average_precision == precisions[number]
+        assert (row.precision, row.recall, row.f1) == (
             counts.precision[number],
             counts.recall[number],
             counts.f1[number],
         )
-        assert each.positives + each.negatives + each.unknowns == 80
+        assert row.positives + row.negatives + row.unknowns == 80
     assert np.isnan([metrics.per_class[3].recall, metrics.per_class[3].average_precision]).all()
 
 

@@ -68,12 +68,12 @@ def slow_at_k(scores, labels, k):
     for row, state in zip(scores, labels, strict=True):
         known = [column for column in range(len(row)) if state[column] != -1]
         best = sorted(known, key=lambda column, row=row: (-row[column], column))[:k]
-        found = sum(state[column] == 1 for column in best)
+        hits = sum(state[column] == 1 for column in best)
         if best:
-            precision.append(found / len(best))
+            precision.append(hits / len(best))
         if (state == 1).any():
-            recall.append(found / (state == 1).sum())
-            hit.append(float(found > 0))
+            recall.append(hits / (state == 1).sum())
+            hit.append(float(hits > 0))
     return [np.mean(values) if values else np.nan for values in (precision, recall, hit)]
 
 

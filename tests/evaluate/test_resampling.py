@@ -79,9 +79,11 @@ def test_pairing_tells_apart_what_single_intervals_cannot():
     rng = np.random.default_rng(4)
     scores, labels = simulated(rng, images=600)
     worse = scores + 0.35 * rng.normal(size=scores.shape)
-    better, poorer = (mean_average_precision_statistic(each, labels) for each in (scores, worse))
+    better, poorer = (
+        mean_average_precision_statistic(values, labels) for values in (scores, worse)
+    )
     difference = paired_bootstrap(better, poorer, 600, resamples=300)
-    first, second = (bootstrap(each, 600, resamples=300) for each in (better, poorer))
+    first, second = (bootstrap(statistic, 600, resamples=300) for statistic in (better, poorer))
     assert difference.low > 0
     assert difference.first_better > 0.99
     assert second.high > first.low  # the single intervals overlap

@@ -26,7 +26,7 @@ def brute_force(probabilities, labels, score):
             continue
         cuts = np.unique(column)
         counts = [count(column[:, None] >= cut, states[:, None]) for cut in cuts]
-        best.append(max(score(each) for each in counts))
+        best.append(max(score(counted) for counted in counts))
     return best
 
 
@@ -38,10 +38,10 @@ def test_no_other_threshold_has_a_higher_f1(case):
     probabilities = sigmoid(np.clip(scores, -9, 9)).round(9)
     fitted = fit_thresholds(probabilities, labels, **ALONE)
     reached = count(at_threshold(probabilities, fitted.values), labels).f1
-    for found, best in zip(
+    for reached_value, best in zip(
         reached, brute_force(probabilities, labels, lambda c: c.f1[0]), strict=True
     ):
-        assert best is None or found == pytest.approx(best)
+        assert best is None or reached_value == pytest.approx(best)
 
 
 @given(case=matrices(unknown=False))
@@ -144,11 +144,11 @@ def test_estimates_without_negatives_come_near_the_truth():
     logits, truth = drawn(3000, 10)
     labels = hidden(truth, 0.5, 0.0)
     believed = presence(logits, labels).probability
-    found = fit_decision_rule(logits, believed).estimated(logits, believed, labels)
+    estimates = fit_decision_rule(logits, believed).estimated(logits, believed, labels)
     real = fit_decision_rule(logits, truth).metrics(logits, truth)["at_fitted_thresholds"]
-    assert found["mAP"] == pytest.approx(mean_average_precision(logits, truth).mAP, abs=4)
-    assert found["overall_precision"] == pytest.approx(real["overall_precision"], abs=0.06)
-    assert found["recall_of_written"] == pytest.approx(real["overall_recall"], abs=0.08)
+    assert estimates["mAP"] == pytest.approx(mean_average_precision(logits, truth).mAP, abs=4)
+    assert estimates["overall_precision"] == pytest.approx(real["overall_precision"], abs=0.06)
+    assert estimates["recall_of_written"] == pytest.approx(real["overall_recall"], abs=0.08)
 
 
 def test_decisions_raise_f1_and_lower_calibration_error():

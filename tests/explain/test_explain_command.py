@@ -42,17 +42,17 @@ def picture(seed: int = 0, size: tuple[int, int] = (80, 60)) -> Image.Image:
 
 @pytest.mark.parametrize("head", ["linear", "cam", "q2l", "lem"])
 def test_every_head_says_where(head: str) -> None:
-    found = list(explain_images(bundle_of(head), [picture(seed) for seed in range(20)]))
-    assert len(found) == 20
-    rows, columns = found[0].heat.shape[1:]
-    assert found[0].heat.shape[0] == 3
+    explanations = list(explain_images(bundle_of(head), [picture(seed) for seed in range(20)]))
+    assert len(explanations) == 20
+    rows, columns = explanations[0].heat.shape[1:]
+    assert explanations[0].heat.shape[0] == 3
     assert rows == columns >= 2
-    assert ((found[0].probabilities > 0) & (found[0].probabilities < 1)).all()
+    assert ((explanations[0].probabilities > 0) & (explanations[0].probabilities < 1)).all()
     if head in ("q2l", "lem"):
-        assert np.allclose(found[0].heat.sum(axis=(1, 2)), 1, atol=1e-5)
+        assert np.allclose(explanations[0].heat.sum(axis=(1, 2)), 1, atol=1e-5)
     else:
-        logits = np.log(found[0].probabilities / (1 - found[0].probabilities))
-        assert np.allclose(found[0].heat.mean(axis=(1, 2)), logits, atol=1e-4)
+        logits = np.log(explanations[0].probabilities / (1 - explanations[0].probabilities))
+        assert np.allclose(explanations[0].heat.mean(axis=(1, 2)), logits, atol=1e-4)
 
 
 def test_class_activation_follows_what_moves_in_the_image() -> None:
@@ -64,10 +64,10 @@ def test_class_activation_follows_what_moves_in_the_image() -> None:
         channel = int(features.flatten(1).std(dim=1).argmax())
         bundle.network.head.classifier.weight.zero_()
         bundle.network.head.classifier.weight[1, channel] = 2.0
-    (found,) = explain_images(bundle, images)
-    assert np.unravel_index(found.heat[1].argmax(), found.heat[1].shape) == np.unravel_index(
-        int(features[channel].argmax()), features[channel].shape
-    )
+    (explanation,) = explain_images(bundle, images)
+    assert np.unravel_index(
+        explanation.heat[1].argmax(), explanation.heat[1].shape
+    ) == np.unravel_index(int(features[channel].argmax()), features[channel].shape)
 
 
 def test_color_appears_where_the_heat_is() -> None:
@@ -161,7 +161,9 @@ def test_pointing_leaves_out_what_was_learnt_from(
     assert result["images"] <= test < trained
     assert any("learnt from them" in note for note in result["notes"])
     assert 0 < result["overall"]["chance"] < 0.5
-    assert result["overall"]["cases"] == sum(each["cases"] for each in result["classes"].values())
+    assert result["overall"]["cases"] == sum(
+        counts["cases"] for counts in result["classes"].values()
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def test_the_peak_is_at_the_hottest_cell() -> None:
 
 def test_cases_are_the_classes_with_boxes() -> None:
     boxes = Boxes(np.array([0, 0, 1, 0]), np.array([2, 1, 1, 2]), np.arange(16.0).reshape(4, 4))
-    found = {label: len(places) for label, places in cases_of(boxes, 0)}
-    assert found == {1: 1, 2: 2}
+    boxes_by_class = {label: len(places) for label, places in cases_of(boxes, 0)}
+    assert boxes_by_class == {1: 1, 2: 2}
 
 
 def test_metrics_are_means_over_cases_and_over_classes() -> None:

@@ -54,19 +54,19 @@ def test_the_file_agrees_with_the_model_for_any_batch_size(run, photos):
     engine = open_engine(run / "model.onnx")
     expected = by_hand(image_bundle(calibration=STEPS), paths)
     for size in (1, 3, 4):
-        found = engine.predict(paths[:size], batch_size=size)
+        predictions = engine.predict(paths[:size], batch_size=size)
         np.testing.assert_allclose(
-            [each.probabilities for each in found], expected[:size], atol=1e-4
+            [prediction.probabilities for prediction in predictions], expected[:size], atol=1e-4
         )
 
 
 def test_the_file_says_what_it_is(run):
     model = onnx.load(run / "model.onnx")
     onnx.checker.check_model(model)
-    assert [each.name for each in model.graph.input] == ["pixels"]
-    assert [each.name for each in model.graph.output] == ["probabilities", "logits"]
+    assert [value.name for value in model.graph.input] == ["pixels"]
+    assert [value.name for value in model.graph.output] == ["probabilities", "logits"]
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param
-    (entry,) = [each for each in model.metadata_props if each.key == "tagfill"]
+    (entry,) = [prop for prop in model.metadata_props if prop.key == "tagfill"]
     metadata = json.loads(entry.value)
     assert metadata["classes"] == list(CLASSES)
     assert metadata["thresholds"] == [0.5, 0.4, 0.6]
@@ -100,10 +100,10 @@ def test_the_script_in_the_docs_runs_without_tagfill(run, photos, tmp_path):
         text=True,
         check=True,
     )
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+    records = [json.loads(line) for line in done.stdout.splitlines()]
     expected = image_bundle(calibration=STEPS).predict(paths)
-    assert [each["image"] for each in found] == paths
-    for ours, theirs in zip(found, expected, strict=True):
+    assert [record["image"] for record in records] == paths
+    for ours, theirs in zip(records, expected, strict=True):
         assert ours["tags"] == pytest.approx(theirs.tags, abs=1e-4)
 
 
@@ -173,9 +173,11 @@ def test_a_torch_archive_runs_with_torch_alone(tmp_path, photos):
     image_bundle().save(run / "model")
     assert main(["export", str(run), "--to", "torch"]) == 0
     paths = sorted(photos.glob("*.*"))
-    found = open_engine(run / "model.pt2").predict(paths)
+    predictions = open_engine(run / "model.pt2").predict(paths)
     expected = by_hand(image_bundle(), paths)
-    np.testing.assert_allclose([each.probabilities for each in found], expected, atol=1e-5)
+    np.testing.assert_allclose(
+        [prediction.probabilities for prediction in predictions], expected, atol=1e-5
+    )
     script = (
         "import sys, torch; files = {'tagfill.json': ''};"
         "model = torch.export.load(sys.argv[1], extra_files=files).module();"

@@ -361,7 +361,7 @@ def test_label_studio_tasks_keep_their_data(tmp_path: Path) -> None:
     apply(tmp_path, tmp_path / "tasks.json", tmp_path / "new.json")
     assert labels(tmp_path / "new.json") == AFTER
     written = json.loads((tmp_path / "new.json").read_text())
-    assert [each["data"] for each in written] == [each["data"] for each in tasks]
+    assert [task["data"] for task in written] == [task["data"] for task in tasks]
     assert written[2] == tasks[2]
 
 

@@ -118,8 +118,8 @@ class TestEveryTextFormat:
     ],
 )
 def test_bad_value_in_wide_csv(tmp_path: Path, text: str, row: int, column: str) -> None:
-    ((where, message),) = errors(make(tmp_path, text))
-    assert where == row
+    ((reported_row, message),) = errors(make(tmp_path, text))
+    assert reported_row == row
     assert f"column {column!r} is not 1, 0 or empty" in message
 
 
@@ -176,8 +176,8 @@ CONTRADICTIONS = {
 def test_contradicting_duplicates_name_both_rows(
     tmp_path: Path, text: str, row: int, words: str
 ) -> None:
-    ((where, message),) = errors(make(tmp_path, text))
-    assert where == row
+    ((reported_row, message),) = errors(make(tmp_path, text))
+    assert reported_row == row
     assert words in message
     problems = Problems()
     table = load_labels(tmp_path / "labels.csv", problems=problems).table
@@ -287,8 +287,8 @@ def test_missing_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", ["b.jpg,1", "b.jpg,1,0,1", "b.jpg"])
 def test_ragged_rows(tmp_path: Path, row: str) -> None:
     path = make(tmp_path, f"image,cat,dog\na.jpg,1,0\n{row}\nc.jpg,1,0\n")
-    ((where, message),) = errors(path)
-    assert where == 3
+    ((reported_row, message),) = errors(path)
+    assert reported_row == 3
     assert "where the header has 3" in message
     table = load_labels(path, problems=Problems()).table
     assert table.images == ("a.jpg", "b.jpg", "c.jpg")

@@ -51,7 +51,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
 def written(dataset: Dataset, name: str, folder: str) -> tuple[Dataset, list[str]]:
     path = Path(folder) / "labels"
     lost = save_labels(dataset, path, format=name)
-    hits = [each for each, label_format in formats().items() if label_format.detect(path)]
+    hits = [key for key, label_format in formats().items() if label_format.detect(path)]
     assert hits == [name]
     assert detect(path).name == name
     return load_labels(path), lost
@@ -112,5 +112,5 @@ def test_full_labels_survive_a_tag_list_read_with_absent_negative(dataset: Datas
 
 
 def test_every_writable_format_is_covered() -> None:
-    writable = {name for name, each in formats().items() if each.write}
+    writable = {name for name, label_format in formats().items() if label_format.write}
     assert writable == {*LOSSLESS, *POSITIVES_ONLY, "image_folder"}

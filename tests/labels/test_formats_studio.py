@@ -131,13 +131,13 @@ def test_predictions_are_suggestions_and_survive_writing(tmp_path: Path) -> None
     assert any("1 predictions were left out" in note for note in dataset.notes)
     lost = save_labels(dataset, tmp_path / "again.json", format="label_studio")
     assert lost == []
-    for each in (dataset, load_labels(tmp_path / "again.json")):
-        assert each.table == dataset.table
-        assert each.suggestions is not None
-        assert each.suggestions.model == "net 2"
-        assert each.suggestions.image.tolist() == [0, 0]
-        assert each.suggestions.label.tolist() == [0, 1]
-        assert each.suggestions.score.tolist() == [0.9, 0.5]
+    for read in (dataset, load_labels(tmp_path / "again.json")):
+        assert read.table == dataset.table
+        assert read.suggestions is not None
+        assert read.suggestions.model == "net 2"
+        assert read.suggestions.image.tolist() == [0, 0]
+        assert read.suggestions.label.tolist() == [0, 1]
+        assert read.suggestions.score.tolist() == [0.9, 0.5]
 
 
 def test_written_tasks_are_what_label_studio_imports(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_broken_sidecars_are_named_and_passed_over(tmp_path: Path, content: byte
     (tmp_path / "a.xmp").write_bytes(content)
     dataset = load_labels(tmp_path)
     assert dataset.table.positives == 1
-    (problem,) = [each for each in dataset.problems if "metadata" in each.message]
+    (problem,) = [warning for warning in dataset.problems if "metadata" in warning.message]
     assert "a.xmp" in problem.message
 
 

@@ -19,18 +19,18 @@ def statistics(values) -> Statistics:
 
 
 def test_counts():
-    found = statistics([[1, 1, 0], [1, -1, 0], [0, 0, 0], [-1, -1, -1], [1, 1, -1]])
-    assert (found.images, found.classes) == (5, ("a", "b", "c"))
-    assert (found.positives, found.negatives, found.unknowns) == (5, 5, 5)
-    assert found.class_positives.tolist() == [3, 2, 0]
-    assert found.class_negatives.tolist() == [1, 1, 3]
-    assert found.class_unknowns.tolist() == [1, 2, 2]
-    assert found.labels_per_image.tolist() == [2, 1, 2]
-    assert found.co_occurrence.tolist() == [[3, 2, 0], [2, 2, 0], [0, 0, 0]]
-    assert (found.confirmed_none, found.no_known_label) == (1, 1)
-    assert found.without_positive == ("c",)
-    assert found.without_negative == ()
-    assert found.top_pairs(5) == [("a", "b", 2)]
+    stats = statistics([[1, 1, 0], [1, -1, 0], [0, 0, 0], [-1, -1, -1], [1, 1, -1]])
+    assert (stats.images, stats.classes) == (5, ("a", "b", "c"))
+    assert (stats.positives, stats.negatives, stats.unknowns) == (5, 5, 5)
+    assert stats.class_positives.tolist() == [3, 2, 0]
+    assert stats.class_negatives.tolist() == [1, 1, 3]
+    assert stats.class_unknowns.tolist() == [1, 2, 2]
+    assert stats.labels_per_image.tolist() == [2, 1, 2]
+    assert stats.co_occurrence.tolist() == [[3, 2, 0], [2, 2, 0], [0, 0, 0]]
+    assert (stats.confirmed_none, stats.no_known_label) == (1, 1)
+    assert stats.without_positive == ("c",)
+    assert stats.without_negative == ()
+    assert stats.top_pairs(5) == [("a", "b", 2)]
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_regime(values, regime):
 
 
 def test_pairs_are_sorted_and_limited():
-    found = statistics([[1, 1, 1], [1, 0, 1], [0, 1, 1], [0, 1, 1]])
-    assert found.top_pairs(2) == [("b", "c", 3), ("a", "c", 2)]
+    stats = statistics([[1, 1, 1], [1, 0, 1], [0, 1, 1], [0, 1, 1]])
+    assert stats.top_pairs(2) == [("b", "c", 3), ("a", "c", 2)]
 
 
 @given(hnp.arrays(np.int8, (6, 4), elements=st.sampled_from([1, 0, -1])))
 def test_figures_add_up(values):
-    found = statistics(values)
-    assert found.positives + found.negatives + found.unknowns == 24
-    assert found.labels_per_image.sum() == 6
+    stats = statistics(values)
+    assert stats.positives + stats.negatives + stats.unknowns == 24
+    assert stats.labels_per_image.sum() == 6
     assert (
-        np.arange(len(found.labels_per_image)) * found.labels_per_image
-    ).sum() == found.positives
+        np.arange(len(stats.labels_per_image)) * stats.labels_per_image
+    ).sum() == stats.positives
     positive = (values == 1).astype(int)
-    assert np.array_equal(found.co_occurrence, positive.T @ positive)
+    assert np.array_equal(stats.co_occurrence, positive.T @ positive)

@@ -185,14 +185,16 @@ def test_sentences_are_not_taken_for_tags(tmp_path: Path) -> None:
         load_labels(make(tmp_path, "image,text\n" + rows))
 
 
-@pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_absolute_ids_become_relative_to_the_folder_they_share(tmp_path: Path, where: str) -> None:
-    photos = tmp_path / ("photos" if where == "elsewhere" else "far")
+@pytest.mark.parametrize("location", ["here", "elsewhere"])
+def test_absolute_ids_become_relative_to_the_folder_they_share(
+    tmp_path: Path, location: str
+) -> None:
+    photos = tmp_path / ("photos" if location == "elsewhere" else "far")
     (photos / "sub").mkdir(parents=True)
     for name in ("a.jpg", "sub/b.jpg"):
         (photos / name).write_bytes(b"")
-    base = "C:\\Users\\me\\Pictures\\" if where == "elsewhere" else f"{photos}/"
-    separator = "\\" if where == "elsewhere" else "/"
+    base = "C:\\Users\\me\\Pictures\\" if location == "elsewhere" else f"{photos}/"
+    separator = "\\" if location == "elsewhere" else "/"
     rows = "".join(f"{base}{name},cat\n" for name in ("a.jpg", f"sub{separator}b.jpg"))
     dataset = load_labels(make(tmp_path, "SourceFile,Keywords\n" + rows))
     assert dataset.table.images == ("a.jpg", "sub/b.jpg")

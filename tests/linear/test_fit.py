@@ -81,18 +81,18 @@ def test_solution_is_a_minimum_for_tall_and_wide_features(images: int) -> None:
     observed = torch.from_numpy(_one_each(truth))
     basis = Basis.of(features, "standard")
     objective = Likelihood(observed, some_written(observed), 0.05)
-    found = solve(basis, objective, 0.1, tolerance=1e-12)
+    solution = solve(basis, objective, 0.1, tolerance=1e-12)
 
     def cost(weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         logits = (basis.rotated @ weight.float() + bias.float()).double()
         penalty = 0.5 * 0.1 * basis.typical * weight.square().sum()
         return objective(logits, slice(None))[0].sum() + penalty
 
-    least = cost(found.weight, found.bias)
+    least = cost(solution.weight, solution.bias)
     for seed in range(5):
-        noise = 0.03 * torch.randn(found.weight.shape, generator=torch.manual_seed(seed))
-        assert cost(found.weight + noise, found.bias) > least
-        assert cost(found.weight, found.bias + 0.05 * (seed - 2.2)) > least
+        noise = 0.03 * torch.randn(solution.weight.shape, generator=torch.manual_seed(seed))
+        assert cost(solution.weight + noise, solution.bias) > least
+        assert cost(solution.weight, solution.bias + 0.05 * (seed - 2.2)) > least
 
 
 @pytest.mark.parametrize("transform", ["plain", "roots", "standard"])
@@ -101,10 +101,10 @@ def test_a_head_gives_on_features_what_the_solver_found(transform) -> None:
     choice = Choice(transform=transform)
     observed = torch.from_numpy(_one_each(truth))
     basis = Basis.of(features, transform)
-    found = solve(basis, choice.objective(observed), choice.strength)
+    solution = solve(basis, choice.objective(observed), choice.strength)
     head = fit_head(features, observed.numpy(), choice=choice)
     np.testing.assert_allclose(
-        head.logits(features), found.scores(basis.rotated).numpy(), atol=1e-4
+        head.logits(features), solution.scores(basis.rotated).numpy(), atol=1e-4
     )
     seen = rooted(torch.from_numpy(features)) if head.power == 0.5 else torch.from_numpy(features)
     by_hand = seen @ torch.from_numpy(head.weight).T + torch.from_numpy(head.bias)
@@ -166,9 +166,15 @@ def test_many_classes_are_solved_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_only_possible_writers_are_tried() -> None:
     positives = torch.tensor([[1, -1], [-1, 1]], dtype=torch.int8)
-    assert all(each.writer == "some" or each.share > 0 for each in candidates(positives, Choice()))
+    assert all(
+        candidate.writer == "some" or candidate.share > 0
+        for candidate in candidates(positives, Choice())
+    )
     mixed = torch.tensor([[1, -1], [0, 1]], dtype=torch.int8)
-    assert any(each.writer == "each" and each.share == 0 for each in candidates(mixed, Choice()))
+    assert any(
+        candidate.writer == "each" and candidate.share == 0
+        for candidate in candidates(mixed, Choice())
+    )
     full = torch.tensor([[1, 0], [0, 1]], dtype=torch.int8)
     assert len(candidates(full, Choice())) == 1
 

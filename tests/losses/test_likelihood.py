@@ -112,9 +112,11 @@ def plain_some(logits: Tensor, observed: Tensor) -> Tensor:
     t = ((torch.arange(4000) + 0.5) / 4000).double()
     p, n = logits.sigmoid(), (observed == 1).sum(1)
     known = torch.where(observed == 1, p, torch.where(observed == 0, 1 - p, 1.0)).log().sum(1)
-    each = torch.where(observed[..., None] < 0, (1 - p[..., None]) + p[..., None] * t, 1.0).prod(1)
+    unwritten = torch.where(
+        observed[..., None] < 0, (1 - p[..., None]) + p[..., None] * t, 1.0
+    ).prod(1)
     weight = torch.where(n[:, None] > 0, n[:, None] * (1 - t) ** (n[:, None] - 1.0), 1.0)
-    whole = torch.where(n > 0, (each * weight).mean(1), 1.0)
+    whole = torch.where(n > 0, (unwritten * weight).mean(1), 1.0)
     return -(known + whole.log())
 
 
@@ -153,8 +155,8 @@ def _close(logits: Tensor, observed: Tensor) -> Tensor:
 
 def test_integral_agrees_with_brute_force() -> None:
     logits = random_logits(OBSERVED.shape, seed=3)
-    found = written_tags_nll(logits, OBSERVED, some_written(OBSERVED))
-    torch.testing.assert_close(found, plain_some(logits, OBSERVED), atol=1e-5, rtol=1e-5)
+    nll = written_tags_nll(logits, OBSERVED, some_written(OBSERVED))
+    torch.testing.assert_close(nll, plain_some(logits, OBSERVED), atol=1e-5, rtol=1e-5)
 
 
 def test_the_gradient_is_the_derivative() -> None:

@@ -34,7 +34,7 @@ def test_every_public_loss_exists_and_is_documented():
         assert f"`{name}`" in text
 
 
-@pytest.mark.parametrize("name", [each.name for each in pkgutil.iter_modules(losses.__path__)])
+@pytest.mark.parametrize("name", [info.name for info in pkgutil.iter_modules(losses.__path__)])
 def test_examples_in_docstrings(name):
     module = importlib.import_module(f"tagfill.losses.{name}")
     assert doctest.testmod(module).failed == 0

@@ -59,4 +59,4 @@ def test_boosted_logits_gradient_is_scaled_where_positive():
     maps = torch.tensor([[[[2.0, -2.0]]]], dtype=torch.float64, requires_grad=True)
     boosted_logits(maps, alpha=5).sum().backward()
     assert maps.grad.flatten().tolist() == [2.5, 0.5]
-    assert torch.autograd.gradcheck(lambda each: boosted_logits(each, alpha=5), (maps,))
+    assert torch.autograd.gradcheck(lambda values: boosted_logits(values, alpha=5), (maps,))

@@ -108,7 +108,7 @@ def test_batch_of_one_image(name):
     rehearsal = runnable(name)
     for row in range(3):
         assert math.isfinite(rehearsal.train_step(ALL[row : row + 1]))
-    assert all(torch.isfinite(each).all() for each in rehearsal.network.parameters())
+    assert all(torch.isfinite(parameter).all() for parameter in rehearsal.network.parameters())
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -120,7 +120,7 @@ def test_batch_without_positives(name, value):
     rehearsal.observed[:BATCH][labels[:BATCH] == 1] = value
     for _ in range(2):
         assert math.isfinite(rehearsal.train_step(ALL[:BATCH]))
-    assert all(torch.isfinite(each).all() for each in rehearsal.network.parameters())
+    assert all(torch.isfinite(parameter).all() for parameter in rehearsal.network.parameters())
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -187,10 +187,11 @@ def test_senseless_settings_are_refused(settings):
 def test_published_constants():
     presets = methods.find("em_apl").PRESETS
     table = {
-        name: (each.alpha, each.beta, each.theta, each.warmup) for name, each in presets.items()
+        name: (preset.alpha, preset.beta, preset.theta, preset.warmup)
+        for name, preset in presets.items()
     }
     assert table["voc"] == (0.2, 0.02, 0.9, 0.5)
     assert table["coco"] == (0.1, 0.9, 0.9, 0.5)
     assert table["nus"] == (0.1, 0.2, 0.9, 0.4)
     assert table["cub"] == (0.01, 0.4, 0.9, 0.3)
-    assert all(each.eps == 1e-5 for each in presets.values())
+    assert all(preset.eps == 1e-5 for preset in presets.values())

@@ -72,7 +72,7 @@ def test_start_is_reproducible_and_the_same_for_all_tables():
 def test_estimates_learn_ten_times_as_fast():
     (group,) = rehearse({"estimator": "dense"}).method.parameter_groups()
     assert group.learning_rate == pytest.approx(10 * LEARNING_RATE)
-    assert [tuple(each.shape) for each in group.parameters] == [(IMAGES, CLASSES)]
+    assert [tuple(parameter.shape) for parameter in group.parameters] == [(IMAGES, CLASSES)]
     (slower,) = rehearse({"rate": 2}).method.parameter_groups()
     assert slower.learning_rate == pytest.approx(2 * LEARNING_RATE)
 

@@ -100,8 +100,8 @@ def test_sarb_lends_features_of_positives_to_unknown_entries_only():
 
 def test_centers_of_two_groups():
     points = torch.cat([torch.randn(20, 3) * 0.01, 5 + torch.randn(20, 3) * 0.01])
-    found = centers(points, 2)
-    torch.testing.assert_close(found, torch.tensor([[0.0] * 3, [5.0] * 3]), atol=0.02, rtol=0)
+    means = centers(points, 2)
+    torch.testing.assert_close(means, torch.tensor([[0.0] * 3, [5.0] * 3]), atol=0.02, rtol=0)
     assert centers(points[:1], 3).shape == (3, 3)
 
 

@@ -23,10 +23,10 @@ def attention_by_hand(
     for head in range(heads):
         split = slice(head * d // heads, (head + 1) * d // heads)
         for row in range(len(query)):
-            scores = torch.stack([q[row, split] @ each[split] for each in k]) / (d / heads) ** 0.5
+            scores = torch.stack([q[row, split] @ k_row[split] for k_row in k]) / (d / heads) ** 0.5
             share = torch.softmax(scores, dim=0)
             weights[row] += share / heads
-            out[row, split] = sum(s * each[split] for s, each in zip(share, v, strict=True))
+            out[row, split] = sum(s * v_row[split] for s, v_row in zip(share, v, strict=True))
     return layer.out_proj(out), weights
 
 
@@ -150,12 +150,12 @@ def test_lem_projection_is_linear_relu_linear_of_unit_length() -> None:
     features = torch.randn(2, 6, 2, 3)
     with torch.no_grad():
         output = head(features)
-        found, _ = head.decoder(features)
+        decoded, _ = head.decoder(features)
         first, last = head.projection[0], head.projection[2]
         assert output.embeddings is not None
         for image in range(2):
             for label in range(3):
-                inner = torch.clamp(first.weight @ found[image, label] + first.bias, min=0)
+                inner = torch.clamp(first.weight @ decoded[image, label] + first.bias, min=0)
                 projected = last.weight @ inner + last.bias
                 expected = projected / projected.square().sum().sqrt()
                 torch.testing.assert_close(output.embeddings[image, label], expected)
@@ -167,17 +167,17 @@ def test_lem_projection_can_be_frozen_and_freed() -> None:
     head.train_embeddings(False)
     features = torch.randn(2, 6, 2, 2)
     head(features).logits.sum().backward()
-    assert all(each.grad is None for each in head.projection.parameters())
+    assert all(parameter.grad is None for parameter in head.projection.parameters())
     head.train_embeddings(True)
     output = head(features)
     assert output.embeddings is not None
     output.embeddings[0].sum().backward()
-    assert all(each.grad is not None for each in head.projection.parameters())
+    assert all(parameter.grad is not None for parameter in head.projection.parameters())
 
 
 def test_gradients_reach_every_parameter_of_q2l() -> None:
     head = Q2LHead(6, 3, Q2LConfig(hidden=8, dropout=0.0))
     loss = F.softplus(head(torch.randn(2, 6, 3, 3)).logits).sum()
     loss.backward()
-    without = [name for name, each in head.named_parameters() if each.grad is None]
+    without = [name for name, parameter in head.named_parameters() if parameter.grad is None]
     assert without == []

@@ -32,8 +32,8 @@ def test_one_surface_for_timm(name: str, size: int, stride: int, grid: tuple[int
         assert maps.shape == (1, spec.channels, *grid)
         torch.testing.assert_close(backbone.pooled(image), maps.mean((2, 3)))
     assert (spec.size, spec.stride, spec.weights) == (size, stride, "random")
-    assert spec.parameters == sum(each.numel() for each in backbone.parameters())
-    staged = [each for stage in backbone.stages for each in stage]
+    assert spec.parameters == sum(parameter.numel() for parameter in backbone.parameters())
+    staged = [module for stage in backbone.stages for module in stage]
     assert sorted(staged) == sorted(name for name, _ in backbone.named_parameters())
 
 
@@ -124,8 +124,8 @@ def test_freezing_by_stage_holds_in_training_mode() -> None:
     backbone.freeze(2)
     backbone.train()
     low, high = backbone.body.net.layer1, backbone.body.net.layer4
-    assert not any(each.requires_grad for each in low.parameters())
-    assert all(each.requires_grad for each in high.parameters())
+    assert not any(parameter.requires_grad for parameter in low.parameters())
+    assert all(parameter.requires_grad for parameter in high.parameters())
     before = {name: value.clone() for name, value in backbone.state_dict().items()}
     backbone(torch.randn(4, 3, 64, 64))
     changed = {
@@ -134,7 +134,7 @@ def test_freezing_by_stage_holds_in_training_mode() -> None:
     assert changed
     assert not any("layer1" in name or "net.conv1" in name for name in changed)
     backbone.freeze(0)
-    assert all(each.requires_grad for each in backbone.parameters())
+    assert all(parameter.requires_grad for parameter in backbone.parameters())
 
 
 def test_a_frozen_backbone_does_not_change_at_all() -> None:
@@ -151,20 +151,20 @@ def test_frozen_batch_norm_is_a_fixed_map() -> None:
     backbone = build_backbone("test_resnet", size=64, pretrained=False)
     backbone.freeze_batch_norm()
     backbone.train()
-    norms = [each for each in backbone.modules() if isinstance(each, nn.BatchNorm2d)]
+    norms = [module for module in backbone.modules() if isinstance(module, nn.BatchNorm2d)]
     assert norms
-    assert not any(each.training or each.weight.requires_grad for each in norms)
+    assert not any(norm.training or norm.weight.requires_grad for norm in norms)
     images = torch.randn(3, 3, 64, 64)
     with torch.no_grad():
         torch.testing.assert_close(backbone(images)[:1], backbone(images[:1]), atol=1e-5, rtol=1e-5)
     backbone.freeze_batch_norm(False)
-    assert all(each.training and each.weight.requires_grad for each in norms)
+    assert all(norm.training and norm.weight.requires_grad for norm in norms)
 
 
 def test_global_branches_learn_while_their_stage_is_frozen() -> None:
     backbone = build_backbone("test_resnet", size=64, pretrained=False, lgconv=True)
     backbone.freeze(5)
-    learning = {name for name, each in backbone.named_parameters() if each.requires_grad}
+    learning = {name for name, parameter in backbone.named_parameters() if parameter.requires_grad}
     assert learning
     assert all("global_branch" in name for name in learning)
     backbone.freeze(None)
@@ -174,8 +174,8 @@ def test_global_branches_learn_while_their_stage_is_frozen() -> None:
 def test_parameters_the_map_does_not_need_never_learn() -> None:
     backbone = build_backbone("mobilenetv3_small_050", size=64, pretrained=False)
     backbone(torch.randn(2, 3, 64, 64)).sum().backward()
-    for name, each in backbone.named_parameters():
-        assert each.requires_grad == (each.grad is not None), name
+    for name, parameter in backbone.named_parameters():
+        assert parameter.requires_grad == (parameter.grad is not None), name
 
 
 def test_mistakes_are_named() -> None:

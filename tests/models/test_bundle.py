@@ -44,8 +44,8 @@ def edit(folder: Path, **changes: Any) -> None:
 
 def test_round_trip(bundle: Bundle, tmp_path: Path) -> None:
     folder = bundle.save(tmp_path / "run" / "model")
-    assert sorted(each.name for each in folder.iterdir()) == ["model.json", "model.safetensors"]
-    assert [each.name for each in folder.parent.iterdir()] == ["model"]
+    assert sorted(file.name for file in folder.iterdir()) == ["model.json", "model.safetensors"]
+    assert [file.name for file in folder.parent.iterdir()] == ["model"]
     assert folder.stat().st_mode == folder.parent.stat().st_mode
     state = torch.random.get_rng_state()
     for path in (folder, tmp_path / "run"):
@@ -65,7 +65,7 @@ def test_saving_again_replaces_the_folder(bundle: Bundle, tmp_path: Path) -> Non
     (folder / "stray").write_text("left over")
     torch.nn.init.zeros_(bundle.network.head.classifier.weight)
     bundle.save(folder)
-    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert not (folder / "stray").exists()
     assert not tagfill.load(folder).network.head.classifier.weight.any()
 
@@ -78,7 +78,7 @@ def test_a_failed_save_leaves_the_old_model(
     with pytest.raises(ZeroDivisionError):
         bundle.save(folder)
     monkeypatch.undo()
-    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
     tagfill.load(folder)
 
 
@@ -123,7 +123,7 @@ def test_tensors_that_do_not_fit_are_noticed(bundle: Bundle, tmp_path: Path) -> 
     for tensors in (
         {**whole, "extra": torch.zeros(1)},
         {**whole, "head.classifier.bias": torch.zeros(4)},
-        {name: each for name, each in whole.items() if name != "head.classifier.bias"},
+        {name: tensor for name, tensor in whole.items() if name != "head.classifier.bias"},
     ):
         save_file(tensors, file)
         edit(folder, sha256=hashlib.sha256(file.read_bytes()).hexdigest())

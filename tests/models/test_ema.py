@@ -51,13 +51,13 @@ def test_state_goes_on_as_if_never_interrupted() -> None:
     steps = [network() for _ in range(4)]
     whole, first = Ema(network(), decay=0.99), None
     first = Ema(whole.module, decay=0.99)
-    for each in steps:
-        whole.update(each)
-    for each in steps[:2]:
-        first.update(each)
+    for net in steps:
+        whole.update(net)
+    for net in steps[:2]:
+        first.update(net)
     resumed = Ema(network(), decay=0.99)
     resumed.load_state_dict(first.state_dict())
-    for each in steps[2:]:
-        resumed.update(each)
+    for net in steps[2:]:
+        resumed.update(net)
     for name, tensor in whole.state_dict().items():
         torch.testing.assert_close(resumed.state_dict()[name], tensor)

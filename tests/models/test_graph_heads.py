@@ -35,7 +35,7 @@ def test_decoupling_looks_with_an_attention_of_each_class() -> None:
     head = ssgrl()
     parts = head.decoupling
     places = torch.randn(1, 4, 6)
-    found, attention = parts(places)
+    vectors, attention = parts(places)
     for k in range(K):
         scores = []
         for place in places[0]:
@@ -47,7 +47,7 @@ def test_decoupling_looks_with_an_attention_of_each_class() -> None:
         total = sum(map(math.exp, scores))
         weights = torch.tensor([math.exp(score) / total for score in scores])
         torch.testing.assert_close(attention[0, k], weights)
-        torch.testing.assert_close(found[0, k], weights @ places[0])
+        torch.testing.assert_close(vectors[0, k], weights @ places[0])
 
 
 def slow_gru(network: GatedGraph, nodes: Tensor, graph: Tensor) -> Tensor:

@@ -96,8 +96,8 @@ class Released(nn.Module):
         target = torch.zeros_like(query)
         for layer in self.transformer["decoder"].layers:
             target = layer(target, memory, pos, query)
-        found = self.transformer["decoder"].norm(target).transpose(0, 1)
-        return (self.fc.W * found).sum(-1) + self.fc.b
+        decoded = self.transformer["decoder"].norm(target).transpose(0, 1)
+        return (self.fc.W * decoded).sum(-1) + self.fc.b
 
     def checkpoint(self) -> dict[str, Tensor]:
         state = {}
@@ -155,11 +155,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     torch.save({**state, "backbone.1.pe": torch.zeros(1, HIDDEN, 2, 2)}, file)
     with pytest.raises(TagfillError, match="position code of another kind"):
         import_q2l(file, "abc")
-    unknown = {name.replace("backbone.0.", "backbone.9."): each for name, each in state.items()}
+    unknown = {name.replace("backbone.0.", "backbone.9."): tensor for name, tensor in state.items()}
     torch.save(unknown, file)
     with pytest.raises(TagfillError, match="none of the released"):
         import_q2l(file, "abc")
-    torch.save({name: each for name, each in state.items() if "norm3" not in name}, file)
+    torch.save({name: tensor for name, tensor in state.items() if "norm3" not in name}, file)
     with pytest.raises(TagfillError, match=r"there is no tensor 'decoder\.decoder\.0\.norm_feed"):
         import_q2l(file, "abc")
 

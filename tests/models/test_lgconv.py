@@ -76,7 +76,7 @@ def test_which_convolutions_are_wrapped() -> None:
     x = torch.randn(1, 3, 9, 9)
     shape = net(x).shape
     assert wrap_convolutions(net) == 3
-    assert [isinstance(each, LgConv) for each in net[:6]] == [
+    assert [isinstance(layer, LgConv) for layer in net[:6]] == [
         False,
         True,
         False,
@@ -99,7 +99,7 @@ def test_pretrained_features_survive() -> None:
     plain = build_backbone("efficientnet_lite0", size=96).eval()
     torch.manual_seed(0)
     wrapped = build_backbone("efficientnet_lite0", size=96, lgconv=True).eval()
-    branches = sum(isinstance(each, LgConv) for each in wrapped.modules())
+    branches = sum(isinstance(module, LgConv) for module in wrapped.modules())
     assert branches == 7
     assert wrapped.spec.lgconv
     x = torch.randn(2, 3, 96, 96)

@@ -20,7 +20,7 @@ def test_listing_puts_offline_first_and_names_the_open_doors(
     assert main(["backbones", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed["default"] == "efficientnet_lite0"
-    assert [each["name"] for each in listed["presets"]] == list(PRESETS)
+    assert [preset["name"] for preset in listed["presets"]] == list(PRESETS)
 
 
 def test_one_backbone_in_full(capsys: pytest.CaptureFixture[str]) -> None:

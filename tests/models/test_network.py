@@ -34,7 +34,9 @@ def test_a_frozen_backbone_leaves_only_the_head_to_train() -> None:
     network = small("q2l", freeze=None)
     network(torch.randn(2, 3, 64, 64)).logits.sum().backward()
     learning = {
-        name.partition(".")[0] for name, each in network.named_parameters() if each.grad is not None
+        name.partition(".")[0]
+        for name, parameter in network.named_parameters()
+        if parameter.grad is not None
     }
     assert learning == {"head"}
 
@@ -60,11 +62,13 @@ def test_damaged_descriptions_are_refused(damage: str) -> None:
 def test_parameter_groups_cover_what_learns_once() -> None:
     network = small("q2l", freeze=1)
     groups = parameter_groups(network, 1e-3, weight_decay=0.1, head_multiplier=10)
-    grouped = [id(each) for group in groups for each in group["params"]]
-    learning = [id(each) for each in network.parameters() if each.requires_grad]
+    grouped = [id(parameter) for group in groups for parameter in group["params"]]
+    learning = [id(parameter) for parameter in network.parameters() if parameter.requires_grad]
     assert sorted(grouped) == sorted(learning)
-    rate = {id(each): group["lr"] for group in groups for each in group["params"]}
-    decay = {id(each): group["weight_decay"] for group in groups for each in group["params"]}
+    rate = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
+    decay = {
+        id(parameter): group["weight_decay"] for group in groups for parameter in group["params"]
+    }
     net, head = network.backbone.body.net, network.head
     assert rate[id(head.classifier.weight)] == pytest.approx(1e-2)
     assert rate[id(net.layer4[0].conv1.weight)] == pytest.approx(1e-3)

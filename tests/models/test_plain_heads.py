@@ -76,7 +76,7 @@ def test_classifier_weights_are_one_row_a_class(name: str) -> None:
     head = build_head(configure_head(name), 8, 3)
     (weight,) = head.classifier_weights()
     assert len(weight) == 3
-    assert any(weight.data_ptr() == each.data_ptr() for each in head.parameters())
+    assert any(weight.data_ptr() == parameter.data_ptr() for parameter in head.parameters())
 
 
 def test_presets_are_the_published_code() -> None:

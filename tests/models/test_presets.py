@@ -43,7 +43,7 @@ def test_other_presets_name_weights_that_exist(name: str) -> None:
     assert preset.model in timm.list_pretrained(f"{preset.model.partition('.')[0]}.*")
     with torch.device("meta"):
         network = timm.create_model(preset.model, pretrained=False)
-    count = sum(each.numel() for each in network.parameters()) / 1e6
+    count = sum(parameter.numel() for parameter in network.parameters()) / 1e6
     assert count == pytest.approx(preset.parameters, rel=0.01)
     source = find_source(name, pretrained=False)
     assert source.weights == f"timm/{preset.model}"
@@ -52,6 +52,6 @@ def test_other_presets_name_weights_that_exist(name: str) -> None:
 
 
 def test_old_and_new_weights_have_names_of_their_own() -> None:
-    first, second = (find_source(each).weights for each in ("resnet50", "resnet50_v2"))
+    first, second = (find_source(preset).weights for preset in ("resnet50", "resnet50_v2"))
     assert (first, second) == ("timm/resnet50.tv_in1k", "timm/resnet50.tv2_in1k")
     assert find_source("resnet50.a1_in1k").weights == "timm/resnet50.a1_in1k"

@@ -28,8 +28,8 @@ def test_offline_weights_fit_by_position(name: str) -> None:
         pytest.skip(f"needs {offline.package}")
     state = read_offline(offline)
     assert state["conv_stem.weight"].shape == (32, 3, 3, 3)
-    variances = [each for key, each in state.items() if key.endswith("running_var")]
-    assert all(each.min() >= 0 < each.max() for each in variances)
+    variances = [tensor for key, tensor in state.items() if key.endswith("running_var")]
+    assert all(variance.min() >= 0 < variance.max() for variance in variances)
     assert state["classifier.weight"].shape[0] == 1000
 
 

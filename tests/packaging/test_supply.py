@@ -25,7 +25,11 @@ SECRETS = re.compile(
 
 def names(texts: list[str]) -> dict[str, Requirement]:
     requirements = [Requirement(text) for text in texts]
-    return {canonicalize_name(each.name): each for each in requirements if each.name != "tagfill"}
+    return {
+        canonicalize_name(requirement.name): requirement
+        for requirement in requirements
+        if requirement.name != "tagfill"
+    }
 
 
 def locked() -> dict[str, str]:

@@ -23,13 +23,15 @@ def test_probabilities_are_calibrated_and_thresholds_decide(calibration, tmp_pat
     paths = pictures(tmp_path)
     expected = by_hand(bundle, paths)
     loaded = tagfill.load(bundle.save(tmp_path / "model"))
-    found = loaded.predict(paths, batch_size=2)
-    assert [each.image for each in found] == [str(path) for path in paths]
-    np.testing.assert_allclose([each.probabilities for each in found], expected, atol=1e-5)
-    for each, row in zip(found, expected, strict=True):
+    predictions = loaded.predict(paths, batch_size=2)
+    assert [prediction.image for prediction in predictions] == [str(path) for path in paths]
+    np.testing.assert_allclose(
+        [prediction.probabilities for prediction in predictions], expected, atol=1e-5
+    )
+    for prediction, row in zip(predictions, expected, strict=True):
         given = {name for name, p, t in zip(CLASSES, row, bundle.thresholds, strict=True) if p >= t}
-        assert set(each.tags) == given
-        assert list(each.tags.values()) == sorted(each.tags.values(), reverse=True)
+        assert set(prediction.tags) == given
+        assert list(prediction.tags.values()) == sorted(prediction.tags.values(), reverse=True)
 
 
 def test_paths_pil_images_and_arrays_give_the_same(tmp_path):
@@ -38,10 +40,12 @@ def test_paths_pil_images_and_arrays_give_the_same(tmp_path):
     image = Image.open(path).convert("RGB")
     array = np.asarray(image)
     forms = [path, str(path), image, array, array[None], array / 255.0, [path]]
-    found = [bundle.predict(form) for form in forms]
-    assert all(len(each) == 1 for each in found)
-    for each in found[1:]:
-        np.testing.assert_allclose(each[0].probabilities, found[0][0].probabilities, atol=1e-6)
+    predictions = [bundle.predict(form) for form in forms]
+    assert all(len(prediction) == 1 for prediction in predictions)
+    for prediction in predictions[1:]:
+        np.testing.assert_allclose(
+            prediction[0].probabilities, predictions[0][0].probabilities, atol=1e-6
+        )
 
 
 def test_top_and_threshold_replace_the_fitted_thresholds(tmp_path):
@@ -58,10 +62,10 @@ def test_top_and_threshold_replace_the_fitted_thresholds(tmp_path):
 def test_features_are_read_by_a_model_of_features():
     bundle = feature_bundle()
     features = np.random.default_rng(0).normal(size=(7, 5))
-    found = bundle.predict(features, batch_size=3)
-    assert [each.image for each in found] == [str(number) for number in range(7)]
+    predictions = bundle.predict(features, batch_size=3)
+    assert [prediction.image for prediction in predictions] == [str(number) for number in range(7)]
     again = bundle.predict(features[4:5])[0]
-    np.testing.assert_allclose(found[4].probabilities, again.probabilities, atol=1e-6)
+    np.testing.assert_allclose(predictions[4].probabilities, again.probabilities, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,13 @@ def records(capsys) -> list[dict]:
 
 def test_a_folder_with_subfolders_in_order(model, photos, capsys):
     assert main(["predict", model, str(photos), "--format", "jsonl", "--batch-size", "2"]) == 0
-    found = records(capsys)
+    written = records(capsys)
     names = ["a.jpg", "b.PNG", "c.jpg", "d.jpg", "sub/e.webp"]
-    assert [each["image"] for each in found] == [str(photos / name) for name in names]
+    assert [record["image"] for record in written] == [str(photos / name) for name in names]
     bundle = image_bundle()
     expected = by_hand(bundle, [photos / name for name in names])
-    for each, row in zip(found, expected, strict=True):
-        for tag, value in each["tags"].items():
+    for record, row in zip(written, expected, strict=True):
+        for tag, value in record["tags"].items():
             assert value == pytest.approx(row[CLASSES.index(tag)], abs=1e-4)
             assert value >= bundle.thresholds[CLASSES.index(tag)]
 
@@ -52,7 +52,7 @@ def test_patterns_and_names_on_standard_input(model, photos, capsys, monkeypatch
     assert len(records(capsys)) == 3
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{photos / 'c.jpg'}\n\n{photos / 'a.jpg'}\n"))
     assert main(["predict", model, "-", "--format", "jsonl"]) == 0
-    assert [each["image"][-5:] for each in records(capsys)] == ["c.jpg", "a.jpg"]
+    assert [record["image"][-5:] for record in records(capsys)] == ["c.jpg", "a.jpg"]
 
 
 def test_what_cannot_be_read_is_named_and_skipped_with_exit_code_1(model, photos, capsys):
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_named_and_skipped_with_exit_code_1(model, photos
     out, err = capsys.readouterr()
     result = json.loads(out)
     assert result["images"] == len(result["predictions"]) == 5
-    named = {each["image"]: each["reason"] for each in result["unreadable"]}
+    named = {entry["image"]: entry["reason"] for entry in result["unreadable"]}
     assert named == {
         str(photos / "broken.jpg"): "is not an image of a known kind",
         str(photos / "gone.jpg"): "no such file",
@@ -102,8 +102,8 @@ def test_score_files_are_what_evaluate_reads(model, photos, tmp_path, suffix):
         tags = [row["tags"].split(";") for row in csv.DictReader(out.open())]
     else:
         tags = parquet.read_table(out)["tags"].to_pylist()
-    assert [[t for t in each if t] for each in tags] == [
-        list(each.tags) for each in image_bundle().predict(names)
+    assert [[t for t in names_of_row if t] for names_of_row in tags] == [
+        list(prediction.tags) for prediction in image_bundle().predict(names)
     ]
 
 
@@ -124,10 +124,12 @@ def test_features_in_files(tmp_path, capsys):
     np.save(tmp_path / "y.npy", features[:, :4])
     assert main(["predict", model, str(tmp_path), "--format", "jsonl", "--threshold", "0"]) == 1
     out, err = capsys.readouterr()
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [each["image"] for each in found] == [f"{tmp_path / 'x.npy'}#{n}" for n in range(5)]
+    written = [json.loads(line) for line in out.splitlines()]
+    assert [record["image"] for record in written] == [
+        f"{tmp_path / 'x.npy'}#{n}" for n in range(5)
+    ]
     expected = feature_bundle().predict(features.astype(np.float32), threshold=0.0)
-    assert found[2]["tags"] == pytest.approx(expected[2].tags, abs=1e-4)
+    assert written[2]["tags"] == pytest.approx(expected[2].tags, abs=1e-4)
     assert "shape [images, 5]" in err
 
 
@@ -164,8 +166,8 @@ def test_reading_ahead_holds_few_items_and_keeps_the_order():
                 most = max(most, taken - handed)
             yield number
 
-    for expected, found in enumerate(read_ahead(lambda n: n * 2, items(), workers=3, ahead=8)):
-        assert found == expected * 2
+    for expected, doubled in enumerate(read_ahead(lambda n: n * 2, items(), workers=3, ahead=8)):
+        assert doubled == expected * 2
         handed += 1
     assert handed == 500
     assert most <= 10

@@ -28,10 +28,10 @@ def test_from_training_to_tags(tmp_path, capsys):
     assert len(bundle.thresholds) == len(bundle.calibration["slope"]) == CLASSES
     features = data / "val_features_toy.npy"
     assert main(["predict", str(run), str(features), "--format", "jsonl"]) == 0
-    found = [json.loads(line)["tags"] for line in capsys.readouterr().out.splitlines()]
-    decided = np.array([[name in tags for name in bundle.classes] for tags in found])
+    tags_by_image = [json.loads(line)["tags"] for line in capsys.readouterr().out.splitlines()]
+    decided = np.array([[name in tags for name in bundle.classes] for tags in tags_by_image])
     truth = np.load(data / "formatted_val_labels.npy")
     figures = precision_recall(count(decided, truth))
     assert figures.overall_f1 == pytest.approx(test["at_fitted_thresholds"]["overall_f1"], abs=0.01)
-    probabilities = [each.probabilities for each in bundle.predict(np.load(features))]
+    probabilities = [prediction.probabilities for prediction in bundle.predict(np.load(features))]
     assert (at_threshold(probabilities, bundle.thresholds) == decided).all()

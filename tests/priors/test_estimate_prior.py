@@ -180,6 +180,6 @@ def test_after_a_review_complete_images_decide():
     observed = np.where(truth == 1, 1, -1).astype(np.int8)
     rows = np.arange(30)
     observed[rows, rows % 6] = truth[rows, rows % 6]
-    found = estimate_prior(observed, features=truth.astype(np.float64), complete=truth[:100])
-    assert found.expected_positives == pytest.approx(truth[:100].sum(axis=1).mean())
-    assert "100 images labeled in full" in found.how
+    prior = estimate_prior(observed, features=truth.astype(np.float64), complete=truth[:100])
+    assert prior.expected_positives == pytest.approx(truth[:100].sum(axis=1).mean())
+    assert "100 images labeled in full" in prior.how

@@ -35,10 +35,10 @@ def tagged(images=3000, classes=10):
 
 def test_full_labels_are_certain():
     logits, truth = drawn(200)
-    found = presence(logits, truth)
-    assert found.how.kind == "full"
-    assert found.share_written == 1.0
-    np.testing.assert_array_equal(found.probability, truth)
+    estimate = presence(logits, truth)
+    assert estimate.how.kind == "full"
+    assert estimate.share_written == 1.0
+    np.testing.assert_array_equal(estimate.probability, truth)
 
 
 @pytest.mark.parametrize(
@@ -69,25 +69,25 @@ def test_writers_of_a_few_tags_are_found(write, sizes):
 def test_the_number_of_missing_tags_is_found_and_which(write):
     logits, truth = tagged()
     labels = write(truth)
-    found = presence(logits, labels)
+    estimate = presence(logits, labels)
     unknown = labels == -1
     missing = truth[unknown].sum()
-    assert found.probability[unknown].sum() == pytest.approx(missing, rel=0.15)
-    assert found.share_written == pytest.approx((labels == 1).sum() / truth.sum(), abs=0.05)
-    assert found.prior == pytest.approx(truth.mean(axis=0), abs=0.05)
+    assert estimate.probability[unknown].sum() == pytest.approx(missing, rel=0.15)
+    assert estimate.share_written == pytest.approx((labels == 1).sum() / truth.sum(), abs=0.05)
+    assert estimate.prior == pytest.approx(truth.mean(axis=0), abs=0.05)
     for low, high in ((0.3, 0.6), (0.6, 0.9)):
-        chosen = unknown & (found.probability > low) & (found.probability < high)
-        assert truth[chosen].mean() == pytest.approx(found.probability[chosen].mean(), abs=0.1)
+        chosen = unknown & (estimate.probability > low) & (estimate.probability < high)
+        assert truth[chosen].mean() == pytest.approx(estimate.probability[chosen].mean(), abs=0.1)
 
 
 def test_whoever_writes_two_tags_would_have_written_more_or_not():
     """Of images with one written tag, half were written by somebody who writes one at most."""
     logits, truth = tagged()
     labels = up_to_two(truth)
-    found = presence(logits, labels)
+    estimate = presence(logits, labels)
     single = (labels == 1).sum(axis=1) == 1
     missing = truth[single].sum() - single.sum()
-    expected = found.probability[single].sum() - single.sum()
+    expected = estimate.probability[single].sum() - single.sum()
     assert expected == pytest.approx(missing, rel=0.15)
 
 
@@ -109,6 +109,6 @@ def test_no_positive_is_refused():
 
 def test_one_image_and_constant_scores_have_an_answer():
     for labels in ([[1, -1]], [[1, -1], [-1, 1], [-1, -1]]):
-        found = presence(np.zeros((len(labels), 2)), labels)
-        assert np.isfinite(found.probability).all()
-        assert 0 < found.share_written <= 1
+        estimate = presence(np.zeros((len(labels), 2)), labels)
+        assert np.isfinite(estimate.probability).all()
+        assert 0 < estimate.share_written <= 1

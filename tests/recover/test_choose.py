@@ -14,14 +14,14 @@ UNKNOWN = np.array([[True, True, False], [True, True, True], [True, True, True]]
 
 
 def entries(amount: Amount) -> set[tuple[int, int]]:
-    found = choose(PROBABILITY, UNKNOWN, amount)
-    return set(zip(found.rows.tolist(), found.columns.tolist(), strict=True))
+    chosen = choose(PROBABILITY, UNKNOWN, amount)
+    return set(zip(chosen.rows.tolist(), chosen.columns.tolist(), strict=True))
 
 
 def test_precision_takes_as_many_as_their_mean_allows() -> None:
     assert entries(Amount(precision=0.8)) == {(0, 0), (1, 0), (1, 1)}
-    found = choose(PROBABILITY, UNKNOWN, Amount(precision=0.8))
-    assert found.expected_precision == pytest.approx(0.8)
+    chosen = choose(PROBABILITY, UNKNOWN, Amount(precision=0.8))
+    assert chosen.expected_precision == pytest.approx(0.8)
     assert len(choose(PROBABILITY, UNKNOWN, Amount(precision=0.95))) == 0
 
 

@@ -37,56 +37,56 @@ def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(run: Path) -> Recovery:
+def recovery(run: Path) -> Recovery:
     return recover(run, folds=3)
 
 
-def test_recovered_tags_are_right_about_as_often_as_expected(found: Recovery) -> None:
-    assert found.evidence.kind == "out_of_fold"
-    assert found.truth is not None
-    missing = (found.truth[found.unknown] == 1).sum()
-    assert found.expected_missing == pytest.approx(missing, rel=0.2)
-    for cut in cuts(found.probability, found.unknown, found.truth):
+def test_recovered_tags_are_right_about_as_often_as_expected(recovery: Recovery) -> None:
+    assert recovery.evidence.kind == "out_of_fold"
+    assert recovery.truth is not None
+    missing = (recovery.truth[recovery.unknown] == 1).sum()
+    assert recovery.expected_missing == pytest.approx(missing, rel=0.2)
+    for cut in cuts(recovery.probability, recovery.unknown, recovery.truth):
         assert cut.precision == pytest.approx(cut.expected_precision, abs=0.12)
-    at_80 = found.suggest(Amount(precision=0.8))
+    at_80 = recovery.suggest(Amount(precision=0.8))
     assert len(at_80) > 0.4 * missing
 
 
-def test_only_unknown_entries_are_suggested(found: Recovery) -> None:
-    entries = found.suggest(Amount(top=3))
-    assert (found.table.values[entries.rows, entries.columns] == -1).all()
-    assert len(entries) == np.minimum(found.unknown.sum(axis=1), 3).sum()
+def test_only_unknown_entries_are_suggested(recovery: Recovery) -> None:
+    entries = recovery.suggest(Amount(top=3))
+    assert (recovery.table.values[entries.rows, entries.columns] == -1).all()
+    assert len(entries) == np.minimum(recovery.unknown.sum(axis=1), 3).sum()
 
 
-def test_completed_labels_keep_what_is_known(found: Recovery) -> None:
-    filled, known = found.complete(0.9), ~found.unknown
-    assert np.array_equal(filled.values[known], found.table.values[known])
-    assert found.truth is not None
-    added = found.unknown & (filled.values == 1)
-    assert added.sum() == len(found.suggest(Amount(precision=0.9)))
-    absent = found.unknown & (filled.values == 0)
-    assert (found.truth[absent] == 1).mean() < 0.15
+def test_completed_labels_keep_what_is_known(recovery: Recovery) -> None:
+    filled, known = recovery.complete(0.9), ~recovery.unknown
+    assert np.array_equal(filled.values[known], recovery.table.values[known])
+    assert recovery.truth is not None
+    added = recovery.unknown & (filled.values == 1)
+    assert added.sum() == len(recovery.suggest(Amount(precision=0.9)))
+    absent = recovery.unknown & (filled.values == 0)
+    assert (recovery.truth[absent] == 1).mean() < 0.15
 
 
-def test_held_out_images_are_looked_at_too(found: Recovery, data: Path) -> None:
-    assert len(found.table) == 480
-    assert found.probability.shape == found.table.values.shape
+def test_held_out_images_are_looked_at_too(recovery: Recovery, data: Path) -> None:
+    assert len(recovery.table) == 480
+    assert recovery.probability.shape == recovery.table.values.shape
 
 
 def test_what_was_found_is_kept_and_damage_is_noticed(
-    found: Recovery, run: Path, monkeypatch: pytest.MonkeyPatch
+    recovery: Recovery, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = run / posterior.FILE
     before = kept.read_bytes()
     with monkeypatch.context() as patched:
         patched.setattr(posterior, "posterior", None)  # nothing is computed again
         again = recover(run, folds=3)
-    assert np.allclose(again.probability, found.probability, atol=1e-6)
-    assert again.evidence.how == found.evidence.how
+    assert np.allclose(again.probability, recovery.probability, atol=1e-6)
+    assert again.evidence.how == recovery.evidence.how
     damaged = bytearray(before)
     damaged[-5] ^= 1
     kept.write_bytes(damaged)
-    assert np.allclose(recover(run, folds=3).probability, found.probability, atol=1e-6)
+    assert np.allclose(recover(run, folds=3).probability, recovery.probability, atol=1e-6)
     assert kept.read_bytes() == before
 
 
@@ -97,11 +97,11 @@ def test_wrong_positives_are_suspected_and_right_ones_are_not() -> None:
     labels = np.where((truth == 1) & (draw.random(chance.shape) < 0.6), 1, -1).astype(np.int8)
     images = tuple(f"{row}.jpg" for row in range(1000))
     unwritten = 0.4 * chance / (1 - 0.6 * chance)
-    found = posterior.Evidence(unwritten, chance, ())
+    evidence = posterior.Evidence(unwritten, chance, ())
 
     def suspects(values: np.ndarray) -> Entries:
         table = LabelTable(images, tuple("abcdefgh"), values)
-        return Recovery(Path(), "auto", table, found, truth).suspects()
+        return Recovery(Path(), "auto", table, evidence, truth).suspects()
 
     assert len(suspects(labels)) < 0.01 * (labels == 1).sum()
     wrong = (truth == 0) & (draw.random(chance.shape) < 0.02)
@@ -122,7 +122,7 @@ def test_a_model_that_knows_labels_by_heart_is_not_believed(tmp_path: Path) -> N
     options = {**LOOP, "epochs": 30, "select": "last"}
     result = recover(tagfill.fit(folder, method="an", out=tmp_path / "run", **options).path)
     positive = result.table.values == 1
-    written, other = (result.evidence.known[each].mean() for each in (positive, ~positive))
+    written, other = (result.evidence.known[mask].mean() for mask in (positive, ~positive))
     assert written == pytest.approx(other, abs=0.1)
     assert result.suggest(Amount(precision=0.9)).rows.size < 10
 
@@ -192,7 +192,7 @@ def test_the_loop_closes_on_images(
     assert main(["apply", str(suggestions), str(masked), str(reviewed), "--json"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert told["yes"] + told["no"] == told["changed"] == 40
-    before, after, full = (load_labels(each).table for each in (masked, reviewed, labels))
+    before, after, full = (load_labels(path).table for path in (masked, reviewed, labels))
     assert (after.values != before.values).sum() == 40
     known = after.values != -1
     assert np.array_equal(after.values[known], full.values[known])

@@ -75,7 +75,7 @@ def checked(page: Path) -> str:
     """The text of a page that is whole, small and loads nothing."""
     text = page.read_text(encoding="utf-8")
     outline = Outline(text)
-    assert all(each.startswith("data:image/jpeg;base64,") for each in outline.loads)
+    assert all(address.startswith("data:image/jpeg;base64,") for address in outline.loads)
     assert all(outline.alts)
     assert outline.tags.count("h1") == 1
     assert not re.search(r"url\(|@import", text)
@@ -120,8 +120,8 @@ def on_images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = tagfill.Dataset(table, root, "csv_wide", splits={"train": np.arange(60)})
     tagfill.save_labels(whole, root / "data" / "labels.csv", format="csv_wide")
     out = root / "run"
-    found = tagfill.fit(root / "data" / "labels.csv", out=out, method="iu", mode="linear", **LOOP)
-    return found.path
+    run = tagfill.fit(root / "data" / "labels.csv", out=out, method="iu", mode="linear", **LOOP)
+    return run.path
 
 
 def test_metrics_are_those_of_the_run(content: RunContent) -> None:
@@ -171,10 +171,10 @@ def test_classes_and_calibration_are_those_of_the_run(content: RunContent) -> No
 
 
 def test_pairs_count_images_with_both(content: RunContent) -> None:
-    found, held = together(content), content.held_out["test"]
-    assert found is not None
-    assert not found.observed_any
-    pair = found.pairs[0]
+    pairs, held = together(content), content.held_out["test"]
+    assert pairs is not None
+    assert not pairs.observed_any
+    pair = pairs.pairs[0]
     first, second = (content.classes.index(name) for name in (pair.first, pair.second))
     assert pair.predicted == (held.decided[:, first] & held.decided[:, second]).sum()
     assert pair.true == ((held.labels[:, first] == 1) & (held.labels[:, second] == 1)).sum()
@@ -217,11 +217,11 @@ def test_differences_are_the_paired_bootstrap(runs: tuple[Path, Path]) -> None:
         len(one.labels),
     )
     assert differences_of(other, one)["mAP"] == wanted
-    found = compare([first, second])
-    assert found.entries[1].differences["mAP"] == wanted
-    assert ("stages.1.method.name", ("an", "em")) in found.settings
+    comparison = compare([first, second])
+    assert comparison.entries[1].differences["mAP"] == wanted
+    assert ("stages.1.method.name", ("an", "em")) in comparison.settings
     values = mean_average_precision(other.logits, other.labels).average_precision
-    assert [row.values[1] for row in found.classes] == pytest.approx(100 * values)
+    assert [row.values[1] for row in comparison.classes] == pytest.approx(100 * values)
 
 
 def test_the_comparison_page(runs: tuple[Path, Path], on_images: Path, tmp_path: Path) -> None:
@@ -277,13 +277,13 @@ def test_without_known_negatives_nothing_is_claimed_about_precision(
     tagfill.save_labels(whole, labels, format="csv_wide")
     out = tmp_path / "run"
     run = tagfill.fit(labels, images=data, method="em", mode="linear", out=out, **LOOP).path
-    found = headline(read_run(run))
-    assert found is not None
-    measured, *others = [metric.key for metric in found.metrics]
+    summary = headline(read_run(run))
+    assert summary is not None
+    measured, *others = [metric.key for metric in summary.metrics]
     assert measured == "observed_mAP"
     assert all(key.startswith("estimated_") for key in others)
     noted = json.loads((run / "metrics.json").read_text())["val"]["observed_mAP"]
-    assert found.metrics[0].value == pytest.approx(noted)
+    assert summary.metrics[0].value == pytest.approx(noted)
     text = checked(write_report(run).path)
     assert "This cannot be measured here" in text
     assert "is known to be absent, so such errors cannot be told from missing labels" in text
@@ -365,13 +365,13 @@ def test_curves_count_repeated_epochs_once_and_part_stages(content: RunContent) 
 
     events = [epoch(1, 1, 3.0), epoch(1, 2, 4.0), epoch(1, 2, 5.0), epoch(2, 1, 7.0)]
     metrics = {**content.metrics, "best_epoch": 1, "best_score": 7.0}
-    found = curves(replace(content, events=events, metrics=metrics))
-    assert found is not None
-    assert (found.epochs, found.stages, found.seconds) == (3, 2, 3.0)
-    assert found.score is not None
-    assert [len(line.points) for line in found.score.lines] == [2, 1]
-    assert found.score.marks == (found.score.lines[1].points[0],)
-    assert len(found.loss.rules) == 1
+    training = curves(replace(content, events=events, metrics=metrics))
+    assert training is not None
+    assert (training.epochs, training.stages, training.seconds) == (3, 2, 3.0)
+    assert training.score is not None
+    assert [len(line.points) for line in training.score.lines] == [2, 1]
+    assert training.score.marks == (training.score.lines[1].points[0],)
+    assert len(training.loss.rules) == 1
     assert curves(replace(content, events=[])) is None
 
 

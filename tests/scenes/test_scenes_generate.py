@@ -83,7 +83,7 @@ def test_labels_are_natural(many: list[Scene]):
 
 
 def test_things_live_where_they_belong(many: list[Scene]):
-    found = {
+    settings_by_class = {
         name: {
             (scene.environment, scene.hour)
             for scene in many
@@ -92,11 +92,11 @@ def test_things_live_where_they_belong(many: list[Scene]):
         }
         for name in scenes.CLASSES
     }
-    assert {place for place, _ in found["fish"]} <= {"sea", "reef"}
-    assert {place for place, _ in found["car"] | found["bus"]} == {"street"}
-    assert {place for place, _ in found["snowman"]} == {"snow"}
-    assert {hour for _, hour in found["moon"] | found["star"]} == {"night"}
-    assert {hour for _, hour in found["sun"]} == {"day", "dusk"}
+    assert {place for place, _ in settings_by_class["fish"]} <= {"sea", "reef"}
+    assert {place for place, _ in settings_by_class["car"] | settings_by_class["bus"]} == {"street"}
+    assert {place for place, _ in settings_by_class["snowman"]} == {"snow"}
+    assert {hour for _, hour in settings_by_class["moon"] | settings_by_class["star"]} == {"night"}
+    assert {hour for _, hour in settings_by_class["sun"]} == {"day", "dusk"}
 
 
 def test_every_home_of_a_thing_is_an_environment_with_room_for_it():

@@ -90,11 +90,11 @@ def test_boxes_are_tight_around_owned_pixels_in_drawn_scenes():
             if stamp.placement.thing.labeled and big:
                 key = (stamp.placement.thing.name, columns.min(), rows.min(), len(rows))
                 by_area[key] = (np.ptp(columns) + 1, np.ptp(rows) + 1)
-        found = {
+        drawn = {
             (box.name, box.left, box.top, box.area): (box.width, box.height)
             for box in canvas.boxes()
         }
-        assert found == by_area
+        assert drawn == by_area
 
 
 @pytest.mark.parametrize("thing", [*THINGS, *CLUTTER], ids=lambda thing: thing.name)

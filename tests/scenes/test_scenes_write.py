@@ -158,7 +158,7 @@ def test_command_answers_a_mistake_with_one_message(
 def test_command_and_function_share_their_defaults():
     def defaults(function: Callable[..., object]) -> dict[str, object]:
         parameters = inspect.signature(function).parameters.values()
-        return {each.name: each.default for each in parameters}
+        return {parameter.name: parameter.default for parameter in parameters}
 
     command, function = defaults(scenes_command), defaults(scenes.write_scenes)
     shared = (command.keys() & function.keys()) - {"out", "workers"}

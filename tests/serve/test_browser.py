@@ -81,11 +81,11 @@ def decisions(service: Service) -> dict[tuple[str, str], int]:
 def saved(page: Any, service: Service, count: int) -> dict[tuple[str, str], int]:
     """All decisions, once so many have been made."""
     for _ in range(300):
-        found = decisions(service)
-        if len(found) == count:
-            return found
+        stored = decisions(service)
+        if len(stored) == count:
+            return stored
         page.wait_for_timeout(50)
-    raise AssertionError(f"{len(found)} decisions instead of {count}")
+    raise AssertionError(f"{len(stored)} decisions instead of {count}")
 
 
 def test_ten_answers_by_keyboard_photo_by_photo(visit: Open, site: Any) -> None:
@@ -205,8 +205,8 @@ def test_bulk_add_search_and_export(visit: Open, site: Any, tmp_path: Path) -> N
     boxes.nth(3).click(modifiers=["Shift"])
     page.fill("#bulk-tag", "holiday <b>")
     page.keyboard.press("Enter")
-    found = saved(page, service, 4)
-    assert set(found.values()) == {1}
+    stored = saved(page, service, 4)
+    assert set(stored.values()) == {1}
     page.fill("#q", "holiday")
     page.wait_for_function("() => document.querySelectorAll('.thing').length === 4")
     assert page.locator(".thing b").count() == 0

@@ -18,36 +18,36 @@ def test_photos_are_found_by_tag_state_and_words(anna: Reviewer, service: Servic
     column = int(np.argmax((table.values == 1).sum(axis=0)))
     tag = table.classes[column]
     for state, value in (("yes", 1), ("no", 0), ("unknown", -1)):
-        found = anna.get("/api/photos", params={"tag": tag, "state": state, "size": 500}).json()
-        assert found["total"] == (table.values[:, column] == value).sum()
+        answer = anna.get("/api/photos", params={"tag": tag, "state": state, "size": 500}).json()
+        assert answer["total"] == (table.values[:, column] == value).sum()
     named = anna.get("/api/photos", params={"q": table.images[3]}).json()
-    assert [each["photo"] for each in named["photos"]] == [3]
+    assert [photo["photo"] for photo in named["photos"]] == [3]
     tagged = anna.get("/api/photos", params={"q": tag}).json()
     assert tagged["total"] == (table.values[:, column] == 1).sum()
     first, second = (
         anna.get("/api/photos", params={"size": 5, "page": page}).json()["photos"]
         for page in (0, 1)
     )
-    assert [each["photo"] for each in first + second] == list(range(10))
+    assert [photo["photo"] for photo in first + second] == list(range(10))
 
 
 def test_one_tag_for_many_photos_and_back(anna: Reviewer) -> None:
     photos = [1, 2, 3, 4]
     anna.post("/api/labels", json={"photos": photos, "tag": "holiday", "value": "yes"})
-    found = anna.get("/api/photos", params={"tag": "holiday", "state": "yes"}).json()
-    assert [each["photo"] for each in found["photos"]] == photos
+    answer = anna.get("/api/photos", params={"tag": "holiday", "state": "yes"}).json()
+    assert [photo["photo"] for photo in answer["photos"]] == photos
     anna.post("/api/labels", json={"photos": [2], "tag": "holiday", "value": "no"})
     assert "holiday" in anna.get("/api/photos/2").json()["no"]
     anna.post("/api/review/undo")
     anna.post("/api/review/undo")
-    found = anna.get("/api/photos", params={"tag": "holiday", "state": "yes"})
-    assert found.json()["total"] == 0
+    answer = anna.get("/api/photos", params={"tag": "holiday", "state": "yes"})
+    assert answer.json()["total"] == 0
 
 
 def test_merged_tags_are_one_until_taken_back(anna: Reviewer, service: Service) -> None:
-    before = {each["tag"]: each for each in anna.get("/api/tags").json()}
+    before = {entry["tag"]: entry for entry in anna.get("/api/tags").json()}
     anna.post("/api/tags/rename", json={"tag": "boat", "to": "car"})
-    merged = {each["tag"]: each for each in anna.get("/api/tags").json()}
+    merged = {entry["tag"]: entry for entry in anna.get("/api/tags").json()}
     values, classes = service.library.table.values, service.library.table.classes
     either = (values[:, [classes.index("boat"), classes.index("car")]] == 1).any(axis=1).sum()
     assert "boat" not in merged
@@ -56,18 +56,18 @@ def test_merged_tags_are_one_until_taken_back(anna: Reviewer, service: Service) 
     assert "car" in anna.get("/api/photos/0").json()["yes"]
     anna.post("/api/review/undo")
     anna.post("/api/review/undo")
-    assert {each["tag"]: each for each in anna.get("/api/tags").json()} == before
+    assert {entry["tag"]: entry for entry in anna.get("/api/tags").json()} == before
 
 
 def test_renames_go_on_from_renames(anna: Reviewer) -> None:
     for old, new in (("boat", "ship"), ("ship", "vessel")):
         assert anna.post("/api/tags/rename", json={"tag": old, "to": new}).status_code == 200
-    names = [each["tag"] for each in anna.get("/api/tags").json()]
+    names = [entry["tag"] for entry in anna.get("/api/tags").json()]
     assert "vessel" in names
     assert not {"boat", "ship"} & set(names)
     again = anna.post("/api/tags/rename", json={"tag": "vessel", "to": "boat"})
     assert again.status_code == 200
-    assert "boat" in [each["tag"] for each in anna.get("/api/tags").json()]
+    assert "boat" in [entry["tag"] for entry in anna.get("/api/tags").json()]
     assert anna.post("/api/tags/rename", json={"tag": "nothing", "to": "x"}).status_code == 404
     assert anna.post("/api/tags/rename", json={"tag": "boat", "to": "boat"}).status_code == 409
 
@@ -87,8 +87,8 @@ def test_suspects_are_written_tags_and_go_when_answered(
 
 
 def test_suspects_of_the_run_are_written_tags(anna: Reviewer, service: Service) -> None:
-    for each in anna.get("/api/suspects").json():
-        assert each["tag"] in anna.get(f"/api/photos/{each['photo']}").json()["yes"]
+    for suspect in anna.get("/api/suspects").json():
+        assert suspect["tag"] in anna.get(f"/api/photos/{suspect['photo']}").json()["yes"]
 
 
 def test_tags_together_count_photos_with_both(anna: Reviewer, service: Service) -> None:

@@ -74,12 +74,12 @@ def test_no_parameter_of_any_operation_leads_anywhere(operations: Any, text: str
     assert len(listed) > 25
     for method, path, operation in listed:
         given = operation.get("parameters", [])
-        for name in (each["name"] for each in given if each["in"] == "path"):
+        for name in (parameter["name"] for parameter in given if parameter["in"] == "path"):
             path = path.replace(f"{{{name}}}", "0" if name == "photo" else quote(text, safe=""))
         query = {
-            each["name"]: text
-            for each in given
-            if each["in"] == "query" and _is_text(each["schema"])
+            parameter["name"]: text
+            for parameter in given
+            if parameter["in"] == "query" and _is_text(parameter["schema"])
         }
         content = operation.get("requestBody", {}).get("content", {})
         schema = content.get("application/json", {}).get("schema")

@@ -55,13 +55,13 @@ def reviewer(serve: Callable[..., Reviewer]) -> Reviewer:
     return serve()
 
 
-def wait(client: Reviewer, job: str, seconds: float = 300, each: float = 0.1) -> dict[str, Any]:
+def wait(client: Reviewer, job: str, seconds: float = 300, pause: float = 0.1) -> dict[str, Any]:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         state = client.get(f"/api/jobs/{job}").json()
         if state["state"] != "running":
             return state
-        time.sleep(each)
+        time.sleep(pause)
     raise AssertionError("still running")
 
 
@@ -92,8 +92,8 @@ def test_train_again_switch_and_switch_back(serve: Callable[..., Reviewer]) -> N
     for row in train[:20]:
         assert (labels.values[labels.row_of[table.images[row]]] == truth[row]).all()
     both = reviewer.get(f"/api/runs/first/compare/{ended['run']}").json()
-    assert [each["name"] for each in both["runs"]] == ["first", ended["run"]]
-    assert all(each["mAP"] > 0 for each in both["runs"])
+    assert [run["name"] for run in both["runs"]] == ["first", ended["run"]]
+    assert all(run["mAP"] > 0 for run in both["runs"])
     before = reviewer.get("/api/photos/30").json()["suggestions"]
     assert reviewer.put("/api/runs/served", json={"run": ended["run"]}).status_code == 200
     assert reviewer.get("/readyz").json()["model"] == ended["run"]

@@ -94,8 +94,8 @@ def test_review_with_postgresql(opened: Any, cluster: Cluster) -> None:
     options = Options(database=cluster.url)
     one, other = (build_service(*opened, options) for _ in range(2))
     anna, ben = (
-        Reviewer(create_app(each), base_url="http://127.0.0.1:8731").begin(name)
-        for each, name in ((one, "Anna"), (other, "Ben"))
+        Reviewer(create_app(server), base_url="http://127.0.0.1:8731").begin(name)
+        for server, name in ((one, "Anna"), (other, "Ben"))
     )
     anna.say(3, "boat")
     anna.say(4, 'it\'s "odd"; DROP TABLE decisions')

@@ -48,7 +48,7 @@ def test_the_same_tags_as_the_command_line(anna: Reviewer, service: Service) -> 
     answer = anna.post(
         "/api/predict", files={"images": ("../../etc/x.jpg", photo(service), "image/jpeg")}
     ).json()
-    tags = {each["tag"]: each["probability"] for each in answer["predictions"][0]["tags"]}
+    tags = {entry["tag"]: entry["probability"] for entry in answer["predictions"][0]["tags"]}
     assert tags == pytest.approx(expected, abs=2e-3)
     assert answer["predictions"][0]["name"] == "../../etc/x.jpg"  # shown, never opened
 
@@ -67,7 +67,7 @@ def test_forms_json_and_plain_images_give_the_same(anna: Reviewer, service: Serv
     assert len(form) == 3
     for answer in answers:
         tags = answer.json()["predictions"][0]["tags"]
-        assert [each["tag"] for each in tags] == [each["tag"] for each in form[0]["tags"]]
+        assert [entry["tag"] for entry in tags] == [entry["tag"] for entry in form[0]["tags"]]
 
 
 def test_one_broken_image_does_not_spoil_the_others(anna: Reviewer, service: Service) -> None:
@@ -124,7 +124,7 @@ def test_explanations_show_where_and_what_was_alike(anna: Reviewer, service: Ser
     row = int(service.library.splits["train"][0])
     files = {"images": ("x.jpg", photo(service, row), "image/jpeg")}
     answer = anna.post("/api/explain?top=2&nearest=3", files=files).json()
-    chances = [each["probability"] for each in answer["tags"]]
+    chances = [entry["probability"] for entry in answer["tags"]]
     assert len(chances) == len(service.model.bundle.classes)
     assert chances == sorted(chances, reverse=True)
     heat = base64.b64decode(answer["tags"][0]["heat"].partition(",")[2])
@@ -178,7 +178,7 @@ def test_what_waits_goes_through_the_model_together() -> None:
     with pytest.raises(QueueFullError):
         batcher.submit(images[0])
     engine.go.set()
-    assert [float(each.result(5)[0]) for each in (first, *rest)] == [float(n) for n in range(9)]
+    assert [float(future.result(5)[0]) for future in (first, *rest)] == [float(n) for n in range(9)]
     batcher.close()
     assert sum(engine.batches) == 9
     assert max(engine.batches) == 4
@@ -201,7 +201,7 @@ def test_many_clients_get_their_own_answers(anna: Reviewer, service: Service) ->
     def ask(row: int) -> list[str]:
         files = {"images": ("x.jpg", photo(service, row), "image/jpeg")}
         tags = anna.post("/api/predict?top=5", files=files).json()["predictions"][0]["tags"]
-        return [each["tag"] for each in tags]
+        return [entry["tag"] for entry in tags]
 
     alone = [ask(row) for row in range(6)]
     with ThreadPoolExecutor(6) as pool:

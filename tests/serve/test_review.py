@@ -32,11 +32,11 @@ def test_cards_ask_only_about_unknown_tags_the_likeliest_first(
     cards = anna.cards(view="photo", count=5)["photos"]
     assert len(cards) == 5
     for card in cards:
-        chances = [each["probability"] for each in card["suggestions"]]
+        chances = [suggestion["probability"] for suggestion in card["suggestions"]]
         assert chances == sorted(chances, reverse=True)
         written = service.library.table.values[card["photo"]]
-        for each in card["suggestions"]:
-            assert written[service.library.table.classes.index(each["tag"])] == -1
+        for suggestion in card["suggestions"]:
+            assert written[service.library.table.classes.index(suggestion["tag"])] == -1
     grid = anna.cards(view="tag", tag=busiest(anna), count=12)["grid"]
     chances = [card["probability"] for card in grid]
     assert chances == sorted(chances, reverse=True)
@@ -45,7 +45,10 @@ def test_cards_ask_only_about_unknown_tags_the_likeliest_first(
 def test_the_most_useful_photo_is_first(anna: Reviewer, service: Service) -> None:
     first = anna.cards(view="photo", count=1)["photos"][0]
     gains = [
-        sum(min(each["probability"], 1 - each["probability"]) for each in card["suggestions"])
+        sum(
+            min(suggestion["probability"], 1 - suggestion["probability"])
+            for suggestion in card["suggestions"]
+        )
         for card in anna.cards(view="photo", count=40)["photos"]
     ]
     assert first["photo"] == anna.cards(view="photo", count=1)["photos"][0]["photo"]
@@ -67,7 +70,7 @@ def test_an_answer_is_kept_with_who_when_model_and_probability(
     assert line["at"] > 1_600_000_000
     again = anna.get(f"/api/photos/{card['photo']}").json()
     assert asked["tag"] in again["no"]
-    assert asked["tag"] not in [each["tag"] for each in again["suggestions"]]
+    assert asked["tag"] not in [suggestion["tag"] for suggestion in again["suggestions"]]
 
 
 def test_decisions_survive_a_new_server_on_the_same_database(
@@ -87,7 +90,7 @@ def test_two_servers_on_one_database_see_each_others_decisions(opened, tmp_path:
     options = Options(database=str(tmp_path / "shared.db"))
     one, other = (build_service(*opened, options) for _ in range(2))
     first, second = (
-        Reviewer(create_app(each), base_url="http://127.0.0.1") for each in (one, other)
+        Reviewer(create_app(server), base_url="http://127.0.0.1") for server in (one, other)
     )
     first.begin("Anna").say(2, "car")
     second.begin("Ben")

@@ -35,7 +35,7 @@ def test_every_operation_keeps_to_its_description(app: Any) -> None:
         document["paths"].pop(path, None)
     schema = schemathesis.openapi.from_dict(document)
     schema.app = app
-    assert sum(len(_statuses(each.ok())) for each in schema.get_all_operations()) > 100
+    assert sum(len(_statuses(operation.ok())) for operation in schema.get_all_operations()) > 100
 
 
 def _statuses(operation: Any) -> list[int]:

@@ -83,14 +83,14 @@ def test_tensorboard_gets_the_numbers_of_an_epoch(tmp_path: Path) -> None:
         events.event("epoch", **EPOCH)
     written = EventAccumulator(str(tmp_path))
     written.Reload()
-    assert [each.value for each in written.Scalars("score")] == [81.5]
+    assert [point.value for point in written.Scalars("score")] == [81.5]
     assert written.Scalars("loss/em")[0].step == 2
 
 
 def test_a_notebook_has_a_bar_where_it_has_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = Console(file=io.StringIO(), force_jupyter=True)
     for installed in (True, False):
-        monkeypatch.setattr(sinks, "find_spec", lambda name, found=installed: found or None)
+        monkeypatch.setattr(sinks, "find_spec", lambda name, module=installed: module or None)
         assert sinks.is_live(notebook) is installed
 
 

@@ -98,7 +98,7 @@ def test_every_method_ends_where_its_single_run_ends(name, monkeypatch):
         for rate, size, seed in product((1e-2, 1e-3), (8, 16), (0, 1))
     ]
     batched = train(settings, data)
-    assert all(each.error is None for each in batched), batched[0].error
+    assert all(outcome.error is None for outcome in batched), batched[0].error
     assert_same(batched, [train([setting], data)[0] for setting in settings])
 
 
@@ -113,7 +113,7 @@ def test_heads_that_take_roots_of_features_are_trained_together_too():
     settings = [Setting(replace(stage, learning_rate=rate), 0) for rate in (1e-2, 1e-3)]
     positives = positives_of(data)
     batched = train_grid(settings, data, rooted, positives, Events())
-    alone = [train_grid([each], data, rooted, positives, Events())[0] for each in settings]
+    alone = [train_grid([setting], data, rooted, positives, Events())[0] for setting in settings]
     assert_same(batched, alone)
     assert batched[0].best_score != train(settings, data)[0].best_score
 

@@ -80,9 +80,9 @@ def test_evaluation_finds_the_images_of_the_run_and_says_which_it_saw(
     elsewhere = tmp_path / "more.csv"
     elsewhere.write_bytes(data.read_bytes())
     assert main(["evaluate", str(run.path), str(elsewhere), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["images"] == 24
-    told = "\n".join(found["notes"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["images"] == 24
+    told = "\n".join(result["notes"])
     assert "gone.jpg" in told
     assert "broken.jpg" in told
     assert f"{run.metrics['images']['train']} of 24 images were trained on" in told
@@ -141,7 +141,7 @@ def test_fine_tuning_moves_the_backbone(mode: str, data: Path, tmp_path: Path) -
     run = tagfill.fit(data, mode=mode, epochs=1, linear_epochs=1, out=tmp_path / "run", **TINY)
     frozen = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "linear", **TINY)
     trained, still = (
-        load_file(each.path / "model" / "model.safetensors") for each in (run, frozen)
+        load_file(model.path / "model" / "model.safetensors") for model in (run, frozen)
     )
     backbone = [key for key in trained if key.startswith("backbone") and trained[key].ndim > 1]
     assert any(not torch.equal(trained[key], still[key]) for key in backbone)
@@ -207,7 +207,7 @@ def test_stopped_in_any_stage_it_resumes_to_the_same_end(
         tagfill.fit(data, out=tmp_path / "stopped", **settings)
     monkeypatch.setattr(Stage, "_pause", pause)
     resumed = runs.resume(tmp_path / "stopped")
-    one, other = (weights(each.path) for each in (whole, resumed))
+    one, other = (weights(trained.path) for trained in (whole, resumed))
     assert all(torch.equal(one[key], other[key]) for key in one)
     assert whole.metrics["val"] == resumed.metrics["val"]
 
@@ -231,7 +231,7 @@ def test_starting_from_an_earlier_run(data: Path, tmp_path: Path) -> None:
         weight_decay=0.0,
         **TINY,
     )
-    one, other = (weights(each.path) for each in (first, again))
+    one, other = (weights(trained.path) for trained in (first, again))
     assert all(torch.equal(one[key], other[key]) for key in one)
 
 

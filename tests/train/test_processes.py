@@ -59,16 +59,16 @@ def loss_and_gradients(name: str) -> dict[str, Tensor]:
     terms = method.loss(forward(ROWS, batch, EPOCH, 0, 0))
     total = torch.stack(list(terms.values())).sum()
     total.backward()
-    found = {"loss": total.detach()}
+    tensors = {"loss": total.detach()}
     for key, parameter in network.named_parameters():
         if parameter.grad is not None:
-            found[f"network.{key}"] = parameter.grad
+            tensors[f"network.{key}"] = parameter.grad
     for number, group in enumerate(method.parameter_groups()):
         for place, parameter in enumerate(group.parameters):
             if parameter.grad is not None:
-                found[f"method.{number}.{place}"] = parameter.grad.to_dense()
-    found["scores"] = scores(network, FeatureInputs(features[:13]), world, torch.device("cpu"))
-    return found
+                tensors[f"method.{number}.{place}"] = parameter.grad.to_dense()
+    tensors["scores"] = scores(network, FeatureInputs(features[:13]), world, torch.device("cpu"))
+    return tensors
 
 
 def worker(rank: int, folder: str, port: int) -> None:
@@ -79,9 +79,9 @@ def worker(rank: int, folder: str, port: int) -> None:
     make_accelerator()
     assert World.current() == World(rank, 2)
     for name in methods.names():
-        found = loss_and_gradients(name)
+        tensors = loss_and_gradients(name)
         save_file(
-            {key: each.contiguous() for key, each in found.items()}, f"{folder}/{name}-{rank}"
+            {key: tensor.contiguous() for key, tensor in tensors.items()}, f"{folder}/{name}-{rank}"
         )
     dist.barrier()
     dist.destroy_process_group()
@@ -109,10 +109,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_halves_make_a_whole(name: str, pair: Path) -> None:
     alone = loss_and_gradients(name)
     together = [load_file(pair / f"{name}-{rank}") for rank in (0, 1)]
-    for found in together:
-        assert set(found) == set(alone)
+    for half in together:
+        assert set(half) == set(alone)
         for key, expected in alone.items():
-            torch.testing.assert_close(found[key], expected, rtol=1e-5, atol=1e-6, msg=key)
+            torch.testing.assert_close(half[key], expected, rtol=1e-5, atol=1e-6, msg=key)
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ def through_disk(kept: Any, folder: Path) -> Any:
 
 
 def assert_same_end(one: Stage, other: Stage) -> None:
-    assert [_timeless(each) for each in one.history] == [_timeless(each) for each in other.history]
+    assert [_timeless(record) for record in one.history] == [
+        _timeless(record) for record in other.history
+    ]
     for name, tensor in one.plain.state_dict().items():
         assert torch.equal(tensor, other.plain.state_dict()[name]), name
     theirs = other.method.state()

@@ -50,7 +50,7 @@ def test_features_in_a_run_folder_out(
     assert set(metrics) >= {"val", "best_epoch", "seconds_per_epoch"}
     assert json.loads((out / "metrics.json").read_text())["test"] == metrics["test"]
     epochs = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
-    assert sum(each["event"] == "epoch" for each in epochs) == 8
+    assert sum(event["event"] == "epoch" for event in epochs) == 8
     network = tagfill.load(out).network
     features = torch.from_numpy(np.load(data / "val_features_toy.npy").astype(np.float32))
     assert network(features).logits.shape == (80, CLASSES)
@@ -79,7 +79,7 @@ def test_the_saved_configuration_repeats_the_run(
     )
     capsys.readouterr()
     assert _weights(first).keys() == _weights(again).keys()
-    assert all(torch.equal(each, _weights(again)[key]) for key, each in _weights(first).items())
+    assert all(torch.equal(tensor, _weights(again)[key]) for key, tensor in _weights(first).items())
 
 
 def test_oracles_see_the_full_labels_and_others_do_not(
@@ -118,7 +118,9 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: P
     process.wait()
     assert not (killed / "metrics.json").exists()
     subprocess.run([*command(killed, "--resume", str(killed))], check=True)
-    assert all(torch.equal(each, _weights(killed)[key]) for key, each in _weights(whole).items())
+    assert all(
+        torch.equal(tensor, _weights(killed)[key]) for key, tensor in _weights(whole).items()
+    )
     ends = [json.loads((run / "metrics.json").read_text()) for run in (whole, killed)]
     assert ends[0]["test"] == ends[1]["test"]
 
@@ -275,6 +277,6 @@ def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:
     again = [{"event": "resume"}, {"event": "epoch", "stage": 1, "epoch": 2, "loss": 0.5}]
     lines = [json.dumps(event) for event in (*events, *again)]
     (tmp_path / "events.jsonl").write_text("\n".join(lines) + '\n{"event": "epo')
-    found = RunFolder(tmp_path).read_events()
-    assert [event["event"] for event in found] == ["start", "epoch", "epoch", "resume"]
-    assert found[2]["loss"] == 0.5
+    kept = RunFolder(tmp_path).read_events()
+    assert [event["event"] for event in kept] == ["start", "epoch", "epoch", "resume"]
+    assert kept[2]["loss"] == 0.5

@@ -84,7 +84,7 @@ def interrupted(labels: Path, out: Path, patch: pytest.MonkeyPatch) -> dict[str,
 
 def held(stage: Stage) -> dict[str, int]:
     """How many numbers of each kind are in this process."""
-    moments = [each["exp_avg"] for each in stage.optimizer.state.values()]
+    moments = [moment["exp_avg"] for moment in stage.optimizer.state.values()]
     assert stage.ema is not None
     kinds = {
         "network": list(stage.trained.parameters()),
@@ -92,7 +92,7 @@ def held(stage: Stage) -> dict[str, int]:
         "ema": list(stage.ema.module.parameters()),
     }
     return {
-        name: sum(getattr(each, "_local_tensor", each).numel() for each in tensors)
+        name: sum(getattr(tensor, "_local_tensor", tensor).numel() for tensor in tensors)
         for name, tensors in kinds.items()
     }
 
@@ -175,8 +175,8 @@ def test_each_process_holds_half(ends: Path) -> None:
         json.loads((ends / f"held-{name}.json").read_text()) for name in ("alone", 0, 1)
     )
     for kind, numbers in alone.items():
-        assert sum(each[kind] for each in pair) == numbers
-        assert max(each[kind] for each in pair) < 0.55 * numbers
+        assert sum(process[kind] for process in pair) == numbers
+        assert max(process[kind] for process in pair) < 0.55 * numbers
 
 
 def test_stopped_in_the_middle_it_resumes_to_the_same_bits(ends: Path) -> None:

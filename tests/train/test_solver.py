@@ -58,8 +58,8 @@ def test_the_stored_model_scores_like_the_run(data: Path, tmp_path: Path) -> Non
         logits = bundle.network.head(torch.from_numpy(features)).logits.numpy()
     from tagfill.evaluate import mean_average_precision
 
-    found = mean_average_precision(logits, truth.astype(np.int8)).mAP
-    assert found == pytest.approx(run.metrics["test"]["mAP"], abs=1e-3)
+    precision = mean_average_precision(logits, truth.astype(np.int8)).mAP
+    assert precision == pytest.approx(run.metrics["test"]["mAP"], abs=1e-3)
 
 
 def test_the_same_bytes_every_time_and_after_a_kill(data: Path, tmp_path: Path) -> None:

@@ -44,23 +44,23 @@ def test_sums_up_an_epoch_by_kind_of_entry() -> None:
     watch = Watch(OBSERVED, TRUTH, torch.device("cpu"))
     for row in (1, 0):
         watch.see(step([row]))
-    found = watch.finish(Believing(None))
+    summary = watch.finish(Believing(None))
     losses = [math.log(2), math.log1p(math.exp(-2))]
-    assert found["positive_loss"] == pytest.approx(sum(losses) / 2)
-    assert found["unobserved_positive_loss"] == pytest.approx(4.0, abs=0.01)
-    positives = found["histograms"]["unobserved_positives"]
+    assert summary["positive_loss"] == pytest.approx(sum(losses) / 2)
+    assert summary["unobserved_positive_loss"] == pytest.approx(4.0, abs=0.01)
+    positives = summary["histograms"]["unobserved_positives"]
     assert (positives[0], positives[-1], sum(positives)) == (1, 1, 2)
-    negatives = found["histograms"]["unobserved_negatives"]
+    negatives = summary["histograms"]["unobserved_negatives"]
     assert (negatives[0], sum(negatives), len(negatives)) == (2, 2, BINS)
-    assert found["pseudo_labels"] is None
+    assert summary["pseudo_labels"] is None
     assert watch.finish(Believing(None)) == {}
 
 
 def test_counts_only_what_was_seen() -> None:
     watch = Watch(OBSERVED, TRUTH, torch.device("cpu"))
     watch.see(step([1]))
-    found = watch.finish(Believing(None))
-    assert sum(found["histograms"]["unobserved_positives"]) == 1
+    summary = watch.finish(Believing(None))
+    assert sum(summary["histograms"]["unobserved_positives"]) == 1
 
 
 def test_without_truth_only_the_loss_of_observed_positives() -> None:

@@ -94,6 +94,6 @@ def toy_stage(name: str = "an", *, stop_after: int | None = None, **settings: An
 
 def _copied(tensors: dict[str, dict[str, Tensor]]) -> dict[str, dict[str, Tensor]]:
     return {
-        group: {name: each.detach().clone() for name, each in members.items()}
+        group: {name: tensor.detach().clone() for name, tensor in members.items()}
         for group, members in tensors.items()
     }

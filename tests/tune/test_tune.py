@@ -71,10 +71,10 @@ def search(folder: Path, out: Path, storage: str | None = None, **overrides) -> 
 
 
 def test_grid_has_the_scores_of_its_single_runs(capsys, folder, tmp_path):
-    found = tune(capsys, folder, tmp_path / "out", "--method", "an", "--grid", "mlspl")
-    points = [trial["settings"] for trial in found["trials"]]
+    result = tune(capsys, folder, tmp_path / "out", "--method", "an", "--grid", "mlspl")
+    points = [trial["settings"] for trial in result["trials"]]
     assert points == GRIDS["mlspl"].points()
-    for number, trial in enumerate((found["best"], found["trials"][4])):
+    for number, trial in enumerate((result["best"], result["trials"][4])):
         words = ["--method", "an", "--epochs", "2", "--out", str(tmp_path / f"run{number}")]
         for name, value in trial["settings"].items():
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -86,10 +86,10 @@ def test_grid_has_the_scores_of_its_single_runs(capsys, folder, tmp_path):
 
 def test_grids_over_settings_of_a_method(capsys, folder, tmp_path):
     options = ["--method", "em", "--grid", "em_alpha", "--learning-rate", "0.05"]
-    found = tune(capsys, folder, tmp_path / "out", *options)
-    points = [trial["settings"] for trial in found["trials"]]
+    result = tune(capsys, folder, tmp_path / "out", *options)
+    points = [trial["settings"] for trial in result["trials"]]
     assert points == GRIDS["em_alpha"].points()
-    assert len({trial["score"] for trial in found["trials"]}) > 1
+    assert len({trial["score"] for trial in result["trials"]}) > 1
 
 
 @pytest.mark.parametrize(
@@ -115,21 +115,21 @@ def test_grids_of_lac_are_about_its_settings():
 
 
 def test_printed_command_trains_the_best_point(capsys, folder, tmp_path):
-    found = tune(capsys, folder, tmp_path / "out", "--trials", "3", "--seed", "4")
-    words = shlex.split(found["command"])
+    result = tune(capsys, folder, tmp_path / "out", "--trials", "3", "--seed", "4")
+    words = shlex.split(result["command"])
     assert words[:2] == ["tagfill", "train"]
     assert main([*words[1:], "--out", str(tmp_path / "run"), "--quiet", "--json"]) == 0
     metrics = json.loads(capsys.readouterr().out)
-    assert metrics["best_score"] == pytest.approx(found["best"]["score"], abs=1e-6)
-    assert found["best"]["score"] == max(trial["score"] for trial in found["trials"])
+    assert metrics["best_score"] == pytest.approx(result["best"]["score"], abs=1e-6)
+    assert result["best"]["score"] == max(trial["score"] for trial in result["trials"])
 
 
 def test_table_and_picture(capsys, folder, tmp_path):
-    found = tune(capsys, folder, tmp_path / "out", "--method", "em", "--trials", "2")
-    lines = Path(found["table"]).read_text().splitlines()
+    result = tune(capsys, folder, tmp_path / "out", "--method", "em", "--trials", "2")
+    lines = Path(result["table"]).read_text().splitlines()
     assert lines[0] == "trial,score,epoch,learning_rate,batch_size,method.alpha,error"
     assert len(lines) == 3
-    assert Path(found["picture"]).read_bytes()[:4] == b"\x89PNG"
+    assert Path(result["picture"]).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_people_see_a_table_and_a_command(capsys, folder, tmp_path):
@@ -203,18 +203,18 @@ def test_test_images_have_no_say(capsys, tmp_path):
 
 
 def test_a_head_found_at_once_has_no_learning_rate_to_search(capsys, folder, tmp_path):
-    found = tune(capsys, folder, tmp_path / "out", "--trials", "2")
-    assert set(found["trials"][0]["settings"]) == {"method.strength", "method.smoothing"}
-    assert len({trial["score"] for trial in found["trials"]}) > 1
+    result = tune(capsys, folder, tmp_path / "out", "--trials", "2")
+    assert set(result["trials"][0]["settings"]) == {"method.strength", "method.smoothing"}
+    assert len({trial["score"] for trial in result["trials"]}) > 1
 
 
 def test_what_is_fixed_is_not_searched(capsys, folder, tmp_path):
     options = ["--method", "em", "--trials", "3", "--learning-rate", "0.01"]
     options += ["--method.alpha", "0.3"]
-    found = tune(capsys, folder, tmp_path / "out", *options)
-    assert {name for trial in found["trials"] for name in trial["settings"]} == {"batch_size"}
-    assert "--learning-rate 0.01" in found["command"]
-    assert "--method.alpha 0.3" in found["command"]
+    result = tune(capsys, folder, tmp_path / "out", *options)
+    assert {name for trial in result["trials"] for name in trial["settings"]} == {"batch_size"}
+    assert "--learning-rate 0.01" in result["command"]
+    assert "--method.alpha 0.3" in result["command"]
     request = Request(
         DataConfig("x"), method="an", overrides={"learning_rate": 1.0, "batch_size": 8}
     )
@@ -230,8 +230,10 @@ def test_runs_of_their_own_score_as_heads_do(folder, tmp_path):
     runs.__dict__["_trains_heads"] = False
     assert (heads.at_once, runs.at_once) == (8, 1)
     together, apart = heads.scores(points, "01"), runs.scores(points, "01")
-    assert [each.epoch for each in together] == [each.epoch for each in apart]
-    assert [each.score for each in together] == pytest.approx([each.score for each in apart])
+    assert [outcome.epoch for outcome in together] == [outcome.epoch for outcome in apart]
+    assert [outcome.score for outcome in together] == pytest.approx(
+        [outcome.score for outcome in apart]
+    )
     assert (tmp_path / "b" / "trials" / "1" / "metrics.json").is_file()
 
 

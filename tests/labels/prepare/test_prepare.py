@@ -260,9 +260,9 @@ def test_missing_things_are_enumerated() -> None:
 
 def test_a_split_is_published_only_with_the_published_counts(tmp_path: Path) -> None:
     write_voc(tmp_path, {"train": TRAIN, "val": TEST})
-    found = prepare("voc2012", tmp_path)
-    assert (found.split, found.as_published) == ("differs", False)
-    whole = replace(found, expected={"train": 4, "val": 1, "test": 2})
+    prepared = prepare("voc2012", tmp_path)
+    assert (prepared.split, prepared.as_published) == ("differs", False)
+    whole = replace(prepared, expected={"train": 4, "val": 1, "test": 2})
     assert (whole.split, whole.as_published) == ("published", True)
     other = replace(whole, rule="ours")
     assert (other.split, other.as_published) == ("ours", False)

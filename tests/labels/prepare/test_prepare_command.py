@@ -46,8 +46,8 @@ def test_writes_a_table_with_splits(
     assert not result["as_published"]
     assert result["images_missing"] == 24
     assert result["split"] == "differs"
-    found = "train 16 instead of 4,574, val 4 instead of 1,143, test 4 instead of 5,823"
-    assert f"these are not the published numbers of images: {found}" in result["notes"]
+    differences = "train 16 instead of 4,574, val 4 instead of 1,143, test 4 instead of 5,823"
+    assert f"these are not the published numbers of images: {differences}" in result["notes"]
     written = load_labels(result["out"])
     official = prepare("voc2012", tmp_path).dataset
     assert written.table == official.table
