@@ -21,6 +21,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from tagfill.errors import Problem, TagfillError
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+_USUAL = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 MAX_PIXELS = 100_000_000
 """More than this is not decoded: a small file can claim any size and exhaust the memory."""
 FORMATS = (
@@ -124,9 +125,14 @@ def iterate_images(folder: str | Path) -> Iterator[Path]:
 
 
 def find_image(root: str | Path, image: str) -> Path | None:
-    """The file of an image id: the exact name, else its suffix in lower or upper case."""
+    """The file of an image id: the exact name, else its suffix in lower or upper case, or added."""
     path = Path(root, image)
-    variants = (path, path.with_suffix(path.suffix.lower()), path.with_suffix(path.suffix.upper()))
+    if path.suffix.lower() in SUFFIXES:
+        cased = (path.suffix.lower(), path.suffix.upper())
+        variants = [path, *(path.with_suffix(suffix) for suffix in cased)]
+    else:
+        endings = (cased for suffix in _USUAL for cased in (suffix, suffix.upper()))
+        variants = [path, *(path.with_name(path.name + ending) for ending in endings)]
     return next((file for file in variants if os.path.isfile(file)), None)
 
 

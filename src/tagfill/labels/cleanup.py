@@ -34,6 +34,7 @@ _RARER = 4
 """A typo is at least so many times rarer than the right word."""
 _ONE_TYPO, _TWO_TYPOS = 5, 7
 """Letters a word needs for so many typos."""
+_DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)\s+")
 _IRREGULAR = {
     "person": "people",
     "man": "men",
@@ -85,6 +86,21 @@ def find_variants(table: LabelTable) -> list[Variants]:
     if len(counts) <= MOST_CLASSES:
         groups += _typos(table, {name: n for name, n in counts.items() if name not in taken})
     return sorted(groups, key=lambda group: -sum(group.positives))
+
+
+def find_denials(classes: Iterable[str]) -> dict[str, str]:
+    """Tags such as ``-cat`` or ``no cat`` that look like a no to another tag.
+
+    >>> find_denials(["cat", "-cat", "no cat", "nocturnal"])
+    {'-cat': 'cat', 'no cat': 'cat'}
+    """
+    by_case = {_case_key(name): name for name in classes}
+    denials = {}
+    for key, name in by_case.items():
+        match = _DENIAL.match(key)
+        if match and key[match.end() :] in by_case:
+            denials[name] = by_case[key[match.end() :]]
+    return denials
 
 
 def merge_case(table: LabelTable) -> Aliases:
@@ -228,11 +244,14 @@ def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
     distance = cdist(keys, keys, scorer=OSA.distance, score_cutoff=2, dtype=np.uint8)
     column_of = {name: column for column, name in enumerate(table.classes)}
     positive = table.values == POSITIVE
+    denied = find_denials(table.classes)
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for right, wrong in np.argwhere(np.triu(distance <= 2, k=1)).tolist():
         letters = min(len(keys[right]), len(keys[wrong]))
         allowed = (letters >= _ONE_TYPO) + (letters >= _TWO_TYPOS)
         if distance[right, wrong] > allowed or _differ_in_digits(keys[right], keys[wrong]):
+            continue
+        if names[wrong] in denied or names[right] in denied:
             continue
         rarer = _RARER * counts[names[wrong]] <= counts[names[right]]
         columns = positive[:, [column_of[names[right]], column_of[names[wrong]]]]

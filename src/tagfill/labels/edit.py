@@ -24,7 +24,7 @@ from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
-from tagfill.labels.formats._tags import join_tags, separators_in, split_tags
+from tagfill.labels.formats._tags import join_tags, says_nothing, separators_in, split_tags
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.jsonl import edited_lines
@@ -227,7 +227,9 @@ def _other_than_delimiter(sheet: Sheet) -> str:
 
 def _with_tags(names: list[str], text: str, common: str) -> str:
     """An entry with tags added, the rest unchanged."""
-    if text.strip().startswith("[") or not text.strip():
+    if says_nothing(text):
+        text = ""
+    if text.strip()[:1] in ("", "[", "#"):
         return _entry([*split_tags(without_guard(text)), *names], text, common)
     mark = next(iter(separators_in([text])), common)
     space = " " if f"{mark} " in text or (mark == "," and mark not in text) else ""
@@ -237,6 +239,8 @@ def _with_tags(names: list[str], text: str, common: str) -> str:
 def _entry(names: list[str], text: str, common: str) -> str:
     if text.strip().startswith("["):
         return json.dumps(names, ensure_ascii=False)
+    if text.strip().startswith("#") and all(len(name.split()) == 1 for name in names):
+        return " ".join(f"#{name}" for name in names)
     mark = next(iter(separators_in([text])), common)
     return join_tags(names, mark + (" " if f"{mark} " in text else ""))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import atomic_path
-from tagfill.labels.cleanup import find_variants, merge_case, merged
+from tagfill.labels.cleanup import find_denials, find_variants, merge_case, merged
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
 from tagfill.labels.formats._encoding import encoding_note
@@ -95,6 +95,14 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
         notes.append(
             f"{len(same)} tags differ from others only in case and were read as one: {pairs}{more}"
             " (--no-merge-case keeps them apart)"
+        )
+    denials = find_denials(dataset.table.classes) if dataset.free_tags else {}
+    if denials:
+        name, tag = next(iter(denials.items()))
+        notes.append(
+            f"{len(denials)} tags look like a no to another, such as {name!r} to {tag!r}; they were"
+            " read as tags of their own. Say no in a column 'value', or in a table with one column"
+            " for each tag"
         )
     variants = find_variants(dataset.table) if dataset.free_tags else []
     if variants:

@@ -129,12 +129,25 @@ def _careful(records: Iterator[Record], plan: Plan, widths: _Widths, tallies: li
 def even_records(
     sheet: Sheet, problems: Problems, *, spread: str | None = None
 ) -> Iterator[Record]:
-    """Records as wide as the header; others are errors, reported together, and left out."""
-    widths = _Widths(sheet, None, spread)
+    """Records as wide as the header; others are errors, reported together, and left out.
+
+    The header once more, as in files that were put together, is passed over and said.
+    """
+    widths, again = _Widths(sheet, None, spread), Tally()
+    header = [name.strip() for name in sheet.header]
     for row, given in sheet.records():
+        if sheet.header_row is not None and [text.strip() for text in given] == header:
+            again.add(row, given[0])
+            continue
         fields = widths.even(row, given)
         if fields is not None:
             yield row, fields
+    if again.bad:
+        problems.warn(
+            f"the header stands here again ({again.bad:,} in all) and was passed over",
+            file=sheet.path,
+            row=again.examples[0][0],
+        )
     widths.report(problems)
 
 

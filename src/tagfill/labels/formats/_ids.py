@@ -21,6 +21,7 @@ _ODD = r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
+_ENDINGS = ("", ".jpg", ".JPG", ".jpeg", ".png")
 
 
 def is_text(name: str) -> bool:
@@ -107,7 +108,10 @@ def _places(folder: Path) -> list[Path]:
 def _lie_in(folder: Path, images: Sequence[str]) -> bool:
     """Whether most of the first images are in a folder."""
     sample = list(islice(images, _LOOKED_FOR))
-    return 2 * sum(os.path.isfile(folder / image) for image in sample) > len(sample)
+    there = sum(
+        any(os.path.isfile(f"{folder / image}{ending}") for ending in _ENDINGS) for image in sample
+    )
+    return 2 * there > len(sample)
 
 
 def _writable(

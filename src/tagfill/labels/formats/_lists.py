@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tagfill.errors import Problems
 from tagfill.files import without_guard
@@ -12,7 +13,7 @@ from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
-from tagfill.labels.formats._tags import separators_in, split_tags
+from tagfill.labels.formats._tags import says_nothing, separators_in, split_tags
 from tagfill.labels.formats._ticks import REMEDY, code_of, some
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import ReadOptions
@@ -30,7 +31,9 @@ def read_tag_list(
     records = list(even_records(sheet, problems, spread=_spread(sheet, plan, options)))
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
+    silent = Tally()
     for row, fields in records:
+        _blank_silent(fields, plan.tags, gather.classes, row, silent)
         tags = [tag for column in plain for tag in _tags(fields[column], options)]
         image = without_guard(fields[plan.image])
         if not image and not len(gather) and tags:
@@ -42,8 +45,38 @@ def read_tag_list(
         for column in paths:
             for path in _paths(fields[column]):
                 gather.path(record, path.split(_PATH), row)
-    _note_separators(gather, [fields[column] for _, fields in records for column in plain])
+    texts = [fields[column] for _, fields in records for column in plain]
+    _note_separators(gather, texts)
+    _note_words(gather, texts, silent)
     return gather.dataset(format)
+
+
+def _blank_silent(
+    fields: list[str], columns: Sequence[int], classes: Sequence[str], row: int, silent: Tally
+) -> None:
+    """Empty the entries that are words for no tags, unless a class list has them as tags."""
+    for column in columns:
+        if says_nothing(fields[column]) and fields[column].strip() not in classes:
+            silent.add(row, fields[column])
+            fields[column] = ""
+
+
+def _note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
+    """Remark on words taken for no tags, and on marks that might separate tags and did not."""
+    if silent.bad:
+        words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
+        gather.notes.append(f"{silent.bad:,} entries say {words} and were read as no tags")
+    if gather.options.separator is not None:
+        return
+    whole = {tag for text in texts for tag in split_tags(text)}
+    for mark in (" ", "/"):
+        parts = {part.strip() for tag in whole for part in tag.split(mark)} - {""}
+        joined = sorted(tag for tag in whole if mark in tag)
+        if 2 * len(joined) > len(whole) > 4 and 2 * len(parts) <= len(whole):
+            gather.notes.append(
+                f"tags such as {joined[0]!r} look like several: --separator {mark!r} would make"
+                f" {len(parts):,} tags of {len(whole):,}"
+            )
 
 
 def _spread(sheet: Sheet, plan: Plan, options: ReadOptions) -> str | None:

@@ -11,7 +11,13 @@ def _words(text: str) -> list[str]:
 
 
 SPLIT = "split"
-VALUE_NAMES = frozenset({"value", "wert", "present", "vorhanden"})
+VALUE_NAMES = frozenset(
+    _words(
+        "value wert present ispresent vorhanden correct iscorrect richtig korrekt applies"
+        " zutreffend trifftzu visible sichtbar answer antwort"
+    )
+)
+"""Whether the tag of the row is there."""
 LABEL_NAMES = frozenset(_words("label class tag category klasse kategorie etikett"))
 """One tag a row."""
 TAGS_NAMES = frozenset(

@@ -19,8 +19,9 @@ from tagfill.labels.formats._names import (
 )
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import has_separator, split_tags
-from tagfill.labels.formats._ticks import Kind, column_kind
+from tagfill.labels.formats._ticks import Kind, code_of, column_kind
 from tagfill.labels.formats.base import ReadOptions
+from tagfill.labels.table import NEGATIVE
 
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
@@ -184,15 +185,24 @@ class _Columns:
             return WIDE
         return self._shape_by_names() or self._shape_by_content()
 
-    def _shape_by_names(self) -> str | None:
+    def _statements(self) -> tuple[list[int], list[int]]:
+        """Columns that hold one tag a row, and those that say whether it is there."""
+        single = [n for n in self.rest if is_label_name(self.header[n])]
+        values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
         lists = [n for n in self.rest if is_tags_name(self.header[n])]
+        says = len(values) == 1 and self.kinds[values[0]] in ("tick", "empty")
+        if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
+            single = lists
+        return single, values
+
+    def _shape_by_names(self) -> str | None:
+        single, values = self._statements()
+        lists = [n for n in self.rest if is_tags_name(self.header[n]) and n not in single]
         if any(self.kinds[n] not in ("tick", "empty") for n in lists):
             return TAG_LIST
         plain = [n for n in lists if plain_name(self.header[n]) in TAGS_NAMES]
         if plain and (len(plain) == len(self.rest) or not self.of_kind("tick")):
             return TAG_LIST
-        single = [n for n in self.rest if is_label_name(self.header[n])]
-        values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
         exact = len(single) == 1 and len(self.rest) == 1 + len(values) <= 2
         if len(single) != 1 or (not exact and self.kinds[single[0]] == "tick"):
             return None
@@ -242,8 +252,8 @@ class _Columns:
 
     def long(self) -> Plan:
         """One row a statement."""
-        single = self._told() or [n for n in self.rest if is_label_name(self.header[n])]
-        values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
+        single, values = self._statements()
+        single = self._told() or single
         if len(single) != 1 or len(values) > 1:
             raise self._misfit("one column called label or class and at most one called value")
         used = {*single, *values}
@@ -254,6 +264,7 @@ class _Columns:
             value=values[0] if values else None,
             split=self.split,
             left_out=self._and_rest(used),
+            notes=tuple(self._doubts(used)),
         )
 
     def tag_list(self) -> Plan:
@@ -277,7 +288,7 @@ class _Columns:
             tags=tuple(tags),
             split=self.split,
             left_out=self._and_rest(set(tags)),
-            notes=tuple(notes),
+            notes=(*notes, *self._doubts(set(tags))),
         )
 
     def _told(self) -> list[int]:
@@ -292,6 +303,20 @@ class _Columns:
     def _and_rest(self, used: set[int]) -> dict[int, str]:
         unused = {n: "no tags" for n in self.rest if n not in used and self.header[n].strip()}
         return {**self.left_out, **unused}
+
+    def _doubts(self, used: set[int]) -> list[str]:
+        """A sentence on columns of yes and no that are not taken for statements about tags."""
+        doubtful = [
+            n
+            for n in self.of_kind("tick")
+            if n not in used and any(code_of(text) == NEGATIVE for text in self.sheet.column(n))
+        ]
+        if not doubtful or not self.named:
+            return []
+        return [
+            f"{self._names(doubtful)}: yes and no in it were not read; if it says whether the tag"
+            " of the row is there, call the column 'value'"
+        ]
 
     def _misfit(self, needed: str) -> TagfillError:
         listed = self._names(range(len(self.header)))

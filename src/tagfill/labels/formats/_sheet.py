@@ -112,8 +112,23 @@ def delimiter(text: str) -> str:
         return ","
     if lines[0].lower().startswith("sep=") and lines[0].strip()[4:]:
         return lines[0].strip()[4:][0]
+    titles = _titles(lines)
+    lines = lines[titles:]
     marks = [mark for mark in _DELIMITERS if mark in lines[0]]
     return max(marks, key=lambda mark: (*_fit(lines, mark), -_DELIMITERS.index(mark)), default=",")
+
+
+def _titles(lines: list[str]) -> int:
+    """How many lines above the first that names an image column have no mark that separates."""
+    for number, line in enumerate(lines[:_PREAMBLE]):
+        if any(mark in line for mark in _DELIMITERS):
+            named = any(
+                is_image_name(field.strip().strip('"'))
+                for mark in _DELIMITERS
+                for field in line.split(mark)
+            )
+            return number if named else 0
+    return 0
 
 
 def _fit(lines: list[str], mark: str) -> tuple[bool, float, float]:

@@ -16,6 +16,7 @@ _UNESCAPE = re.compile(r"\\([\\;|,\n\r\[{#])")
 _LISTED = re.compile(
     r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,\[\]{}"']+))\s*(?:,|$)"""
 )
+_HASHTAG = re.compile(r"^#(?=[^\s#])")
 _HASHTAGS = re.compile(r"#[^\s#]+(?:\s+#[^\s#]+)+")
 
 
@@ -33,6 +34,8 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
     ['Paris, France', 'tower']
     >>> split_tags("['cat', \"dog's toy\"]"), split_tags("#cat #dog")
     (['cat', "dog's toy"], ['cat', 'dog'])
+    >>> split_tags("#cat"), split_tags("#cat, #dog"), split_tags(r"\#1")
+    (['cat'], ['cat', 'dog'], ['#1'])
     """
     plain = text.strip()
     if separator is None:
@@ -40,14 +43,31 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
         if listed is not None:
             return listed
         if _HASHTAGS.fullmatch(plain):
-            return [tag.removeprefix("#") for tag in plain.split()]
-    parts = (part.strip() for part in _parts(plain, separator, kept))
+            return [tag.removeprefix("#").rstrip(SEPARATORS) for tag in plain.split()]
+        parts = (_HASHTAG.sub("", part.strip()) for part in _parts(plain, separator, kept))
+    else:
+        parts = (part.strip() for part in _parts(plain, separator, kept))
     return [_UNESCAPE.sub(r"\1", part) for part in parts if part]
 
 
 def join_tags(tags: Iterable[str], separator: str = ";") -> str:
     """One entry of tags; marks inside tags are escaped."""
     return separator.join(_ESCAPE.sub(r"\\\1", tag) for tag in tags)
+
+
+_NO_TAGS = frozenset(
+    ["-", "--", "\N{EM DASH}", "/", "?", "none", "untagged", "n/a", "na", "nan", "null"]
+    + ["unknown", "unbekannt", "keine", "kein", "ohne"]  # noqa: RUF005
+)
+
+
+def says_nothing(text: str) -> bool:
+    """Whether an entry is a word for no tags, as people and programs write it.
+
+    >>> says_nothing("-"), says_nothing("None"), says_nothing("nun")
+    (True, True, False)
+    """
+    return text.strip().lower() in _NO_TAGS
 
 
 def has_separator(text: str, marks: str = SEPARATORS) -> bool:

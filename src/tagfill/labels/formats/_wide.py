@@ -77,8 +77,13 @@ def classes_among(
     unread = [number for number in foreign if tallies[number].few_words and not clean]
     if foreign and (unread or not any(tallies[n].filled or not tallies[n].bad for n in kept)):
         raise _no_classes(names, tallies, foreign, path, row)
-    for number in kept:
-        _report(names[number], tallies[number], path, problems)
+    faulty = [tallies[number] for number in kept if tallies[number].bad]
+    at_fault = {row for tally in faulty for row, _ in tally.examples}
+    if len(faulty) > 1 and len(at_fault) == 1 and all(tally.bad == 1 for tally in faulty):
+        _report_row(faulty, path, problems)
+    else:
+        for number in kept:
+            _report(names[number], tallies[number], path, problems)
     if not foreign:
         return kept, []
     listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in foreign)
@@ -102,6 +107,17 @@ def _no_classes(
         file=path,
         row=row,
         remedy=f"{REMEDY}; if a column lists tags, name it with --tags-column",
+    )
+
+
+def _report_row(tallies: Sequence[Tally], path: Path, problems: Problems) -> None:
+    """One row is no row of labels, such as a line of sums below a table."""
+    problems.error(
+        f"{len(tallies)} entries of this row are not 1, 0 or empty, such as"
+        f" {tallies[0].examples[0][1]!r}",
+        file=path,
+        row=tallies[0].examples[0][0],
+        remedy=f"delete the row if it holds sums; {REMEDY}",
     )
 
 

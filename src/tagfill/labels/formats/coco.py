@@ -18,6 +18,7 @@ from tagfill.labels.formats._json_types import listed, number
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.jsonl import wrapped_list
 from tagfill.labels.table import POSITIVE
 
 _KEYS = ("images", "annotations", "categories")
@@ -28,7 +29,7 @@ Item = Mapping[str, Any]
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    return text.startswith("{") and _KEY.search(text) is not None
+    return text.startswith("{") and _KEY.search(text) is not None and wrapped_list(text) is None
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:

@@ -31,6 +31,7 @@ _LISTS = ("positives", "negatives", "classes")
 _METADATA = "metadata.jsonl"
 _LIST = re.compile(r'\[\s*\{\s*"')
 _BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in IMAGE_SUFFIXES)})"\s*:', re.I)
+_WRAPPED = re.compile(r'\{\s*"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
 _TASKS = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
 """Signs of Label Studio."""
 
@@ -41,7 +42,7 @@ def _file(path: Path) -> Path:
 
 def _detect(path: Path) -> bool:
     text = head(_file(path)).lstrip()
-    if _BY_IMAGE.match(text):
+    if _BY_IMAGE.match(text) or wrapped_list(text):
         return True
     if text.startswith("["):
         return _LIST.match(text) is not None and _TASKS.search(text) is None
@@ -51,6 +52,23 @@ def _detect(path: Path) -> bool:
     except (ValueError, RecursionError):
         return first.startswith('{"file_name":')
     return isinstance(line, dict) and _id_key(line) is not None
+
+
+def wrapped_list(text: str) -> str | None:
+    """The key of the list of images with tags that an object begins with, as the only thing in it.
+
+    >>> wrapped_list('{"photos": [{"file": "a.jpg", "tags": ["cat"]}]}')
+    'photos'
+    """
+    match = _WRAPPED.match(text)
+    try:
+        first = json.loads(match[2]) if match else None
+    except ValueError:
+        return None
+    if match is None or not isinstance(first, dict) or _id_key(first) is None:
+        return None
+    tagged = any(is_tags_name(key) or is_label_name(key) or key in _LISTS for key in first)
+    return match[1] if tagged else None
 
 
 def _id_key(line: Mapping[str, Any]) -> str | None:
@@ -83,6 +101,10 @@ def _values(file: Path) -> Iterator[tuple[int, Any]]:
     text = head(file).lstrip()
     if text.startswith("["):
         yield from enumerate(listed(load_json(file)), 1)
+        return
+    key = wrapped_list(text)
+    if key is not None:
+        yield from enumerate(listed(mapped(load_json(file)).get(key)), 1)
         return
     if _BY_IMAGE.match(text):
         yield from enumerate(map(_as_line, mapped(load_json(file)).items()), 1)
