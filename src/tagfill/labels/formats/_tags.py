@@ -55,10 +55,8 @@ def join_tags(tags: Iterable[str], separator: str = ";") -> str:
     return separator.join(_ESCAPE.sub(r"\\\1", tag) for tag in tags)
 
 
-_NO_TAGS = frozenset(
-    ["-", "--", "\N{EM DASH}", "/", "?", "none", "untagged", "n/a", "na", "nan", "null"]
-    + ["unknown", "unbekannt", "keine", "kein", "ohne"]  # noqa: RUF005
-)
+_NO_TAGS = {"-", "--", "\N{EM DASH}", "/", "?", "none", "untagged", "n/a", "na", "nan", "null"}
+_NO_TAGS |= {"unknown", "unbekannt", "keine", "kein", "ohne"}
 
 
 def says_nothing(text: str) -> bool:
