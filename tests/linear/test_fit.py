@@ -11,7 +11,8 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear.basis import Basis, rooted
-from tagfill.linear.choose import Chooser, candidates, held_out_cost, labeling_cost
+from tagfill.linear.choose import Chooser, candidates, fold_of, held_out_cost, labeling_cost
+from tagfill.linear.scaled import Scaled
 from tagfill.linear.solve import Likelihood, solve
 from tagfill.losses.likelihood import each_written, some_written
 
@@ -104,7 +105,7 @@ def test_a_head_gives_on_features_what_the_solver_found(transform) -> None:
     solution = solve(basis, choice.objective(observed), choice.strength)
     head = fit_head(features, observed.numpy(), choice=choice)
     np.testing.assert_allclose(
-        head.logits(features), solution.scores(basis.rotated).numpy(), atol=1e-4
+        head.logits(features), solution.scores(basis, slice(None)).numpy(), atol=1e-4
     )
     seen = rooted(torch.from_numpy(features)) if head.power == 0.5 else torch.from_numpy(features)
     by_hand = seen @ torch.from_numpy(head.weight).T + torch.from_numpy(head.bias)
@@ -159,7 +160,7 @@ def test_many_classes_are_solved_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     features, truth = _data()
     observed = _one_each(truth)
     whole = fit_head(features, observed, choice=Choice())
-    monkeypatch.setattr("tagfill.linear.solve.ENTRIES", 7 * CLASSES)
+    monkeypatch.setattr("tagfill.linear.scaled.ENTRIES", 7 * CLASSES)
     pieces = fit_head(features, observed, choice=Choice())
     np.testing.assert_allclose(pieces.logits(features), whole.logits(features), atol=0.02)
 
@@ -221,18 +222,66 @@ def test_start_is_the_frequency_among_entries_that_tell() -> None:
     assert float(absent.sigmoid()) == pytest.approx(1.5 / 5)
 
 
-def test_very_many_images_are_kept_in_half_precision_and_give_the_same_head(monkeypatch) -> None:
-    features, truth = _data(images=500)
-    observed, choice = _one_each(truth), Choice(strength=0.01)
+@pytest.mark.parametrize("transform", ["plain", "roots", "standard"])
+def test_very_many_images_are_streamed_and_give_the_same_head(monkeypatch, transform) -> None:
+    features, truth = _data(images=900)
+    observed, choice = _one_each(truth), Choice(strength=0.01, transform=transform)
     exact = fit_head(features, observed, choice=choice).logits(features)
     folded = out_of_fold(features, observed, choice, folds=3)
     monkeypatch.setattr("tagfill.linear.basis._LARGE", 0)
-    assert Basis.of(features).rotated.dtype == torch.float16
-    np.testing.assert_allclose(
-        fit_head(features, observed, choice=choice).logits(features), exact, atol=0.02
-    )
-    np.testing.assert_allclose(out_of_fold(features, observed, choice, folds=3), folded, atol=0.02)
-    assert Basis.of(1e6 * features).rotated.dtype == torch.float32
+    monkeypatch.setattr("tagfill.linear.basis._SAMPLE", 300)
+    monkeypatch.setattr("tagfill.linear.large.COARSE", 50)
+    monkeypatch.setattr("tagfill.linear.large.GAIN", 1e-7)
+    assert Basis.of(features).streams
+    head = fit_head(features, observed, choice=choice)
+    scatter = exact.std()
+    np.testing.assert_allclose(head.logits(features), exact, atol=0.02 * scatter)
+    again = out_of_fold(features, observed, choice, folds=3)
+    np.testing.assert_allclose(again, folded, atol=0.02 * scatter)
+    from_half = fit_head(features.astype(np.float16), observed, choice=choice)
+    np.testing.assert_allclose(from_half.logits(features), exact, atol=0.02 * scatter)
+
+
+def test_very_many_images_start_with_a_head_of_some_of_their_own(monkeypatch) -> None:
+    """A fold's head depends on no label outside of it, not even by where the solver starts."""
+    features, truth = _data(images=400)
+    observed, choice = _one_each(truth), Choice(strength=0.01)
+    monkeypatch.setattr("tagfill.linear.basis._LARGE", 0)
+    monkeypatch.setattr("tagfill.linear.large.COARSE", 20)
+    before = out_of_fold(features, observed, choice, folds=2, seed=3)
+    own = fold_of(len(observed), 2, 3).numpy() == 0
+    changed = observed.copy()
+    changed[own] = np.roll(changed[own], 1, axis=1)
+    after = out_of_fold(features, changed, choice, folds=2, seed=3)
+    assert np.array_equal(before[own], after[own])
+    assert not np.allclose(before[~own], after[~own], atol=0.1)
+
+
+def test_many_evaluations_are_of_few_images(monkeypatch) -> None:
+    features, truth = _data(images=1600)
+    observed, choice = _one_each(truth), Choice(strength=0.01)
+    monkeypatch.setattr("tagfill.linear.basis._LARGE", 0)
+    monkeypatch.setattr("tagfill.linear.large.COARSE", 50)
+    sizes: list[int] = []
+    total = Scaled.__call__
+
+    def counted(self, inner):
+        sizes.append(self.images)
+        return total(self, inner)
+
+    monkeypatch.setattr(Scaled, "__call__", counted)
+    fit_head(features, observed, choice=choice)
+    assert sizes == sorted(sizes)
+    assert set(sizes) == {100, 400, 1600}
+    assert sizes.count(1600) < sizes.count(100)
+
+
+def test_very_many_features_that_are_no_numbers_are_refused(monkeypatch) -> None:
+    features, truth = _data()
+    monkeypatch.setattr("tagfill.linear.basis._LARGE", 0)
+    features[7, 2] = np.nan
+    with pytest.raises(TagfillError, match="not finite"):
+        fit_head(features, _one_each(truth), choice=Choice())
 
 
 def test_choices_of_very_many_images_are_made_with_some(monkeypatch) -> None:

@@ -12,7 +12,7 @@ import torch
 from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
-from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform
+from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
 from tagfill.linear.solve import Likelihood, Solution, solve
 from tagfill.losses.likelihood import Writer, each_written, some_written
 
@@ -117,12 +117,24 @@ class Chooser:
         observed: [N, K] labels 1, 0, -1.
         written: [N] how many of the ones were written, the rest confirmed by a review, if known.
         seed: of the folds.
+        sample: whether these are some of very many images, for which single precision will do.
     """
 
     def __init__(
-        self, features: Matrix, observed: Tensor, written: Tensor | None = None, seed: int = 0
+        self,
+        features: Matrix,
+        observed: Tensor,
+        written: Tensor | None = None,
+        seed: int = 0,
+        *,
+        sample: bool = False,
     ) -> None:
-        self.features, self.observed, self.written = features, observed, written
+        self.features, self.observed, self.written, self.sample = (
+            features,
+            observed,
+            written,
+            sample,
+        )
         folds = int(np.clip(HELD_OUT // max(len(observed), 1), *FOLDS))
         self.folds = fold_of(len(observed), folds, seed)
         self._scored: dict[Choice, float] = {}
@@ -133,7 +145,7 @@ class Chooser:
     def basis(self, transform: Transform) -> Basis:
         """The features transformed, made once."""
         if transform not in self._bases:
-            self._bases[transform] = Basis.of(self.features, transform)
+            self._bases[transform] = Basis.of(self.features, transform, single=self.sample)
         return self._bases[transform]
 
     def score(self, choice: Choice) -> float:
@@ -171,7 +183,7 @@ class Chooser:
             )
             self._last[place] = head
             rows.append(left)
-            logits.append(head.scores(basis.rotated[left]))
+            logits.append(head.scores(basis, left))
         return torch.cat(rows), torch.cat(logits)
 
     def _split(self, fold: int) -> tuple[Tensor, Tensor]:
@@ -228,32 +240,39 @@ def choose(
     if len(observed) > MOST:
         rows = np.linspace(0, len(observed) - 1, MOST).astype(np.intp)
         some = None if written is None else written[rows]
-        choice, chooser = choose(
-            features[rows],
-            observed[rows],
-            written=some,
-            open_=candidates(observed, Choice()) if open_ is None else open_,
-            strength=strength,
-            transforms=transforms,
-            seed=seed,
+        chooser = Chooser(features[rows], observed[rows], some, seed, sample=is_large(features))
+        choice = _chosen(
+            chooser,
+            candidates(observed, Choice()) if open_ is None else open_,
+            strength,
+            transforms,
         )
         # a penalty holds against the features of all images, whose sum of squares is larger
         relative = choice.strength * (MOST / len(observed) if strength is None else 1)
         return replace(choice, strength=float(f"{relative:.6g}")), chooser
     chooser = Chooser(features, observed, written, seed)
-    start = candidates(observed, Choice()) if open_ is None else open_
+    writers = candidates(observed, Choice()) if open_ is None else open_
+    return _chosen(chooser, writers, strength, transforms), chooser
+
+
+def _chosen(
+    chooser: Chooser,
+    start: Sequence[Choice],
+    strength: float | None,
+    transforms: Sequence[Transform],
+) -> Choice:
     at = FIRST if strength is None else strength
     choice = chooser.best([replace(one, transform=transforms[0], strength=at) for one in start])
     if strength is not None:
-        return chooser.best([replace(choice, transform=name) for name in transforms]), chooser
+        return chooser.best([replace(choice, transform=name) for name in transforms])
     choice = chooser.best_strength(choice)
     tried = [replace(choice, transform=name) for name in transforms]
-    if len(observed) > HELD_OUT:
+    if len(chooser.observed) > HELD_OUT:
         other = chooser.best(tried)
-        return chooser.between(chooser.best_strength(other)), chooser
+        return chooser.between(chooser.best_strength(other))
     choice = chooser.best([choice, *map(chooser.best_strength, tried[1:])])
     writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in start]
-    return chooser.between(chooser.best_strength(chooser.best([choice, *writers]))), chooser
+    return chooser.between(chooser.best_strength(chooser.best([choice, *writers])))
 
 
 def candidates(observed: Tensor, choice: Choice) -> list[Choice]:

@@ -124,7 +124,7 @@ def out_of_fold(
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
         head = solve(basis, objective.some(kept), choice.strength, rows=kept)
         for some in left.split(ENTRIES // labels.shape[1] + 1):
-            logits[some] = head.scores(basis.rotated[some])
+            logits[some] = head.scores(basis, some)
     return logits.numpy()
 
 

@@ -79,6 +79,10 @@ class Elementwise:
             (slopes,) = torch.autograd.grad(terms.sum(), leaf)
         return terms.detach(), slopes
 
+    def some(self, rows: Tensor) -> Elementwise:
+        """Of some of the images."""
+        return Elementwise(self.terms, self.labels[rows])
+
     def start(self) -> Tensor:
         """[K] log odds of the positives."""
         positives = (self.labels == 1).sum(0).double()

@@ -1,0 +1,53 @@
+"""Features of very many images: read, transformed and centered anew whenever they are needed.
+
+A copy along principal axes would take as much memory as the features and longer to make than the
+solver needs; instead weights are turned. The axes only make the solver's steps good ones, so those
+of some evenly spread images will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Matrix = npt.NDArray[np.floating]
+"""[N, D] features: an array, or a mapped file; half precision will do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Rows of transformed, centered and scaled features in single precision.
+
+    Args:
+        features: [N, D].
+        transform: of rows.
+        center: [D] mean of the transformed features.
+        scale: [D] what they are multiplied by; None where that is 1.
+    """
+
+    features: Matrix
+    transform: Callable[[Tensor], Tensor]
+    center: Tensor
+    scale: Tensor | None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: slice | Tensor) -> Tensor:
+        index = rows.numpy() if isinstance(rows, Tensor) else rows
+        block = self.transform(as_tensor(self.features[index], np.float32))
+        block = block.sub_(self.center)
+        return block if self.scale is None else block.mul_(self.scale)
+
+
+def as_tensor(rows: Matrix, kind: type[np.floating]) -> Tensor:
+    """Some rows as a tensor of their own."""
+    if rows.dtype == np.float16:  # which torch converts many times faster than numpy
+        whole = torch.from_numpy(np.array(rows))
+        return whole.float() if kind is np.float32 else whole.double()
+    return torch.from_numpy(np.array(rows, dtype=kind))
