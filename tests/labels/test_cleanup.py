@@ -17,6 +17,7 @@ from tagfill.labels import LabelTable
 from tagfill.labels.cleanup import find_variants, read_aliases, write_aliases
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
+from tagfill.labels.synonyms import SYNONYMS
 
 TAGS = ["cat"] * 40 + ["CAT"] * 12 + ["Cat"] * 3 + ["dog"] * 30 + ["dogs"] * 5 + ["bicycle"] * 20
 TAGS += ["bycicle"] * 2 + ["polar bear"] * 9 + ["polar-bear"] + ["bear"] * 4 + ["plane", "plan"]
@@ -155,3 +156,23 @@ def test_the_run_remembers_aliases(path: Path, tmp_path: Path) -> None:
     classes = load_labels(path, options=read_options(again)).table.classes
     assert "dogs" not in classes
     assert "CAT" in classes
+
+
+def test_words_for_one_thing_are_proposed() -> None:
+    classes = ("sofa", "Couch", "bicycle", "Fahrrad", "boat", "ship", "Kühlschrank", "fridge")
+    values = np.full((8, 8), -1)
+    np.fill_diagonal(values, 1)
+    values[7, 0] = 1
+    table = LabelTable(tuple(f"{n}.jpg" for n in range(8)), classes, values)
+    pairs = {frozenset((group.name, *group.others)) for group in find_variants(table)}
+    assert pairs == {
+        frozenset(("sofa", "Couch")),
+        frozenset(("bicycle", "Fahrrad")),
+        frozenset(("Kühlschrank", "fridge")),
+    }
+    assert {group.kind for group in find_variants(table)} == {"synonym"}
+
+
+def test_no_word_stands_in_two_groups_of_synonyms() -> None:
+    words = [word for group in SYNONYMS for word in group]
+    assert len(words) == len(set(words))

@@ -20,9 +20,10 @@ from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats.base import ReadOptions
+from tagfill.labels.synonyms import SYNONYMS
 from tagfill.labels.table import POSITIVE, Labels, LabelTable, Rows
 
-Kind = Literal["case", "spelling", "plural", "typo"]
+Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
 Aliases = tuple[tuple[str, str], ...]
 """Names, and the class each is taken for."""
 
@@ -82,6 +83,7 @@ def find_variants(table: LabelTable) -> list[Variants]:
         *_alike(counts, _case_key, "case", taken),
         *_alike(counts, _spelling_key, "spelling", taken),
         *_plurals(counts, taken),
+        *_synonyms(counts, taken),
     ]
     if len(counts) <= MOST_CLASSES:
         groups += _typos(table, {name: n for name, n in counts.items() if name not in taken})
@@ -207,6 +209,19 @@ def _plurals(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
     groups = [_group("plural", pair, counts) for pair in pairs if not taken.intersection(pair)]
     taken.update(other for group in groups for other in group.others)
     return groups
+
+
+def _synonyms(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
+    """Groups of words for one thing, by the built-in list."""
+    number_of = {_spelling_key(w): n for n, words in enumerate(SYNONYMS) for w in words}
+    groups: defaultdict[int, list[str]] = defaultdict(list)
+    for name in counts:
+        number = number_of.get(_spelling_key(name))
+        if number is not None and name not in taken:
+            groups[number].append(name)
+    alike = [_group("synonym", names, counts) for names in groups.values() if len(names) > 1]
+    taken.update(other for group in alike for other in group.others)
+    return alike
 
 
 def _alike(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import Problems
-from tagfill.labels.dataset import Dataset
+from tagfill.labels.dataset import Dataset, Suggestions
 from tagfill.labels.formats._ids import clean_ids, find_root, is_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._paths import PathList
@@ -193,6 +193,22 @@ class Gather:
                 file=self.source,
                 row=int(again) if again >= 0 else None,
             )
+
+    def suggestions(self, proposed: Sequence[tuple[int, str, float, str]]) -> Suggestions | None:
+        """Tags a model proposed: record, class, probability and model of each.
+
+        Call it after ``dataset``; classes that are not known are left out.
+        """
+        known = [proposal for proposal in proposed if proposal[1] in self._label_of]
+        if not known:
+            return None
+        records, names, scores, models = zip(*known, strict=True)
+        return Suggestions(
+            image=self.place[np.array(records)],
+            label=np.array([self._label_of[name] for name in names], dtype=np.intp),
+            score=np.array(scores, dtype=np.float64),
+            model=models[-1],
+        )
 
 
 def absence_note(absent: Absent) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from tagfill.labels.formats._json import load_json
 from tagfill.labels.formats._json_types import mapped, objects, texts
 from tagfill.labels.formats._merge import usual_split
 from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.table import NEGATIVE
 
 _SAMPLES, _METADATA = "samples.json", "metadata.json"
 _SPLITS = {"train", "val", "test"}
+REJECTED = "rejected"
+"""The field in which tags that are not there are written."""
 _LISTS = ("classifications", "detections", "polylines")
 
 
@@ -28,27 +32,67 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if not file.is_file():
         raise TagfillError(f"there is no {_SAMPLES} in it", file=path)
     samples = objects(mapped(load_json(file)).get("samples"))
-    gather = Gather(path, options, problems, FORMAT.default_absent)
+    return read_samples(samples, path, options, problems)
+
+
+def read_samples(
+    samples: Iterable[Mapping[str, Any]],
+    source: Path,
+    options: ReadOptions,
+    problems: Problems,
+    fields: Collection[str] | None = None,
+) -> Dataset:
+    """The data set of FiftyOne samples as JSON objects.
+
+    Args:
+        samples: the objects.
+        source: where they come from.
+        options: what absence means, the class list.
+        problems: where flaws are reported.
+        fields: the fields to read; all by default.
+    """
+    gather = Gather(source, options, problems, FORMAT.default_absent)
+    proposed: list[tuple[int, str, float, str]] = []
     for number, sample in enumerate(samples, 1):
         place = sample.get("filepath")
         record = gather.record(place if isinstance(place, str) else "", number)
         for tag in texts(sample.get("tags")):
             if usual_split(tag) in _SPLITS:
                 gather.split(record, tag, number)
-        gather.tags(record, dict.fromkeys(_labels(sample)), number)
+        stated: dict[str, None] = {}
+        for field, name, confidence in _labels(sample, fields):
+            if field == REJECTED:
+                gather.mark(record, gather.label(name, number), NEGATIVE, number)
+            elif confidence is None:
+                stated[name] = None
+            else:
+                gather.label(name, number)
+                proposed.append((record, name, confidence, field))
+        gather.tags(record, stated, number)
     gather.notes.append("sample tags are taken for splits, labels of all fields for classes")
-    return gather.dataset(FORMAT.name)
+    if proposed:
+        gather.notes.append(
+            f"{len(proposed):,} labels have a confidence: they are a model's and were read as"
+            " suggestions"
+        )
+    dataset = gather.dataset(FORMAT.name)
+    return replace(dataset, suggestions=gather.suggestions(proposed))
 
 
-def _labels(sample: Mapping[str, Any]) -> Iterator[str]:
-    """The labels of all fields of a sample."""
-    for value in sample.values():
+def _labels(
+    sample: Mapping[str, Any], fields: Collection[str] | None
+) -> Iterator[tuple[str, str, float | None]]:
+    """The labels of a sample: field, name, and confidence where a model gave one."""
+    for name, value in sample.items():
+        if fields is not None and name not in fields:
+            continue
         field = mapped(value)
         entries = [entry for key in _LISTS for entry in objects(field.get(key))]
         for entry in (field, *entries):
-            label = entry.get("label")
+            label, confidence = entry.get("label"), entry.get("confidence")
             if isinstance(label, str) and label.strip():
-                yield label.strip()
+                sure = isinstance(confidence, int | float) and 0 <= confidence <= 1
+                yield name, label.strip(), confidence if sure else None
 
 
 FORMAT = Format(

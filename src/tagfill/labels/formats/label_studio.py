@@ -20,11 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import write_text
-from tagfill.labels.dataset import Dataset, Suggestions
+from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather, absence_note
 from tagfill.labels.formats._json import load_json
 from tagfill.labels.formats._json_types import listed, mapped, objects, texts
@@ -82,7 +80,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
     gather.notes.append(f"in submitted annotations {absence_note(absent)}")
     dataset = gather.dataset(FORMAT.name)
-    return replace(dataset, suggestions=_suggestions(proposed, gather))
+    return replace(dataset, suggestions=gather.suggestions(proposed))
 
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
@@ -120,22 +118,6 @@ def _declare_classes(tasks: Sequence[Task], gather: Gather) -> None:
             f"the classes are the {len(gather.classes)} choices that occur; a choice nobody ever"
             " made is not among them"
         )
-
-
-def _suggestions(
-    proposed: Sequence[tuple[int, str, float, str]], gather: Gather
-) -> Suggestions | None:
-    label_of = {name: label for label, name in enumerate(gather.classes)}
-    known = [proposal for proposal in proposed if proposal[1] in label_of]
-    if not known:
-        return None
-    records, names, scores, models = zip(*known, strict=True)
-    return Suggestions(
-        image=gather.place[np.array(records)],
-        label=np.array([label_of[name] for name in names], dtype=np.intp),
-        score=np.array(scores, dtype=np.float64),
-        model=models[-1],
-    )
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:
