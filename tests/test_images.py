@@ -171,7 +171,7 @@ def test_check_images(tmp_path):
     assert [str(problem) for problem in check.problems] == [
         f"{tmp_path}/broken.png: is not an image of a known kind",
         f"{tmp_path}/gone.jpg: missing image",
-        f"{tmp_path}: 2 images hold the same bytes: a.jpg, copy of a.jpg",
+        f"{tmp_path}: 2 images are identical: a.jpg, copy of a.jpg",
     ]
 
 

@@ -121,7 +121,9 @@ def test_a_network_that_fails_twice_is_asked_again(memory, monkeypatch):
     assert len(load_labels(f"{memory}/labels.csv").table) == len(NAMES)
     assert len(asked) == 3
     monkeypatch.setattr(remote, "ATTEMPTS", 2)
-    with pytest.raises(TagfillError, match=r"cannot be fetched, 2 times .*check address"):
+    with pytest.raises(
+        TagfillError, match=r"cannot be downloaded after 2 attempts .*check address"
+    ):
         remote.local_images(remote.Path(f"{memory}/images"), NAMES)
 
 
@@ -136,12 +138,12 @@ def test_what_was_fetched_is_read_without_the_network(memory, monkeypatch):
 
 def test_a_url_that_only_a_file_names_is_not_followed(memory, local, monkeypatch):
     monkeypatch.setattr(remote._Store, "of", lambda url: pytest.fail(f"asked for {url}"))
-    with pytest.raises(TagfillError, match=r"not fetched .*TAGFILL_REMOTE=memory://set"):
+    with pytest.raises(TagfillError, match=r"not downloaded .*TAGFILL_REMOTE=memory://set"):
         prepare(DataConfig(labels=f"{memory}/labels.csv"))
-    with pytest.raises(TagfillError, match="not fetched"):
+    with pytest.raises(TagfillError, match="not downloaded"):
         prepare(DataConfig(labels=str(local / "labels.csv"), images=f"{memory}/images"))
     remote.allow("memory://elsewhere/x.csv")
-    with pytest.raises(TagfillError, match="not fetched"):
+    with pytest.raises(TagfillError, match="not downloaded"):
         load_labels(f"{memory}/labels.csv")
 
 

@@ -41,7 +41,7 @@ _PUBLIC = {
     "write_report": "tagfill.report.page",
 }
 _VERBS = {"explain", "export", "predict", "recover", "report"}
-"""Packages that are called like functions too: ``tagfill.recover(run)``."""
+"""Packages that can be called like functions: ``tagfill.recover(run)``."""
 _MODULES = {"evaluate", "losses", "methods", "models", "observe", "priors", "scenes", "sklearn"}
 
 __all__ = [
@@ -84,7 +84,7 @@ class _Verb(ModuleType):
 
 
 class _Package(ModuleType):
-    """This package: verbs among its members can be called however they were imported."""
+    """This package; its verbs can be called however they were imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _VERBS and type(value) is ModuleType:

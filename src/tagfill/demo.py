@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SIZE = 224
 SEED = 0
 METHODS = {
-    "an": "assume negative (what is not tagged is absent)",
-    "auto": "recommended (what is not tagged is unknown)",
+    "an": "assume negative (untagged means absent)",
+    "auto": "recommended (untagged means unknown)",
     "oracle": "the same learner with all tags of all images",
 }
 Tell = Callable[[str], None]
@@ -55,12 +55,10 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """Mean over the seeds."""
         return statistics.fmean(self.maps)
 
     @property
     def spread(self) -> float:
-        """Standard deviation over the seeds."""
         return statistics.stdev(self.maps) if len(self.maps) > 1 else 0.0
 
 

@@ -155,5 +155,5 @@ def features_not_finite() -> TagfillError:
     """Some features are no numbers: nothing can be learned from them."""
     return TagfillError(
         "some training features are not finite numbers (NaN or infinite)",
-        remedy="make the features again, or leave those images out",
+        remedy="compute the features again, or leave those images out",
     )

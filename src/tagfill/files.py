@@ -22,7 +22,7 @@ from typing import Any
 from tagfill.errors import TagfillError
 
 ABANDONED_SECONDS = 3_600.0
-"""A temporary file that nobody has written to for this long belongs to a process that died."""
+"""A temporary file untouched for this long was left by a process that died."""
 _NAME = 40  # characters of the target's name that a temporary name repeats
 _FORMULA_STARTS = frozenset("=@\t\r+-'")
 _FORMULA = re.compile(r"'*(?:[=@\t\r]|[+-](?![\w./ -]*\Z))", re.DOTALL)
@@ -158,12 +158,12 @@ def remove_leftovers(folder: Path, older_than: float = ABANDONED_SECONDS) -> int
 
 
 def _draft_name(target: Path) -> Path:
-    """Hidden, and with the target's suffix, by which libraries know what to write."""
+    """A hidden name with the target's suffix, from which libraries infer the format."""
     return target.with_name(f".{target.stem[:_NAME]}.{uuid.uuid4().hex[:12]}.part{target.suffix}")
 
 
 def _swap(draft: Path, target: Path) -> None:
-    """Put a finished folder in the place of another; the old one goes last."""
+    """Replace a folder by a finished one; the old one is deleted last."""
     old = None
     if target.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{target.name[:_NAME]}-old-", dir=target.parent))
@@ -185,7 +185,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _named_errors(target: Path, draft: Path) -> Iterator[None]:
-    """Say which file cannot be written; errors about other files are not ours."""
+    """Name the file that cannot be written; errors about other files pass through."""
     try:
         yield
     except TagfillError as error:
@@ -200,5 +200,5 @@ def _named_errors(target: Path, draft: Path) -> Iterator[None]:
         raise TagfillError(
             f"cannot be written ({error.strerror or error})",
             file=target,
-            remedy="what was there before is unchanged" if target.exists() else None,
+            remedy="the old file is unchanged" if target.exists() else None,
         ) from error

@@ -28,10 +28,10 @@ FORMATS = (
     *("JPEG", "PNG", "GIF", "BMP", "PPM", "WEBP", "TIFF", "AVIF", "JPEG2000", "DIB", "ICO", "PCX"),
     *("SGI", "TGA"),
 )
-"""What is decoded: raster images alone, by decoders that start no other program."""
+"""Decoded formats: raster images only, by decoders that start no other program."""
 _ROWS = 256
 _CHECKED_SIZE = 32
-"""Photos are checked at about this size: all of the file is still read."""
+"""Photos are checked at about this size; the whole file is still read."""
 
 # Pillow warns from 89 million pixels on; here MAX_PIXELS makes it an error instead.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
@@ -246,7 +246,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:
-    """Integers are taken as 16-bit; floats as 0..1, or as 0..255 where they exceed 1."""
+    """Integers are read as 16-bit; floats as 0..1, or as 0..255 if they exceed 1."""
     values = np.asarray(image)
     white = 65535 if image.mode != "F" else 255 if np.nanmax(values, initial=0) > 1 else 1
     gray = np.empty(values.shape, dtype=np.uint8)
@@ -257,7 +257,7 @@ def _eight_bit(image: Image.Image) -> Image.Image:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
-    """Folders and their files, through links to folders but never twice into the same one."""
+    """Folders and their files; follows links to folders, but enters no folder twice."""
     seen = {os.path.realpath(root)}
     for directory, folders, files in os.walk(root, followlinks=True):
         fresh = []
@@ -272,8 +272,6 @@ def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """What one file showed."""
-
     path: Path | None = None
     size: tuple[int, int] | None = None
     digest: bytes | None = None
@@ -302,9 +300,9 @@ def _problems(
     if images and all(look.path is None for look in looks):
         yield Problem(
             "warning",
-            f"none of the {len(images):,} images is here, first: {images[0]!r}",
+            f"none of the {len(images):,} images is in this folder, first: {images[0]!r}",
             file=str(root),
-            remedy="name the folder the image ids start from with --images",
+            remedy="set the folder that image ids are relative to with --images",
         )
         return
     for image, look in zip(images, looks, strict=True):
@@ -315,6 +313,6 @@ def _problems(
     for group in duplicates:
         yield Problem(
             "warning",
-            f"{len(group)} images hold the same bytes: {', '.join(group)}",
+            f"{len(group)} images are identical: {', '.join(group)}",
             file=str(root),
         )

@@ -25,7 +25,7 @@ from tagfill.files import atomic_path, write_json
 
 ATTEMPTS = 4
 WORKERS = 16
-"""Files fetched at once: each mostly waits."""
+"""Files downloaded at once; most of the time is waiting."""
 PAUSE = 0.5
 """Seconds before the second attempt; twice as long before every further one."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/].*)", re.DOTALL)
@@ -168,7 +168,7 @@ def _allowed(url: str) -> bool:
 
 def _refuse(url: str) -> Any:
     raise TagfillError(
-        "was named by a file and not by you: it is not fetched",
+        "comes from a file, not from you, so it is not downloaded",
         file=url,
         remedy=f"name it on the command line, call tagfill.remote.allow({_place(url)!r}), or set"
         f" TAGFILL_REMOTE={_place(url)}",
@@ -196,7 +196,7 @@ def _is_inside(image: str) -> bool:
 
 @dataclass(frozen=True)
 class _Store:
-    """The file system behind a URL; what goes wrong on the way is tried again."""
+    """The file system behind a URL; failures are retried."""
 
     system: Any
 
@@ -261,13 +261,13 @@ class _Store:
             except Exception as error:  # networks fail in many ways
                 if attempt + 1 == ATTEMPTS:
                     raise TagfillError(
-                        f"cannot be fetched, {ATTEMPTS} times ({error})",
+                        f"cannot be downloaded after {ATTEMPTS} attempts ({error})",
                         file=url,
-                        remedy="check address, credentials and network; what came so far is kept",
+                        remedy="check address, credentials and network; finished files are kept",
                     ) from error
                 time.sleep(PAUSE * 2**attempt)
         raise AssertionError  # the last attempt returns or raises
 
 
 class _NotThereError(TagfillError):
-    """The network answers, and there is no such file."""
+    """The server responds that there is no such file."""

@@ -136,7 +136,7 @@ def shown(hint: Any) -> str:
 
 
 class _Misfit:
-    """The result of a conversion that failed, where None is a value."""
+    """The result of a failed conversion, since None is a value."""
 
 
 _MISFIT = _Misfit()
@@ -162,7 +162,7 @@ def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
 
 
 def _fits(kind: Any, value: Any) -> bool:
-    """Whether a value has a type, without conversion but from int to float."""
+    """Whether a value has a type; the only conversion is from int to float."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     accepted = (int, float) if kind is float else kind

@@ -140,7 +140,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return self
 
     def _fit_likelihood(self, features: Floats, labels: Labels, seed: int) -> None:
-        """The learner of ``tagfill train``, calibrated on rows left out."""
+        """The learner of ``tagfill train``, calibrated on held-out rows."""
         head = fit_head(features, labels, seed=seed)
         self.coef_, self.intercept_ = head.weight.astype(np.float64), head.bias.astype(np.float64)
         self.transform_ = head.choice.transform
@@ -150,7 +150,6 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.estimates_ = self._how.posterior(scores, labels)
 
     def _fit_method(self, features: Floats, labels: Labels, seed: int) -> None:
-        """The training loop."""
         train, val = _held_out(labels, self.validation_fraction, seed)
         fitted = fit_linear(
             features[train],
@@ -216,7 +215,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         )
 
     def _labels(self, target: Any, columns: Any) -> Labels:
-        """The target as label codes; settles ``classes_``."""
+        """The target as label codes; sets ``classes_``."""
         if issparse(target):
             target = target.toarray()
         if target.ndim == 2 and target.shape[1] == 1 and not _holds_codes(target):
@@ -260,7 +259,7 @@ def _coded(target: npt.NDArray[Any]) -> Labels:
 
 
 def _held_out(labels: Labels, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Rows to train on and rows to choose the epoch on, with every tag in fair shares."""
+    """Rows for training and for validation, stratified by tag."""
     if fraction == 0:
         return np.arange(len(labels)), np.arange(0)
     names = [str(row) for row in range(len(labels))], [str(tag) for tag in range(labels.shape[1])]

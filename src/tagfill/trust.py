@@ -28,14 +28,14 @@ def trust_everything() -> None:
 
 
 def require_trust(
-    file: Path, reason: str = "is Python code, named by a file and not by you: it is not run"
+    file: Path, reason: str = "is Python code named by a file, not by you, so it is not run"
 ) -> None:
     """Refuse a file with code that the user has not named or trusted."""
     if not _everything and file.resolve() not in _named:
         raise TagfillError(
             reason,
             file=file,
-            remedy="look at it, then add --trust-code",
+            remedy="read it, then add --trust-code",
         )
 
 

@@ -47,7 +47,7 @@ def test_positive_loss_is_the_logged_one(runs: list[RunView]) -> None:
     drawing = positive_loss.draw(Subject(runs))
     rows = {tuple(row[:3]): row[3] for row in drawing.rows}
     assert rows["em", "observed positives", 4] == runs[1].epochs[3]["positive_loss"]
-    assert rows["an", "positives nobody wrote", 1] == runs[0].epochs[0]["unobserved_positive_loss"]
+    assert rows["an", "untagged positives", 1] == runs[0].epochs[0]["unobserved_positive_loss"]
 
 
 def test_pseudo_labels_of_the_methods_that_have_them(runs: list[RunView]) -> None:

@@ -217,9 +217,9 @@ def test_short_descriptions(run: tagfill.Run) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (np.zeros((160, 0)), "no matrix"),
-        (np.zeros(160), "no matrix"),
-        (np.zeros((160, 2, 2)), "no matrix"),
+        (np.zeros((160, 0)), "not a matrix"),
+        (np.zeros(160), "not a matrix"),
+        (np.zeros((160, 2, 2)), "not a matrix"),
         (np.full((160, 3), "x"), "array of numbers"),
         (np.zeros((3, 4)), "3 rows of features for 160 images"),
         (np.full((160, 3), np.nan), "160 rows of features hold NaN or infinity"),

@@ -97,7 +97,7 @@ def test_image_files(labels, tmp_path, capsys):
     assert files["largest"] == [8, 6]
     messages = [problem["message"] for problem in summary["problems"]]
     assert "missing image" in messages
-    assert "2 images hold the same bytes: a.jpg, b.jpg" in messages
+    assert "2 images are identical: a.jpg, b.jpg" in messages
 
 
 def test_implied_folders_are_searched_but_not_read(labels, tmp_path, capsys):

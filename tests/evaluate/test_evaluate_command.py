@@ -72,7 +72,7 @@ def test_table_for_people(files, capsys):
     [
         ("logits.npy", [], "add --logits"),
         ("none.csv", [], "no such score file"),
-        (".", [], "there is no model here"),
+        (".", [], "this folder has no model"),
         ("scores.csv", ["--split", "val"], "no split 'val'"),
         ("scores.csv", ["--average-precision", "trapezoid"], "non_interpolated"),
     ],

@@ -163,8 +163,8 @@ def test_decisions_raise_f1_and_lower_calibration_error():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"goal": "precision"}, "a target belongs"),
-        ({"goal": "f1", "target": 0.5}, "a target belongs"),
+        ({"goal": "precision"}, "a target goes"),
+        ({"goal": "f1", "target": 0.5}, "a target goes"),
         ({"goal": "recall", "target": 1.5}, "not in 0 to 1"),
     ],
 )

@@ -159,7 +159,7 @@ def test_pointing_leaves_out_what_was_learnt_from(
     trained = sum(json.loads((run / "metrics.json").read_text())["images"].values())
     test = json.loads((run / "metrics.json").read_text())["images"]["test"]
     assert result["images"] <= test < trained
-    assert any("learnt from them" in note for note in result["notes"])
+    assert any("trained on them" in note for note in result["notes"])
     assert 0 < result["overall"]["chance"] < 0.5
     assert result["overall"]["cases"] == sum(
         counts["cases"] for counts in result["classes"].values()

@@ -193,7 +193,7 @@ def test_a_torch_archive_runs_with_torch_alone(tmp_path, photos):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--to", "torch", "--int8"], "8-bit weights are for ONNX"),
+        (["--to", "torch", "--int8"], "8-bit weights need ONNX"),
         (["--out", "model.bin"], "must end in .onnx"),
         ([], "exists already"),
     ],
@@ -246,7 +246,7 @@ def test_a_truncated_onnx_file_is_refused(exported, share, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nan", "no numbers"), ("output", "cannot be run"), ("classes", "one number for each")],
+    [("nan", "not numbers"), ("output", "cannot be run"), ("classes", "one number for each")],
 )
 def test_an_onnx_file_made_up_by_somebody_is_refused(exported, name, message, tmp_path):
     model = onnx.load_from_string(exported)

@@ -120,7 +120,7 @@ def test_a_hub_that_is_not_there_is_one_sentence(tmp_path, capsys, monkeypatch):
     labels = tmp_path / "done.csv"
     labels.write_text("image,cat\nx.jpg,1\ny.jpg,0\n")
     assert main(["push", str(labels), "me/pets"]) == 2
-    assert "the hub did not take me/pets" in capsys.readouterr().err
+    assert "the hub refused me/pets" in capsys.readouterr().err
 
 
 def test_a_wrong_name_is_refused(hub, tmp_path, capsys):

@@ -181,7 +181,7 @@ def test_rejections_stay_when_a_person_adds_the_tag_after_all(tmp_path: Path) ->
     out.write_text(out.read_text().replace("b.jpg,dog", "b.jpg,dog;cat"))
     dataset = load_labels(out)
     assert dataset.table.negatives == 0
-    assert any("rejected once" in problem.message for problem in dataset.problems)
+    assert any("rejected earlier" in problem.message for problem in dataset.problems)
 
 
 def photos_before(folder: Path) -> Path:

@@ -281,7 +281,7 @@ def test_windows_and_roundabout_paths_are_simplified(tmp_path: Path) -> None:
 def test_missing_id(tmp_path: Path) -> None:
     for text in ("image,cat\na.jpg,1\n,1\n", "image,label\na.jpg,cat\n,cat\n"):
         ((row, message),) = errors(make(tmp_path, text))
-        assert (row, message) == (3, "there is no image id")
+        assert (row, message) == (3, "the image id is missing")
 
 
 @pytest.mark.parametrize("row", ["b.jpg,1", "b.jpg,1,0,1", "b.jpg"])
@@ -331,9 +331,9 @@ def test_broken_json(tmp_path: Path) -> None:
 def test_missing_and_unknown_sources(tmp_path: Path) -> None:
     with pytest.raises(TagfillError, match="no such file"):
         load_labels(tmp_path / "nothing.csv")
-    with pytest.raises(TagfillError, match="no label format I know"):
+    with pytest.raises(TagfillError, match="no known label format"):
         load_labels(make(tmp_path, "Just a sentence\n", "readme.txt"))
-    with pytest.raises(TagfillError, match="no label format I know"):
+    with pytest.raises(TagfillError, match="no known label format"):
         load_labels(make(tmp_path, bytes(range(256)), "noise.bin"))
     with pytest.raises(TagfillError, match="unknown label format"):
         load_labels(make(tmp_path, "image,cat\na,1\n"), format="csv")
@@ -341,7 +341,7 @@ def test_missing_and_unknown_sources(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("classes", [(), ("cat", "cat "), ("cat", "")])
 def test_class_list_itself(classes: tuple[str, ...]) -> None:
-    with pytest.raises(TagfillError, match="each once"):
+    with pytest.raises(TagfillError, match="unique names"):
         ReadOptions(classes=classes)
 
 

@@ -40,7 +40,7 @@ def test_cub(cub: Path) -> None:
         assert dataset.splits["train"].tolist() == [0]
         assert dataset.splits["test"].tolist() == [1]
         assert dataset.image_root == cub / "images"
-    assert any("1 labels are of parts not visible" in note for note in dataset.notes)
+    assert any("1 labels of invisible parts" in note for note in dataset.notes)
 
 
 def test_cub_min_certainty(cub: Path) -> None:
@@ -89,7 +89,7 @@ def test_nuswide(nuswide: Path) -> None:
         "train": [0, 1],
         "test": [2],
     }
-    assert any("1 images are stated to show none" in note for note in dataset.notes)
+    assert any("1 images have none" in note for note in dataset.notes)
     shutil.rmtree(nuswide / "Groundtruth" / "TrainTestLabels")
     dataset = load_labels(nuswide)
     assert by_image(dataset) == expected

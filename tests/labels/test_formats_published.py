@@ -154,7 +154,7 @@ def test_voc_splits_boxes_and_notes(devkit: Path) -> None:
     assert dataset.boxes.image.tolist() == [0, 1]
     notes = " / ".join(dataset.notes)
     assert "1 objects are marked difficult" in notes
-    assert "1 annotated images are in none of the image sets" in notes
+    assert "1 annotated images are in no image set" in notes
 
 
 def test_voc_without_image_sets(devkit: Path) -> None:

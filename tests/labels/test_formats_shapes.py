@@ -156,7 +156,7 @@ def test_json_keys_that_are_no_labels_are_named(tmp_path: Path) -> None:
     ]
     path = make(tmp_path, "\n".join(map(json.dumps, lines)))
     dataset = load_labels(path)
-    assert "keys that are no labels were left out: width, caption" in dataset.notes
+    assert "keys that are not labels were skipped: width, caption" in dataset.notes
     assert content(dataset) == {"a": {"cat": 1}, "b": {}}
 
 
@@ -218,9 +218,9 @@ def test_image_folder(tmp_path: Path) -> None:
         "dog/more/b.PNG": {"dog": 1},
     }
     assert dataset.image_root == root
-    assert "1 files are no images and were left out" in dataset.notes
+    assert "1 files are not images and were skipped" in dataset.notes
     messages = [problem.message for problem in dataset.problems]
-    assert any("1 images lie in no class folder" in message for message in messages)
+    assert any("1 images are in no class folder" in message for message in messages)
 
 
 def test_links_in_circles_end(tmp_path: Path) -> None:
@@ -325,5 +325,5 @@ def test_saving_into_a_new_folder_and_onto_a_folder(tmp_path: Path) -> None:
     with pytest.raises(TagfillError, match="cannot be written"):
         save_labels(rich_dataset(), tmp_path / "new", format="csv_wide")
     empty = Dataset(LabelTable((), ("cat",), np.zeros((0, 1))), tmp_path, "memory")
-    with pytest.raises(TagfillError, match="no image to write"):
+    with pytest.raises(TagfillError, match="no images to write"):
         save_labels(empty, tmp_path / "y.csv", format="csv_wide")

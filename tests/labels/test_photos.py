@@ -224,7 +224,7 @@ def test_photos_without_keywords_are_no_label_source(tmp_path: Path) -> None:
     photo(tmp_path / "a.jpg")
     with pytest.raises(TagfillError, match="none of the 1 photos has keywords"):
         load_labels(tmp_path, format="xmp")
-    with pytest.raises(TagfillError, match="carry no keywords and lie in no class folders"):
+    with pytest.raises(TagfillError, match="have no keywords and are in no class folders"):
         load_labels(tmp_path)
 
 

@@ -143,7 +143,7 @@ def test_many_problems_of_one_kind_are_shown_as_one(tmp_path: Path) -> None:
 
 def test_a_code_nobody_knows_is_refused_not_dropped(tmp_path: Path) -> None:
     rows = "".join(f"{n}.jpg,{'P' if n % 2 else 'A'},{'A' if n % 3 else 'P'}\n" for n in range(9))
-    with pytest.raises(TagfillError, match="no column holds labels I know") as caught:
+    with pytest.raises(TagfillError, match="no column holds known label values") as caught:
         load_labels(make(tmp_path, "image,cat,dog\n" + rows), format="csv_wide")
     assert "'cat': 9 values such as 'A' (row 2)" in str(caught.value)
 
@@ -181,7 +181,7 @@ def test_a_table_without_header_gets_its_class_names_from_a_list(tmp_path: Path)
 
 def test_sentences_are_not_taken_for_tags(tmp_path: Path) -> None:
     rows = "".join(f"{n}.jpg,A man rides horse number {n} along the beach\n" for n in range(30))
-    with pytest.raises(TagfillError, match="no column holds labels"):
+    with pytest.raises(TagfillError, match="no column holds known label values"):
         load_labels(make(tmp_path, "image,text\n" + rows))
 
 
@@ -438,7 +438,7 @@ def test_a_folder_of_images_with_one_table_is_read_by_the_table(tmp_path: Path) 
     dataset = load_labels(tmp_path)
     assert dataset.table.classes == ("cat", "dog")
     assert dataset.source == tmp_path / "labels.csv"
-    assert any("read is labels.csv" in note for note in dataset.notes)
+    assert any("labels.csv was read" in note for note in dataset.notes)
     assert load_labels(tmp_path, format="image_folder").table.classes == ("images",)
     (tmp_path / "test.csv").write_text(text)
     with pytest.raises(TagfillError, match=r"labels\.csv, test\.csv"):

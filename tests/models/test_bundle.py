@@ -136,7 +136,7 @@ def test_tensors_that_do_not_fit_are_noticed(bundle: Bundle, tmp_path: Path) -> 
     [
         ({"format": "something"}, "does not describe a tagfill model"),
         ({"version": 99}, "of version 99.*update tagfill"),
-        ({"hook": "os.system"}, r"odd or missing keys: \['hook'\]"),
+        ({"hook": "os.system"}, r"unknown or missing keys: \['hook'\]"),
         ({"classes": [1, 2, 3]}, "not a list of words"),
         ({"classes": ["a", "b"]}, "3 different class names"),
         ({"classes": ["a", "b", "b"]}, "3 different class names"),
@@ -158,7 +158,7 @@ def test_odd_descriptions_are_refused(
     [
         ({"architecture": "no_such_net"}, "cannot build the backbone 'no_such_net'"),
         ({"library": "os"}, "unknown backbone library"),
-        ({"options": {"surprise": 1}}, "'surprise' is not taken from a file"),
+        ({"options": {"surprise": 1}}, "'surprise' may not come from a file"),
         ({"architecture": "resnet152"}, "does not fit the backbone"),
     ],
 )
@@ -174,7 +174,7 @@ def test_unknown_architectures_are_refused(
 
 
 def test_a_folder_without_model(tmp_path: Path) -> None:
-    with pytest.raises(TagfillError, match="there is no model here"):
+    with pytest.raises(TagfillError, match="this folder has no model"):
         tagfill.load(tmp_path)
     (tmp_path / "model.json").write_text("{")
     with pytest.raises(TagfillError, match="is not JSON"):
@@ -247,7 +247,7 @@ def test_an_architecture_is_never_an_address(address: str, bundle: Bundle, tmp_p
     network = json.loads((folder / "model.json").read_text())["network"]
     network["backbone"]["architecture"] = address
     edit(folder, network=network)
-    with pytest.raises(TagfillError, match="never by an address"):
+    with pytest.raises(TagfillError, match="not by a URL"):
         tagfill.load(folder)
 
 
@@ -256,7 +256,7 @@ def test_options_that_would_load_something_are_refused(bundle: Bundle, tmp_path:
     network = json.loads((folder / "model.json").read_text())["network"]
     network["backbone"]["options"] = {"checkpoint_path": "/tmp/evil.pth"}
     edit(folder, network=network)
-    with pytest.raises(TagfillError, match="'checkpoint_path' is not taken from a file"):
+    with pytest.raises(TagfillError, match="'checkpoint_path' may not come from a file"):
         tagfill.load(folder)
 
 

@@ -15,7 +15,7 @@ def test_listing_puts_offline_first_and_names_the_open_doors(
 ) -> None:
     assert main(["backbones"]) == 0
     out = capsys.readouterr().out
-    assert out.index("efficientnet_lite0") < out.index("resnet101") < out.index("any timm name")
+    assert out.index("efficientnet_lite0") < out.index("resnet101") < out.index("Any timm name")
     assert "hf:NAME" in out
     assert main(["backbones", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)

@@ -48,7 +48,7 @@ def test_unit_gives_every_image_and_every_cell_the_same_length() -> None:
 
 
 def test_a_power_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(TagfillError, match="power = 2 makes no sense"):
+    with pytest.raises(TagfillError, match="power = 2 is not valid"):
         configure_head("linear", {"power": 2.0})
 
 

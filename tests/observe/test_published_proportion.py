@@ -20,7 +20,7 @@ def test_published_draw_is_that_of_numpys_old_generator() -> None:
 
 
 def test_published_draw_is_not_made_image_by_image() -> None:
-    with pytest.raises(TagfillError, match="image by image"):
+    with pytest.raises(TagfillError, match="not made per image"):
         known_proportion(
             np.ones((2, 2), np.int8), 0, proportion=0.5, per_image=True, published=True
         )

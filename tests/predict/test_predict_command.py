@@ -145,7 +145,7 @@ def test_images_for_a_model_of_features_are_a_clear_error(photos, tmp_path, caps
         ([], "give image files"),
         (["x.jpg", "--treshold", "0.5"], "unknown option --treshold"),
         (["x.jpg", "--format", "parquet"], "parquet is not text"),
-        (["x.jpg", "--out", "tags.xyz"], "does not say the format"),
+        (["x.jpg", "--out", "tags.xyz"], "does not determine the format"),
         (["x.jpg", "--workers", "0"], "must be at least 1"),
         (["x.jpg", "--top", "0"], "at least 1"),
     ],

@@ -335,7 +335,7 @@ def test_train_again_and_see_the_new_model_answer(chromium: Any, run: Path, tmp_
         page.wait_for_selector(".job[data-state=done]")
         page.wait_for_selector("tr.total")
         page.click("text=Serve this model")
-        page.wait_for_selector("text=This model answers now.")
+        page.wait_for_selector("text=This model is served now.")
         assert service.model.name == "first-review-1"
         page.goto(f"{url}/try")
         page.set_input_files("#pick", str(service.library.paths[0]))

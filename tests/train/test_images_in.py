@@ -240,7 +240,7 @@ def test_a_wrong_image_folder_is_one_clear_error(
 ) -> None:
     (tmp_path / "empty").mkdir()
     assert main(["train", str(data), "--images", str(tmp_path / "empty")]) == 2
-    assert "say where the images are with --images" in capsys.readouterr().err
+    assert "set the image folder with --images" in capsys.readouterr().err
 
 
 def test_views_depend_on_seed_epoch_and_image_alone(data: Path) -> None:

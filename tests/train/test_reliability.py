@@ -192,7 +192,7 @@ def test_a_failed_start_is_not_in_the_way(data: Path, tmp_path: Path) -> None:
             fit(request(data, **wrong), out)
         assert not out.exists()
     assert fit(request(data), out).folder.is_finished
-    with pytest.raises(TagfillError, match="there is a run already"):
+    with pytest.raises(TagfillError, match="this folder already has a run"):
         fit(request(data), out)
 
 
@@ -222,7 +222,7 @@ def test_few_images_are_remarked_on(tmp_path: Path) -> None:
 
 
 def test_labels_that_tell_nothing_apart_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TagfillError, match="nothing to tell apart"):
+    with pytest.raises(TagfillError, match="nothing to learn"):
         tagfill.fit(np.ones((40, 1)), features=np.ones((40, 3)), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -159,8 +159,8 @@ def test_a_time_limit_ends_training_with_a_model(
     [
         (["--method", "nonsense"], "unknown method 'nonsense'"),
         (["--method.alhpa", "0.1", "--method", "em"], "em has no setting 'alhpa'"),
-        (["--mode", "finetune"], "needs images, and the source gives features"),
-        (["--backbone", "resnet50"], "--backbone has no effect: the source gives features"),
+        (["--mode", "finetune"], "needs images, but the source has features"),
+        (["--backbone", "resnet50"], "--backbone has no effect: the source has features only"),
         (["--method", "lac"], "needs"),
         (["--time-limit", "soon"], "'soon' is not a duration"),
         (["--method", "an", "--learning-rate", "1e38"], "not finite (term an) in epoch 1, batch 2"),
@@ -234,7 +234,7 @@ def test_a_resumed_run_takes_no_other_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["train", "--resume", str(tmp_path), "--epochs", "3"]) == 2
-    assert "takes all settings from its config.toml" in capsys.readouterr().err
+    assert "reads all settings from its config.toml" in capsys.readouterr().err
 
 
 def test_validation_images_are_never_training_images(data: Path, tmp_path: Path) -> None:

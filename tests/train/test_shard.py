@@ -197,5 +197,5 @@ def test_the_user_hears_what_became_of_the_wish(ends: Path) -> None:
 def test_what_cannot_be_divided_is_refused(settings: dict[str, Any]) -> None:
     optimizer = settings.pop("optimizer", "adam")
     stage = StageConfig(MethodConfig("an"), inputs="images", optimizer=optimizer)
-    with pytest.raises(TagfillError, match="--shard does not go with"):
+    with pytest.raises(TagfillError, match="--shard does not work with"):
         RunConfig(DataConfig("labels.csv"), (stage,), shard=True, **settings)

@@ -96,7 +96,7 @@ def test_grids_over_settings_of_a_method(capsys, folder, tmp_path):
     ("options", "message"),
     [
         (["--grid", "lac_queue", "--method", "em"], "em has no setting 'queue'"),
-        (["--grid", "mlspl"], "likelihood finds a linear head at once and has no learning_rate"),
+        (["--grid", "mlspl"], "likelihood solves a linear head directly and has no learning_rate"),
         (["--grid", "mlspl", "--batch-size", "8"], "batch_size is fixed, and the grid searches it"),
     ],
 )

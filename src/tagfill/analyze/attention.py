@@ -22,9 +22,9 @@ from tagfill.recover.choose import Amount
 from tagfill.recover.recovery import Recovery, recover
 
 PRECISION, RECOVERED, SIDE = 0.8, 2, 300
-"""Tags are recovered at this expected precision; so many are shown; pixels of a picture."""
+"""Expected precision of the recovered tags, number of images shown, pixels of a picture."""
 SEARCHED = 1000
-"""Recovery looks at so many training images, where nothing was kept from an earlier look."""
+"""Training images to search for missing tags, if no earlier recovery is stored."""
 
 
 def draw(subject: Subject) -> Drawing:

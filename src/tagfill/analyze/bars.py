@@ -17,7 +17,7 @@ from tagfill.images import open_image
 from tagfill.labels import POSITIVE, Labels, Rows
 
 TAGS, WRONG = 3, 2
-"""Images have at least so many tags; so many absent ones of the highest scores are shown too."""
+"""Known tags an image needs; absent tags with the highest scores that are shown too."""
 
 
 def draw(subject: Subject) -> Drawing:
@@ -45,7 +45,7 @@ def draw(subject: Subject) -> Drawing:
             _picture(line[0], runs[0], split, row)
     axes[0][-1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.16), ncols=2)
     axes[-1][-1].set_xlabel("predicted probability")
-    notes = ("bold: observed; plain: there, but nobody wrote it; gray: not there",)
+    notes = ("bold: observed; plain: present but not tagged; gray: absent",)
     return Drawing(
         figure, ("split", "image", "tag", "label", "run", "probability"), rows, notes=notes
     )

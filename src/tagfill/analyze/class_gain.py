@@ -12,7 +12,7 @@ from tagfill.analyze.subject import RunView, Subject
 from tagfill.evaluate.arrays import Floats
 
 NAMED = 60
-"""Up to so many classes are named along the axis."""
+"""Most classes to name along the axis."""
 
 
 def draw(subject: Subject) -> Drawing:
@@ -50,7 +50,7 @@ def _precisions(run: RunView, split: str) -> Floats:
     """[K] in percent."""
     per_class = run.metrics.get(split, {}).get("per_class")
     if not per_class:
-        raise CannotDrawError(f"the {split} figures of {run.name} have no average precisions")
+        raise CannotDrawError(f"the {split} metrics of {run.name} have no average precisions")
     values = [measured["average_precision"] for measured in per_class]
     return 100 * np.array([np.nan if value is None else value for value in values])
 

@@ -65,7 +65,7 @@ def gradient(
 
 
 def _losses(subject: Subject) -> tuple[dict[str, ElementwiseMethod], list[str]]:
-    """The methods asked for, else those of the runs, else a usual choice."""
+    """The requested methods, else those of the runs, else a common choice."""
     losses: dict[str, ElementwiseMethod] = {}
     skipped = []
     if subject.methods or not subject.runs:

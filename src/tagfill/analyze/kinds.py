@@ -14,7 +14,7 @@ KINDS = {
     "gradients": "gradient of each loss against the logit (Zhou et al. Fig. 2a)",
     "shares": "share of positives among unobserved labels, by class (Zhou et al. Fig. 2c)",
     "landscape": "loss around the minimum, filter-normalized directions (Zhou et al. Fig. 5)",
-    "attention": "where recovered tags are seen (Xie et al. Fig. 6)",
+    "attention": "where the model sees recovered tags (Xie et al. Fig. 6)",
     "bars": "predictions of two runs for the same images (Zhou et al. Fig. 6)",
 }
 

@@ -30,7 +30,7 @@ IMAGES = 48
 """Training images that networks and attention heads are evaluated on; linear heads on all."""
 Directions = dict[str, Tensor]
 Move = Callable[[float, float], None]
-"""Moves the weights so far along the first and the second direction."""
+"""Moves the weights this far along the first and the second direction."""
 
 
 def draw(subject: Subject) -> Drawing:

@@ -11,7 +11,7 @@ from tagfill.analyze.subject import Subject
 
 PANELS = {
     "positive_loss": "observed positives",
-    "unobserved_positive_loss": "positives nobody wrote",
+    "unobserved_positive_loss": "untagged positives",
 }
 
 

@@ -88,7 +88,7 @@ def fill(
 
 
 def _decided(file: Path, table: LabelTable) -> dict[tuple[str, str], str]:
-    """What somebody has written into the suggestions of an earlier call."""
+    """Decisions a person has entered in the suggestions of an earlier call."""
     if not file.is_file():
         return {}
     try:
@@ -98,7 +98,7 @@ def _decided(file: Path, table: LabelTable) -> dict[tuple[str, str], str]:
             f"cannot be read, and may hold decisions: {error.message}",
             file=file,
             row=error.row,
-            remedy="mend it or move it away, then run this again",
+            remedy="fix or move the file, then run this command again",
         ) from error
     words = {POSITIVE: "yes", NEGATIVE: "no"}
     return {(d.image, d.tag): words[d.value] for d in decisions if d.value in words}
@@ -117,7 +117,7 @@ def _trained(request: Request, out: Path | None, sinks: Sequence[Sink]) -> Run:
 
 
 def _same_labels(folder: Path, request: Request, sinks: Sequence[Sink]) -> Run | None:
-    """The run of a folder, unless it is of other labels or these have changed since."""
+    """The run of a folder, unless it has other labels or they have changed since."""
     data = request.data.absolute()
     kept = Run.open(folder, sinks).config.data
     if (kept.labels, kept.images or data.images) != (data.labels, data.images or kept.images):

@@ -96,7 +96,7 @@ def _from_frame(frame: Any) -> LabelTable:
 
 
 def _codes(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Missing values are unknown; anything but 1, 0 and -1 is for ``LabelTable`` to refuse."""
+    """Missing values are unknown; ``LabelTable`` refuses anything but 1, 0 and -1."""
     if values.dtype == object:
         try:
             values = values.astype(np.float64)

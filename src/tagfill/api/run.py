@@ -194,7 +194,7 @@ class Run(TrainedRun):
     def _column(self, tag: str) -> int:
         if tag not in self.classes:
             known = ", ".join(self.classes)
-            raise TagfillError(f"the model knows no tag {tag!r}", remedy=f"tags: {known}")
+            raise TagfillError(f"the model has no tag {tag!r}", remedy=f"tags: {known}")
         return self.classes.index(tag)
 
     def _scored(
@@ -241,7 +241,6 @@ class Run(TrainedRun):
         return f"{title}<div>{name} images, most frequent classes</div>{bars_svg(bars, 1.0)}"
 
     def _precisions(self) -> dict[str, float]:
-        """mAP by split, where it could be measured."""
         if not self.folder.is_finished:
             return {}
         measured = {name: self.metrics.get(name) or {} for name in ("val", "test")}

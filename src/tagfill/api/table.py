@@ -79,7 +79,7 @@ class Table(Sequence[Row]):
             write_csv(target, self.columns, (list(row.values()) for row in self.rows))
         else:
             raise TagfillError(
-                "the suffix says no format", file=target, remedy="use .csv, .parquet"
+                "the file suffix names no known format", file=target, remedy="use .csv, .parquet"
             )
         return target
 

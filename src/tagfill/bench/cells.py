@@ -222,7 +222,7 @@ def _pseudo_precision(checkpoint: Path, truth: Labels) -> float | None:
 
 
 def _pseudo_positives(folder: RunFolder) -> dict[str, dict[str, float]]:
-    """How right the positive pseudo-labels of the last epoch are, and how many they find."""
+    """Precision and recall of the positive pseudo-labels of the last epoch."""
     epochs = [event for event in folder.read_events() if event["event"] == "epoch"]
     logged = (epochs[-1].get("pseudo_labels") or {}) if epochs else {}
     measured = logged.get("positives", {})

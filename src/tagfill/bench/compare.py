@@ -58,7 +58,7 @@ def _mean(outcomes: Sequence[Outcome]) -> Statistic:
 
 @lru_cache(maxsize=16)
 def _statistic(folder: Path) -> Statistic:
-    """The mAP of a cell; resamples it has seen, as the baseline has, are not computed again."""
+    """The mAP of a cell; resamples are cached, since the baseline is used many times."""
     plain = mean_average_precision_statistic(*kept_scores(folder))
     known: dict[bytes, Floats] = {}
 

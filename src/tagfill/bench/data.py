@@ -31,7 +31,7 @@ Features = npt.NDArray[np.floating]
 _PUBLISHED_CODE = np.array([-1, 1, 0], dtype=np.int8)
 """The published code of our 0, 1 and -1, the last by counting from the end."""
 _PATCHES = 8
-"""Scenes as features are their colors on a grid of so many cells each way."""
+"""Features of scenes: their colors on a grid with this many cells per side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +82,9 @@ def _read(source: Source, data: Path) -> Dataset:
     path = data / source.labels
     if not path.exists():
         raise TagfillError(
-            "the data of this recipe are not there",
+            "the data of this recipe are missing",
             file=path,
-            remedy="name their folder with --data; docs/data.md says where people get them",
+            remedy="set their folder with --data; docs/data.md says where to download them",
         )
     return load_labels(path)
 
@@ -161,7 +161,7 @@ def _identity(masked: Dataset, inputs: str) -> str:
 
 
 def _some(rows: Rows, share: float) -> Rows:
-    """The same smaller share is part of every larger one."""
+    """A smaller share is always part of a larger one."""
     if share == 1:
         return rows
     order = np.random.default_rng(0).permutation(len(rows))
@@ -189,7 +189,7 @@ def _reviewed(
 
 @lru_cache(maxsize=8)
 def _chances(opened: Opened, train: bytes, labels: bytes) -> npt.NDArray[np.float32]:
-    """[N, K] probability of every entry by heads that have not seen the image."""
+    """[N, K] probability of every entry by heads trained without the image."""
     rows = np.frombuffer(train, dtype=np.intp)
     observed = np.frombuffer(labels, dtype=np.int8).reshape(len(rows), -1)
     assert opened.features is not None

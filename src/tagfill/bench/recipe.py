@@ -96,7 +96,6 @@ def _checked(document: Mapping[str, Any], path: Path) -> Recipe:
 
 
 def _problems(recipe: Recipe) -> Iterator[str]:
-    """Problems with names and values of a recipe."""
     for name in recipe.metrics:
         if name not in METRICS:
             yield f"unknown metric {name!r}"

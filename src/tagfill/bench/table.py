@@ -17,11 +17,11 @@ from tagfill.train.folder import RunFolder
 
 NOT_RUN = "not run"
 NOTHING = "-"
-"""Where there is nothing to measure."""
+"""Shown where there is nothing to measure."""
 _DETAILED = 3
-"""So many columns have a table each; more stand side by side."""
+"""Up to this many columns get a table each; more are put side by side."""
 _SHOWN = 80
-"""Characters of an error message."""
+"""Length at which error messages are cut."""
 
 
 @dataclass(frozen=True)

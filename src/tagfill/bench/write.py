@@ -75,7 +75,7 @@ def _reading(recipe: Recipe) -> str:
     )
     text = (
         f"Mean ± standard deviation over {seeds}; epochs are chosen on the fully labeled"
-        " validation images, test images are looked at once."
+        " validation images, test images are used once."
     )
     if recipe.baseline is not None:
         text += " Intervals: paired bootstrap over test images, 1,000 resamples, seeds averaged."

@@ -194,5 +194,5 @@ def _tell(dataset: Dataset, result: dict[str, Any], *, json: bool) -> None:
     counted = [key for key in ("files_changed", "sidecars_written") if key in result]
     lines += [f"{key.replace('_', ' ')}: {result[key]:,}" for key in counted]
     if result.get("rejections"):
-        lines.append(f"what was answered with no is kept in {result['rejections']}")
+        lines.append(f"rejected tags are stored in {result['rejections']}")
     console.print("\n".join(lines), soft_wrap=True)

@@ -68,8 +68,8 @@ def _list(*, as_json: bool) -> None:
     columns = ["name", "size", "parameters", "known from"]
     console.print(table("Presets: weights from the model hub", columns, rows))
     console.print(
-        "And any timm name (resnet50.a1_in1k, ...), or hf:NAME for vision models of transformers.\n"
-        f"The default is {DEFAULT}. `tagfill backbones NAME` tells more of one.",
+        "Any timm name (resnet50.a1_in1k, ...), or hf:NAME for vision models of transformers.\n"
+        f"The default is {DEFAULT}. `tagfill backbones NAME` shows details of one.",
         soft_wrap=True,
     )
 

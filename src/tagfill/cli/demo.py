@@ -86,11 +86,11 @@ def _recovered(suggested: Suggested) -> str:
     cut = suggested.cut
     goal = f"an expected precision of {cut.expected_precision:.0%}"
     if not cut.suggestions:
-        return f"No hidden tag can be named with {goal}."
+        return f"No hidden tag can be recovered at {goal}."
     return (
-        f"{suggested.missing:,} tags of the images trained on are hidden (a fifth is held out)."
-        f" {cut.suggestions:,} are recovered at {goal}: really"
-        f" {cut.precision or 0:.0%} of them are right, and they are {cut.recall or 0:.0%} of all"
+        f"{suggested.missing:,} tags of the training images are hidden (a fifth is held out)."
+        f" {cut.suggestions:,} are recovered at {goal}:"
+        f" {cut.precision or 0:.0%} of them are right, which is {cut.recall or 0:.0%} of all"
         " hidden tags."
     )
 

@@ -92,7 +92,7 @@ def evaluate(
 
 
 def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
-    """A note where no split was named."""
+    """A note if no split was chosen."""
     if split is not None or set(dataset.splits) <= {"test"}:
         return []
     sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
@@ -100,7 +100,7 @@ def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
 
 
 def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:
-    """Labels to compare with: the full ones, unless the user wants the masked ones."""
+    """Labels to compare with: the full ones, unless the user asks for the masked ones."""
     full = None if observed else dataset.truth
     table, kind = (dataset.table, "observed") if full is None else (full, "full")
     if split is not None:
@@ -121,7 +121,7 @@ def _run_scores(
     bundle, run = load(model), run_of(model)
     extra = sorted(set(labels.classes) - set(bundle.classes))
     if len(extra) == len(labels.classes):
-        raise TagfillError("the model knows none of the classes", file=dataset.source)
+        raise TagfillError("the model has none of these classes", file=dataset.source)
     own = None if run is None else run.image_folder
     folders = [None, own] if reading.images is None else [reading.images]
     scored = score_images(bundle, dataset, labels, images=folders)
@@ -129,7 +129,7 @@ def _run_scores(
     seen = 0 if run is None else trained_on(run, scored.split, _read(dataset, run, reading, format))
     if seen:
         notes.append(
-            f"{seen:,} of {len(scored.split):,} images were trained on: the metrics flatter"
+            f"{seen:,} of {len(scored.split):,} images were trained on: the metrics are optimistic"
         )
     probabilities = apply_calibration(scored.logits, bundle.calibration)
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
@@ -140,7 +140,7 @@ def _run_scores(
 def _read(
     dataset: Dataset, run: TrainedRun, reading: Reading, format: str | None
 ) -> dict[str, Dataset]:
-    """The label file by its path, where the run would read it the same way."""
+    """The label file by its path, if the run would read it the same way."""
     from tagfill.train.data import read_options
 
     config = run.config.data

@@ -62,7 +62,7 @@ def explain(
         show = _show_pointing
     else:
         if out is None:
-            raise TagfillError("say where the pictures go with --out")
+            raise TagfillError("set the output folder with --out")
         result = _draw(bundle, _files(images), out, _columns(bundle, tags), top)
         show = _show_pictures
     if json:
@@ -89,7 +89,7 @@ def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
     unknown = [name for name in names if name not in bundle.classes]
     if unknown:
         raise TagfillError(
-            f"the model knows no tag {unknown[0]!r}", remedy=f"tags: {', '.join(bundle.classes)}"
+            f"the model has no tag {unknown[0]!r}", remedy=f"tags: {', '.join(bundle.classes)}"
         )
     return [bundle.classes.index(name) for name in names]
 
@@ -127,7 +127,7 @@ def _draw(
         terminal.progress(len(listed) + len(reader.skipped), len(files), "explain")
     terminal.close()
     if not listed:
-        raise TagfillError("none of the images can be read", remedy="the reasons stand above")
+        raise TagfillError("none of the images can be read", remedy="see the messages above")
     with atomic_path(out / "sheet.png") as draft:
         sheet(rows).save(draft)
     return {
@@ -141,7 +141,7 @@ def _draw(
 
 
 class _Reader:
-    """Opens pictures as they are asked for, and passes over those that cannot be read."""
+    """Opens pictures on demand and skips those that cannot be read."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = files
@@ -168,7 +168,6 @@ class _Reader:
 
 
 def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
-    """A note on the characters of the sheet that no font has."""
     texts = [text for name, _, seen in rows for text in (name, *(tag.tag for tag in seen))]
     if all(text.isascii() for text in texts):
         return []
@@ -196,7 +195,7 @@ def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
 
 
 def _free_names(wanted: Sequence[str]) -> list[str]:
-    """The names, numbered where one repeats."""
+    """The names, numbered if one repeats."""
     names: dict[str, None] = {}
     for stem in wanted:
         name, number = stem, 2

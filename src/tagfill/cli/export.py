@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tagfill.models.tagging import Numbers
 
 CALIBRATING = 128
-"""Training photos that 8-bit activations are calibrated on."""
+"""Training photos to calibrate 8-bit activations on."""
 
 
 def export(
@@ -76,11 +76,11 @@ def export(
         return
     _show(report)
     if int8 and data is None:
-        log.print("note: what 8 bits cost in mAP was not measured; --data LABELS measures it")
+        log.print("note: the loss of mAP from 8 bits was not measured; --data LABELS measures it")
 
 
 def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
-    """Pixels of some training photos of the run; None where there is no run, or no photo of it."""
+    """Pixels of some training photos of the run; None without a run or without photos."""
     import numpy as np
 
     from tagfill.errors import TagfillError

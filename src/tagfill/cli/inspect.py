@@ -68,7 +68,7 @@ def inspect(
 
 
 def _propose(dataset: Dataset, path: Path) -> None:
-    """Write the tags that look like one."""
+    """Write aliases of tags that look like spellings of one."""
     from tagfill.cli.output import log
 
     if path.exists():
@@ -76,7 +76,7 @@ def _propose(dataset: Dataset, path: Path) -> None:
     variants = find_variants(dataset.table)
     write_aliases(variants, path)
     count = sum(len(group.others) for group in variants)
-    log.print(f"{path}: {count} proposed aliases; look through them")
+    log.print(f"{path}: {count} proposed aliases; check them before use")
 
 
 def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _per_class(statistics: Statistics) -> list[dict[str, Any]]:
 
 
 def _check(dataset: Dataset, images: Path | None, workers: int | None) -> ImageCheck | None:
-    """Open all images of the folder the user named; only look for those of an implied folder."""
+    """Open all images of a named folder; of an implied folder, only check that they exist."""
     root = images or dataset.image_root
     if root is not None:
         root = local_images(root, dataset.table.images)
@@ -154,13 +154,13 @@ def _hints(dataset: Dataset, statistics: Statistics, images: Path | None) -> Ite
     one_positive = statistics.labels_per_image.tolist()[:2] == [0, statistics.images]
     if statistics.regime is Regime.FULL and one_positive:
         yield (
-            "every image has exactly one positive and the rest is negative; if other tags were only"
-            " not mentioned, read with --absent unknown"
+            "every image has one positive and the rest is negative; if unlisted tags may be"
+            " present too, read with --absent unknown"
         )
     if images is None and dataset.image_root is None:
-        yield "image files were not looked for; name their folder with --images"
+        yield "image files were not checked; set their folder with --images"
     elif images is None:
-        yield f"image files were looked for, not opened; --images {dataset.image_root} opens them"
+        yield f"image files exist but were not opened; --images {dataset.image_root} opens them"
 
 
 def _problems_of(error: TagfillError) -> Sequence[Problem]:

@@ -42,7 +42,7 @@ def show_errors(source: Path, errors: Sequence[Problem]) -> None:
     lines += [f"  {error}" for error in kinds[:MOST_PROBLEMS]]
     if len(kinds) > MOST_PROBLEMS:
         lines.append(f"  ... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
-    lines.append("  mend them first: images and everything else are looked at after that")
+    lines.append("  fix these first; images and the rest are checked after that")
     log.print("\n".join(lines), soft_wrap=True)
 
 
@@ -102,7 +102,7 @@ def _pairs(pairs: Sequence[Metadata]) -> str:
 
 def _image_files(files: Metadata, root: object) -> str:
     counts = [
-        f"{files['checked']:,} image files looked for in {root}",
+        f"{files['checked']:,} image files checked in {root}",
         f"{len(files['missing']):,} missing",
     ]
     if files["opened"]:

@@ -27,28 +27,26 @@ class TableOptions:
         Parameter(
             name="--tags-column",
             negative=(),
-            help="Column of a table that holds tags; several times for several.",
+            help="Column of a table that holds tags; repeat it for several columns.",
         ),
     ] = None
     separator: Annotated[
-        str | None, Parameter(help="The only mark between tags; by default ; | and , all are.")
+        str | None, Parameter(help="The only separator of tags; by default ; | and , all separate.")
     ] = None
     ignore_columns: Annotated[
         tuple[str, ...] | None,
         Parameter(negative=(), help="Columns of a table to leave out, separated by commas."),
     ] = None
     hierarchy: Annotated[
-        str | None, Parameter(help="Mark inside tags that are paths: | for animal|bird|robin.")
+        str | None, Parameter(help="Separator inside tags that are paths: | for animal|bird|robin.")
     ] = None
     merge_case: Annotated[
         bool | None,
-        Parameter(
-            help="Read tags that differ only in case as one; the default where typed freely."
-        ),
+        Parameter(help="Merge tags that differ only in case; the default for tags typed freely."),
     ] = None
     aliases: Annotated[
         Path | None,
-        Parameter(help='A TOML file with the class to take for other names: "CAT" = "cat".'),
+        Parameter(help='A TOML file that maps names to classes: "CAT" = "cat".'),
     ] = None
 
     def table_options(self) -> dict[str, Any]:
@@ -127,13 +125,11 @@ def read_classes(path: Path) -> tuple[str, ...]:
     for row, line in enumerate(lines, 1):
         name = line.strip()
         if name in names:
-            raise TagfillError(
-                f"class {name!r} stands in row {names[name]} too", file=path, row=row
-            )
+            raise TagfillError(f"class {name!r} is in row {names[name]} too", file=path, row=row)
         if name:
             names[name] = row
     if not names:
-        raise TagfillError("there is no class name in this file", file=path)
+        raise TagfillError("this file has no class names", file=path)
     return tuple(names)
 
 

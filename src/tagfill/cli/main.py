@@ -15,32 +15,32 @@ from tagfill.train.limits import Interrupted
 from tagfill.trust import trust_everything
 
 COMMANDS = {
-    "demo": "The whole story on embedded data, offline: one tag per image in, a tagger out.",
-    "fill": "From photos or a label file to the missing tags: train, recover, report.",
-    "inspect": "What is in a label file: counts, unknowns, co-occurrence, regime, every problem.",
-    "convert": "Write labels in another format; says what the target cannot hold.",
-    "prepare": "Official downloads (VOC, COCO, NUS-WIDE, CUB) as label tables, split as published.",
-    "train": "From a label file to a model; can be interrupted and resumed.",
-    "predict": "Tags for new images: files, folders, patterns or names on standard input.",
-    "features": "Features of images as parquet files, here or on a Ray cluster.",
+    "demo": "A complete example on built-in data, offline: from one tag per image to a tagger.",
+    "fill": "Find the missing tags of photos or a label file: train, recover, report.",
+    "inspect": "Describe a label file: counts, unknowns, co-occurrence, regime, every problem.",
+    "convert": "Write labels in another format; reports what the target cannot hold.",
+    "prepare": "Make label tables of official downloads (VOC, COCO, NUS-WIDE, CUB).",
+    "train": "Train a model from a label file; can be interrupted and resumed.",
+    "predict": "Tag new images: files, folders, patterns or names on standard input.",
+    "features": "Extract features of images to parquet files, here or on a Ray cluster.",
     "tune": "Search learning rate, batch size and the method's hyper-parameters.",
-    "bench": "The papers' tables, each by one command: methods x regimes x seeds.",
-    "export": "A model as one ONNX or torch.export file, compared with the original.",
-    "push": "A model, or completed labels with Croissant metadata, on the Hugging Face hub.",
-    "report": "A run, or several side by side, as one HTML file.",
-    "recover": "The tags images have and nobody wrote: suggestions, completed labels, suspects.",
-    "explain": "Where in an image a tag is seen: heat maps, and how often they hit.",
-    "analyze": "Figures that look into runs: hidden labels, losses, gains by class, attention.",
-    "serve": "The web app: try the model, review the missing tags, train again.",
-    "apply": "Answers to suggestions, back into the labels or the photos.",
-    "untag": "Take suggested tags out of photos again.",
-    "cache": "What extracted features take up on disk; old ones can be deleted.",
-    "mask": "Hide labels as a regime would: single positive, partial, biased and others.",
-    "scenes": "Draw the embedded picture-book data set.",
-    "methods": "Methods that can be named, or all about one: formula, paper, settings.",
-    "backbones": "Backbones that can be named, or what is known of one.",
+    "bench": "Run a paper's table with one command: methods x regimes x seeds.",
+    "export": "Export a model to one ONNX or torch.export file and compare it with the original.",
+    "push": "Upload a model, or completed labels with Croissant metadata, to the Hugging Face hub.",
+    "report": "Write a report of one run, or of several side by side, as one HTML file.",
+    "recover": "Find missing tags: suggestions, completed labels, suspicious labels.",
+    "explain": "Show where in an image the model sees a tag: heat maps, and how often they hit.",
+    "analyze": "Draw figures of runs: hidden labels, losses, gains by class, attention.",
+    "serve": "Start the web app: try the model, review the missing tags, train again.",
+    "apply": "Write answers to suggestions back into the labels or the photos.",
+    "untag": "Remove suggested tags from photos.",
+    "cache": "Show the disk space of extracted features; delete old ones.",
+    "mask": "Hide labels by a regime: single positive, partial, biased and others.",
+    "scenes": "Draw the built-in picture-book data set.",
+    "methods": "List the methods, or describe one: formula, paper, settings.",
+    "backbones": "List the backbones, or describe one.",
     "import-weights": "Turn released checkpoints into model folders.",
-    "evaluate": "Every metric of a model's scores against labels; unknown entries are left out.",
+    "evaluate": "Compute every metric of a model's scores; unknown entries are left out.",
 }
 ALIASES = {"analyze": "analyse"}  # codespell:ignore analyse
 
@@ -48,8 +48,9 @@ app = App(
     name="tagfill",
     help="Train multi-label image classifiers from incomplete labels and fill in the missing tags.",
     version_flags=["--version"],
-    help_epilogue="`--debug` with any command shows the traceback of an error. `--trust-code` lets"
-    " the Python file run that a run folder, a configuration or a recipe names as its method.",
+    help_epilogue="`--debug` shows the traceback of an error. `--trust-code` allows running the"
+    " Python file that a run folder, a configuration or a recipe names as its method. Both work"
+    " with any command.",
 )
 for _name, _help in COMMANDS.items():
     _module = _name.replace("-", "_")

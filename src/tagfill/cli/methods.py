@@ -47,7 +47,7 @@ def _print_list(described: list[Description]) -> None:
         title = f"{method.title}: {method.alias_of}" if method.alias_of else method.title
         table.add_row(method.name, title, method.source)
     console.print(table)
-    console.print("\n`tagfill methods NAME` explains one; `--json` tells all of all.")
+    console.print("\n`tagfill methods NAME` explains one; `--json` prints everything.")
 
 
 def _print_one(method: Description) -> None:

@@ -95,7 +95,7 @@ def predict(
                 progress(number, total)
         writer.close(unreadable)
     if unreadable and not images:
-        raise TagfillError("none of the images can be read", remedy="the reasons stand above")
+        raise TagfillError("none of the images can be read", remedy="see the messages above")
     if not quiet:
         seconds = max(time.monotonic() - started, 1e-9)
         skipped = f", {len(unreadable):,} skipped" if unreadable else ""
@@ -127,6 +127,8 @@ def _target(
     kind = format or BY_SUFFIX.get(out.suffix.lower())
     if kind is None:
         raise TagfillError(
-            "the suffix does not say the format", file=out, remedy="add --format jsonl or another"
+            "the suffix does not determine the format",
+            file=out,
+            remedy="add --format jsonl or another",
         )
     return out, kind

@@ -140,7 +140,6 @@ def _folder(place: Path | None) -> Path | None:
 
 
 def _images_missing(dataset: Dataset) -> int | None:
-    """How many image files are not there; None where the image folder is unknown."""
     from tagfill.images import check_images
 
     if dataset.image_root is None:
@@ -149,7 +148,7 @@ def _images_missing(dataset: Dataset) -> int | None:
 
 
 def _doubts(prepared: Prepared) -> list[str]:
-    """How the numbers of images differ from those of the papers."""
+    """How the image counts differ from those of the papers."""
     if prepared.split != DIFFERS:
         return []
     sizes, expected = prepared.sizes, prepared.expected
@@ -167,7 +166,7 @@ def _show(result: Mapping[str, Any]) -> None:
     for note in result["notes"]:
         log.print(f"note: {note}")
     if result["images_missing"] is None:
-        log.print("note: the image folder was not found; say where with --images")
+        log.print("note: the image folder was not found; set it with --images")
     elif result["images_missing"]:
         missing = counted(result["images_missing"], "image file is", "image files are")
         log.print(f"warning: {missing} not in {result['image_root']}")

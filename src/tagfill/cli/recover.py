@@ -145,7 +145,7 @@ def _show(result: dict[str, Any]) -> None:
         f"about {result['expected_missing']:,.0f} tags are missing in {result['images']:,} images"
     )
     if result["missing"] is not None:
-        about += f" (in truth {result['missing']:,})"
+        about += f" (actually {result['missing']:,})"
     console.print(about)
     truth = result["missing"] is not None
     columns = ["expected precision", "tags", "expected recall"]

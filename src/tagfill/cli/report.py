@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tagfill.train.trained import TrainedRun
 
 _TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
-"""Variables by which torchrun tells processes of each other."""
+"""Variables that torchrun sets in every process."""
 
 
 class Bar(Terminal):
@@ -90,7 +90,7 @@ def after_training(run: TrainedRun, *, quiet: bool) -> Path | None:
 
 
 def _page_of_another_process(run: Path) -> Path:
-    """Write the page in a process of its own: training processes would wait for each other."""
+    """Write the page in a separate process: training processes would wait for each other."""
     ours = {name: value for name, value in os.environ.items() if name not in _TOGETHER}
     command = [sys.executable, "-m", "tagfill.cli.main", "report", str(run), "--quiet"]
     done = subprocess.run(command, env=ours, capture_output=True, text=True)  # noqa: S603

@@ -50,10 +50,10 @@ class Choices:
     method: str = "auto"
     "See `tagfill methods`; or the path of a Python file with a method of your own."
     mode: Mode = "auto"
-    """linear: head on cached features. finetune: everything. linear_init: one after the other.
+    """linear: head on cached features. finetune: everything. linear_init: first linear, then all.
     two_stage: the schedule of LAC."""
     protocol: ProtocolName | None = None
-    "Train as a paper states it."
+    "Train with the settings of a paper."
     set_: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None
     """A hyper-parameter of the method or the head: method.NAME=VALUE, head.NAME=VALUE. Also
     written --method.NAME VALUE; --method.preset NAME and --head.preset NAME take a preset."""
@@ -114,11 +114,11 @@ def train(
         request = make_request(data, given(data_options), overrides, choices, preset)
     elif overrides or choices.set_ or data_options is not None:
         raise TagfillError(
-            "a resumed or repeated run takes all settings from its config.toml",
-            remedy="leave the other options out, or change them in a copy of that file",
+            "a resumed or repeated run reads all settings from its config.toml",
+            remedy="remove the other options, or change them in a copy of that file",
         )
     if previous and resume is None:
-        raise TagfillError("--previous goes with --resume")
+        raise TagfillError("--previous needs --resume")
     run = _run(request, resume, config, out, tensorboard, quiet, previous)
     if not is_first_process():
         return 0
@@ -212,7 +212,7 @@ def _setting(text: str) -> tuple[str, str, Any]:
     part, dot, name = key.partition(".")
     if not (equals and dot) or part not in ("method", "head"):
         raise TagfillError(
-            f"--set {text} is not understood", remedy="write --set method.NAME=VALUE"
+            f"--set {text} has the wrong form", remedy="write --set method.NAME=VALUE"
         )
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]

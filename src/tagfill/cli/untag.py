@@ -38,7 +38,7 @@ def untag(
         print_json(result)
         return
     console.print(
-        f"{photos}: tags taken back in {result['sidecars_changed']:,} sidecars and"
+        f"{photos}: tags removed from {result['sidecars_changed']:,} sidecars and"
         f" {result['files_changed']:,} files of {result['photos']:,} photos",
         markup=False,
     )

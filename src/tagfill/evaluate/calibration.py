@@ -20,11 +20,11 @@ CalibrationKind = Literal["platt", "temperature", "isotonic"]
 KINDS: tuple[CalibrationKind, ...] = get_args(CalibrationKind)
 
 SHRINK = 10.0
-"""Strength of the prior that holds a class's map near the one of all classes together."""
+"""Strength of the prior that pulls the map of a class toward the map of all classes."""
 STEPWISE_SUPPORT = 20
-"""Known positives, and other entries, a class needs for a stepwise map of its own."""
+"""Known positives, and known other entries, a class needs for its own stepwise map."""
 SAMPLE = 1_000_000
-"""Entries the line of all classes is fitted to; of more, some at regular steps."""
+"""Most entries to fit the line of all classes to; more are thinned at regular steps."""
 
 
 def fit_calibration(
@@ -110,7 +110,7 @@ def check_calibration(calibration: Mapping[str, Any], classes: int) -> None:
     if kind == "isotonic" and list(map(len, calibration["knots"])) != list(
         map(len, calibration["values"])
     ):
-        raise TagfillError("the calibration has not one value for each knot")
+        raise TagfillError("the calibration needs one value per knot")
 
 
 def _check_numbers(part: str, values: Any, *, lists: bool) -> None:
@@ -132,7 +132,7 @@ def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
 
 
 def _entries(scores: Scores, targets: Floats) -> Entries:
-    """Those of which something is known."""
+    """The known entries."""
     known = np.isfinite(targets)
     return Entries(scores[known].astype(np.float64), targets[known])
 

@@ -166,7 +166,7 @@ def _envelope_area(curve: Curve) -> Floats:
 
 
 def _eleven_point_area(curve: Curve) -> Floats:
-    """Recall levels are compared in whole numbers: 10 TP >= level * n has no rounding."""
+    """Recall levels are compared as integers: 10 TP >= level * n needs no rounding."""
     precision, hits = _precision(curve), curve.true_positives
     total = hits[0]
     points = [

@@ -17,7 +17,7 @@ from tagfill.evaluate.counts import descending
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 UndefinedImages = Literal["skip", "perfect"]
-"""Images that cannot be scored are left out, or count as scikit-learn counts them: faultless."""
+"""Images that cannot be scored are left out, or count as perfect, as in scikit-learn."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,7 @@ def _evaluate(statistic: Statistic, images: int, resamples: int, seed: int) -> t
 
 
 def _draw(images: int, resamples: int, seed: int) -> Iterator[Weights]:
-    """Weights of the resamples; a count that overflows uint8 has a chance below 1 / 256!."""
+    """Weights of the resamples; a count overflows uint8 with probability below 1 / 256!."""
     rng = np.random.default_rng(seed)
     for start in range(0, resamples, _RESAMPLES_AT_ONCE):
         size = min(_RESAMPLES_AT_ONCE, resamples - start)

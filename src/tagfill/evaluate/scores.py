@@ -68,7 +68,7 @@ def _read_matrix(path: Path, table: LabelTable) -> ScoreFile:
             f"holds {scores.dtype} of shape {scores.shape}, the labels need numbers of shape"
             f" {wanted}",
             file=path,
-            remedy="give one row an image and one column a class in the order of the labels,"
+            remedy="give one row per image and one column per class in the order of the labels,"
             " or a CSV with image ids",
         )
     matrix = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
@@ -108,14 +108,14 @@ def _aligned(content: pa.Table, path: Path, table: LabelTable, *, header_lines: 
     column = _image_column(content.column_names)
     for name in (column, *table.classes):
         if content.column_names.count(name) > 1:
-            raise TagfillError(f"column {name!r} stands twice in the header", file=path)
+            raise TagfillError(f"column {name!r} appears twice in the header", file=path)
     _refuse_missing("classes", table.classes, set(content.column_names) - {column}, path)
     ids = [_plain(value) for value in content.column(column).to_pylist()]
     row_of = {image: row for row, image in enumerate(ids)}
     if len(row_of) < len(ids):
         row = next(row for row, image in enumerate(ids) if row_of[image] != row)
         raise TagfillError(
-            f"image {ids[row]!r} stands twice", file=path, row=row_of[ids[row]] + 1 + header_lines
+            f"image {ids[row]!r} appears twice", file=path, row=row_of[ids[row]] + 1 + header_lines
         )
     _refuse_missing("images", table.images, row_of.keys(), path)
     rows = np.array([row_of[image] for image in table.images], dtype=np.intp)

@@ -105,7 +105,7 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
     with_positives = _has(states, POSITIVE)
     if not with_positives.any():
         raise TagfillError(
-            "the validation labels have no positive, so no model can be told from another",
+            "the validation labels have no positive, so models cannot be compared",
             remedy="choose other validation images, or keep the last epoch",
         )
     if name is not None:
@@ -119,7 +119,7 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
         return Criterion("known_mAP", why, CRITERIA["known_mAP"])
     why = (
         f"only {usable} of {total} classes with positives have known negatives,"
-        " so unknown entries are taken for negative"
+        " so unknown entries count as negative"
     )
     return Criterion("observed_mAP", why, CRITERIA["observed_mAP"])
 

@@ -21,9 +21,9 @@ MIN_SUPPORT = 5
 SHRINK = 40.0
 """Positives at which a class's own threshold and the common one weigh the same."""
 _CLOSEST = 1e-6
-"""To 0 and 1 a threshold may come."""
+"""Smallest distance of a threshold to 0 and to 1."""
 _MARGIN = 1e-6
-"""Below the lowest score, in logits, that a threshold lies which takes every image."""
+"""Distance in logits below the lowest score of a threshold that accepts every image."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ def expected_counts(decided: npt.ArrayLike, targets: npt.ArrayLike) -> Counts:
 
 
 class _Curve(NamedTuple):
-    """Precision, recall and F1 of the rule "at least this score", one entry a distinct score."""
+    """Precision, recall and F1 of the rule "at least this score", one entry per distinct score."""
 
     cuts: Floats
     precision: Floats
@@ -168,6 +168,6 @@ def _check(scores: npt.NDArray[np.floating], goal: Goal, target: float | None) -
             remedy="turn logits into probabilities first",
         )
     if (goal == "f1") != (target is None):
-        raise TagfillError("a target belongs to the goals precision and recall, and only to them")
+        raise TagfillError("a target goes with the goals precision and recall only")
     if target is not None and not 0 < target <= 1:
         raise TagfillError(f"a target {goal} of {target:g} is not in 0 to 1")

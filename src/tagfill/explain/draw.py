@@ -100,7 +100,7 @@ def _write(
 
 
 def _pieces(text: str, size: int) -> list[tuple[str, Font]]:
-    """The text in pieces, each with a font that has its letters."""
+    """The text split into pieces, each with a font that has its letters."""
     if text.removeprefix("…").isascii():
         return [(text, _font(size))]
     from tagfill.explain.fonts import font_file
@@ -140,7 +140,6 @@ def _stretched(heat: Heat) -> Heat:
 
 
 def _colors(strength: Heat) -> Heat:
-    """[H, W] in 0..1 to [H, W, 3]."""
     places = np.linspace(0, 1, len(STOPS))
     channels = [np.interp(strength, places, channel) for channel in zip(*STOPS, strict=True)]
     return np.stack(channels, axis=-1).astype(np.float32)

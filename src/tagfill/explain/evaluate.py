@@ -51,7 +51,7 @@ def evaluate_pointing(
     """
     if dataset.boxes is None:
         raise TagfillError(
-            "there are no boxes in it",
+            "it has no boxes",
             file=dataset.source,
             remedy="give a COCO instances file or a VOC devkit",
         )
@@ -62,14 +62,12 @@ def evaluate_pointing(
     unseen, notes = _unseen(run, dataset, rows)
     paths = _spread(unseen, limit)
     if not paths:
-        raise TagfillError(
-            "no image with boxes is left that the run has not learnt from", file=dataset.source
-        )
+        raise TagfillError("the run was trained on all images with boxes", file=dataset.source)
     column_of = {name: column for column, name in enumerate(bundle.classes)}
     columns = [column_of.get(name) for name in dataset.table.classes]
     strange = sum(column is None for column in columns)
     if strange:
-        notes.append(f"{strange} classes of the boxes are unknown to the model and left out")
+        notes.append(f"{strange} classes of the boxes are not in the model and are left out")
     game = play(_cases(bundle, dataset.boxes, paths, columns))
     if not len(game.label):
         raise TagfillError("no class in common with the model", file=dataset.source)
@@ -107,7 +105,7 @@ def _cases(
 
 
 def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], list[str]]:
-    """Files of the images the run neither trained on nor chose its epoch on."""
+    """Files of the images that the run used neither for training nor for validation."""
     root = dataset.image_root or dataset.source.parent
     files = {int(row): find_image(root, dataset.table.images[row]) for row in rows}
     there = {row: path for row, path in files.items() if path is not None}
@@ -115,10 +113,10 @@ def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], l
     notes = [f"{missing} images are not in {root}"] if missing else []
     learnt = _learnt_from(run)
     if learnt is None:
-        return there, [*notes, "whether the run has learnt from these images is not known"]
+        return there, [*notes, "it is not known whether the run was trained on these images"]
     fresh = {row: path for row, path in there.items() if path.resolve() not in learnt}
     if len(fresh) < len(there):
-        notes.append(f"{len(there) - len(fresh)} images are left out: the run learnt from them")
+        notes.append(f"{len(there) - len(fresh)} images are left out: the run was trained on them")
     return fresh, notes
 
 

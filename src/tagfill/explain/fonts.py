@@ -14,9 +14,9 @@ _WINDOWS = ("Microsoft YaHei", "SimHei", "Yu Gothic", "Malgun Gothic", "Nirmala 
 _MACOS = ("Hiragino Sans", "Hiragino Sans GB", "PingFang SC", "Apple SD Gothic Neo")
 _NOTO = ("Noto Sans", *_CJK, *(f"Noto Sans {script}" for script in _SCRIPTS))
 FALLBACKS = (*_NOTO, *_LINUX, "Arial Unicode MS", *_WINDOWS, *_MACOS, "Noto Emoji", "Symbola")
-"""Families that have letters the usual font lacks."""
+"""Font families with letters that the default font lacks."""
 SHOWN = 10
-"""A note shows so many characters."""
+"""Most characters to list in a note."""
 
 
 @cache
@@ -51,7 +51,7 @@ def boxes_note(letters: Iterable[str]) -> list[str]:
 
 
 def _notice_new_fonts() -> None:
-    """Matplotlib keeps a list of fonts, in which those installed later are missing."""
+    """Refresh matplotlib's list of fonts, which lacks those installed later."""
     listed = {font.fname for font in font_manager.fontManager.ttflist}
     for file in sorted({*font_manager.findSystemFonts()} - listed):
         _add(file)

@@ -48,7 +48,7 @@ def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Ex
     """
     if bundle.network.backbone.spec.library == "features":
         raise TagfillError(
-            "this model reads features, not images: it cannot say where things are",
+            "this model reads features, not images, so it cannot show where a tag is",
             remedy="train on images, with --images",
         )
     batch: list[torch.Tensor] = []
@@ -67,7 +67,7 @@ def _explained(bundle: Bundle, inputs: torch.Tensor) -> Iterator[Explanation]:
     output = bundle.network.to(device).eval()(inputs.to(device), maps=True)
     if output.maps is None:
         name = head_name(bundle.network.config)
-        raise TagfillError(f"the head {name} cannot say where it sees a tag")
+        raise TagfillError(f"the head {name} cannot show where it sees a tag")
     chances = apply_calibration(output.logits.double().cpu().numpy(), bundle.calibration)
     heat = output.maps.float().cpu().numpy()
     yield from map(Explanation, chances, heat)

@@ -34,7 +34,7 @@ def example_inputs(metadata: Metadata, images: Path | None = None) -> Numbers:
         return np.stack([pixels(scene.image, metadata.size) for scene in scenes])
     files = list_images(images)
     if not files:
-        raise TagfillError("there is no image in this folder", file=images)
+        raise TagfillError("this folder has no images", file=images)
     chosen = files[:: max(1, len(files) // COMPARED)][:COMPARED]
     return np.stack([pixels(file, metadata.size) for file in chosen])
 

@@ -100,8 +100,6 @@ def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
 
 
 class _Batches:
-    """Photos as the calibration reads them."""
-
     def __init__(self, entrance: str, photos: Numbers) -> None:
         starts = range(0, len(photos), _BATCH)
         self._rest = iter([{entrance: photos[start : start + _BATCH]} for start in starts])
@@ -147,7 +145,7 @@ def _delicate(model: object) -> list[str]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Exporters talk to the root logger and to stdout."""
+    """Silence exporters, which write to the root logger and to stdout."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTED = 50
-"""Classes that a card names."""
+"""Most classes to list in a card."""
 LABELS = "labels.csv"
 
 
@@ -102,19 +102,19 @@ def _push(folder: Path, repository: str, kind: Literal["model", "dataset"], publ
 
 @contextmanager
 def _hub_errors(repository: str) -> Iterator[None]:
-    """What the hub refuses, as one sentence."""
+    """Turn errors of the hub into one sentence."""
     from huggingface_hub.errors import HFValidationError, LocalTokenNotFoundError
 
     try:
         yield
     except HFValidationError:
-        raise TagfillError(f"{repository!r} is no name of a repository: owner/name") from None
+        raise TagfillError(f"{repository!r} is not a repository name: use owner/name") from None
     except LocalTokenNotFoundError:
         raise TagfillError(
-            "the hub asks who you are", remedy="set HF_TOKEN, or run `hf auth login` once"
+            "the hub requires a login", remedy="set HF_TOKEN, or run `hf auth login` once"
         ) from None
     except Exception as error:  # of whichever HTTP library the installed version uses
         raise TagfillError(
-            f"the hub did not take {repository}: {str(error).splitlines()[0]}",
+            f"the hub refused {repository}: {str(error).splitlines()[0]}",
             remedy="check the name, HF_TOKEN and the network",
         ) from None

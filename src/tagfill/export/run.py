@@ -23,7 +23,7 @@ from tagfill.models.tagging import Numbers
 Target = Literal["onnx", "torch"]
 SUFFIX: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2"}
 TOLERANCE = 1e-4
-"""Largest difference of a probability that is accepted."""
+"""Largest accepted difference of a probability."""
 BATCHES = (1, 8)
 
 
@@ -97,7 +97,7 @@ def export_model(
     if to not in SUFFIX:
         raise TagfillError(f"cannot export to {to!r}", remedy=f"use one of {', '.join(SUFFIX)}")
     if int8 and to != "onnx":
-        raise TagfillError("8-bit weights are for ONNX", remedy="use --to onnx --int8")
+        raise TagfillError("8-bit weights need ONNX", remedy="use --to onnx --int8")
     reference = torch_engine(bundle, torch.device("cpu"))
     inputs = example_inputs(reference.metadata, images)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def export_model(
             raise TagfillError(
                 f"the exported model differs from torch by {difference['probabilities']:.2g} in"
                 f" probability, more than {tolerance:g}; nothing was written",
-                remedy="a greater --tolerance accepts it",
+                remedy="a larger --tolerance accepts it",
             )
         engines = {"torch": reference, engine.name: engine}
         if int8:

@@ -15,7 +15,7 @@ from tagfill.jobs.work import Work
 
 EngineName = Literal["local", "ray"]
 Blocks = Mapping[int, Sequence[str]]
-"""Files by the number of their block."""
+"""Files by block number."""
 
 
 def run_blocks(
@@ -43,7 +43,7 @@ def run_blocks(
 
 
 class _Worker:
-    """An actor: it opens the model once and is given block after block."""
+    """An actor that opens the model once and processes block after block."""
 
     def __init__(self, work: Work) -> None:
         self.do = work.open()
@@ -54,7 +54,7 @@ class _Worker:
 
 
 def _on_ray(work: Work, blocks: Blocks, actors: int | None) -> Iterator[tuple[int, pa.Table]]:
-    """Ray Data hands out the blocks, starts dead workers again and repeats what they had."""
+    """Ray Data distributes the blocks, restarts dead workers and repeats their blocks."""
     ray = _connected()
     resources = ray.cluster_resources()
     count = actors or max(1, int(resources.get("GPU") or resources.get("CPU", 1)))

@@ -18,7 +18,7 @@ from tagfill.jobs.engines import EngineName, run_blocks
 from tagfill.jobs.work import ERROR, Work
 
 BLOCK = 512
-"""Images a part holds."""
+"""Images per part."""
 MANIFEST = "manifest.json"
 Progress = Callable[[int, int], None]
 
@@ -67,9 +67,9 @@ def run_job(
         TagfillError: the folder holds something else.
     """
     if not files:
-        raise TagfillError("there is no image to work on")
+        raise TagfillError("there are no images to process")
     if block < 1:
-        raise TagfillError(f"a block of {block} images is none")
+        raise TagfillError(f"a block needs at least 1 image, got {block}")
     about = {
         **work.about(),
         "images": len(files),
@@ -101,7 +101,7 @@ def parts(folder: Path) -> list[Path]:
     """
     manifest = _manifest(folder)
     if not manifest.get("parts"):
-        raise TagfillError("holds no finished job", file=folder, remedy="run its command again")
+        raise TagfillError("has no finished job", file=folder, remedy="run its command again")
     return [folder / part["file"] for part in manifest["parts"]]
 
 
@@ -110,7 +110,7 @@ def _start(folder: Path, about: Mapping[str, Any], *, force: bool) -> None:
     if before and before.get("job") != about:
         if not force:
             raise TagfillError(
-                "holds the results of another job",
+                "has the results of another job",
                 file=folder,
                 remedy="choose another folder, or add --force to replace them",
             )

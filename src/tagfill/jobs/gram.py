@@ -103,7 +103,7 @@ def ridge_head(
         raise TagfillError(
             "none of the images has labels",
             file=folder,
-            remedy="image ids must be the ends of the paths that features were computed of",
+            remedy="image ids must be the ends of the image paths of the features",
         )
     return Ridge.of(total).head(strength)
 

@@ -21,7 +21,7 @@ from tagfill.models.graphs import Kind, Numbers
 from tagfill.remote import RemoteFile, allow, url_of
 
 Do = Callable[[Sequence[str]], pa.Table]
-"""A block of files to a table with one row a file."""
+"""Turns a block of files into a table with one row per file."""
 IMAGE, FEATURES, ERROR = "image", "features", "error"
 _BATCH = 16
 _SHAPE = b"shape"
@@ -175,7 +175,7 @@ class PredictWork:
 
 
 def _with_errors(table: pa.Table, files: Sequence[str], reasons: Sequence[str | None]) -> pa.Table:
-    """A row a file; one that could not be read has a reason and nothing else."""
+    """One row per file; an unreadable file has a reason and nothing else."""
     rows, place = [], 0
     for reason in reasons:
         rows.append(place if reason is None else None)

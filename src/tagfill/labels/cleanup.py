@@ -25,16 +25,16 @@ from tagfill.labels.table import POSITIVE, Labels, LabelTable, Rows
 
 Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
 Aliases = tuple[tuple[str, str], ...]
-"""Names, and the class each is taken for."""
+"""Names, and the class each stands for."""
 
 MOST_CLASSES = 5_000
-"""Of more classes only case and spelling are compared: pairs grow too many."""
+"""With more classes only case and spelling are compared: there are too many pairs."""
 _LONGEST = 60
-"""Letters of the longest tag that is compared letter by letter."""
+"""Longest tag that is compared letter by letter."""
 _RARER = 4
-"""A typo is at least so many times rarer than the right word."""
+"""A typo is at least this many times rarer than the right word."""
 _ONE_TYPO, _TWO_TYPOS = 5, 7
-"""Letters a word needs for so many typos."""
+"""Letters a word needs to have one or two typos."""
 _DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)\s+")
 _IRREGULAR = {
     "person": "people",
@@ -193,14 +193,13 @@ def _case_key(name: str) -> str:
 
 
 def _spelling_key(name: str) -> str:
-    """Without accents, hyphens and the order of words."""
+    """The name without accents, hyphens and word order."""
     plain = unicodedata.normalize("NFKD", _case_key(name))
     letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return " ".join(sorted(re.split(r"[\s_\-]+", letters)))
 
 
 def _plurals(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
-    """Pairs of a word and its plural."""
     name_of = {_spelling_key(name): name for name in counts if name not in taken}
     pairs = []
     for key, name in name_of.items():
@@ -230,7 +229,7 @@ def _alike(
     kind: Kind,
     taken: set[str],
 ) -> list[Variants]:
-    """Groups of names with the same key; all but the kept name are then taken."""
+    """Groups of names with the same key; adds all but the kept name to ``taken``."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in counts:
         if name not in taken:
@@ -251,7 +250,7 @@ def _group(kind: Kind, names: Iterable[str], counts: Mapping[str, int]) -> Varia
 
 
 def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
-    """Rare names a letter or two from a frequent one that no image has beside it."""
+    """Rare names one or two letters off a frequent one that never occurs with it."""
     names = sorted((n for n in counts if len(n) <= _LONGEST), key=lambda name: -counts[name])
     if len(names) < 2:
         return []
@@ -306,7 +305,7 @@ def _resolved(aliases: Aliases) -> dict[str, str]:
         target, seen = direct[name], {name}
         while target in direct:
             if target in seen:
-                raise TagfillError(f"aliases lead in a circle at {target!r}")
+                raise TagfillError(f"aliases form a cycle at {target!r}")
             seen.add(target)
             target = direct[target]
         final[name] = target

@@ -43,7 +43,7 @@ def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[
         "@type": "sc:Dataset",
         "name": name or labels.stem,
         "description": f"{len(table):,} images with labels for {len(table.classes):,} classes:"
-        " 1 is there, 0 is not, empty is unknown.",
+        " 1 is present, 0 is absent, empty is unknown.",
         "conformsTo": CONFORMS,
         "distribution": [
             {
@@ -67,7 +67,7 @@ def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[
 
 
 def _field(number: int, column: str, file: dict[str, str]) -> dict[str, Any]:
-    """A column; ids are plain words and differ even where names do not once they are plain."""
+    """A column; ids are plain words, and unique even if plain names would collide."""
     plain = re.sub(r"\W+", "_", column).strip("_") or "class"
     return {
         "@type": "cr:Field",

@@ -52,7 +52,7 @@ def editable(dataset: Dataset, out: Path, to: str | None) -> bool:
 
 @dataclass(frozen=True)
 class _Edit:
-    """The changes to make, by image and class, and how the file's own names are read."""
+    """The changes by image and class, and how to read the names in the file."""
 
     changes: dict[str, dict[str, int]]
     table: LabelTable
@@ -68,7 +68,7 @@ def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOpt
         TagfillError: the file is of a format that cannot be edited.
     """
     if before.format not in EDITABLE or not before.source.is_file():
-        raise TagfillError(f"{before.format} is not edited in its own shape", file=before.source)
+        raise TagfillError(f"{before.format} cannot be edited in place", file=before.source)
     edit = _Edit(
         _changes(before.table, after), after, canonical_names(before.table.classes, options)
     )
@@ -155,7 +155,7 @@ def _edit_wide(
 
 
 def _words(texts: Iterator[str]) -> dict[int, str]:
-    """The words a table uses most for positive and negative, or the opposite of the other."""
+    """The most frequent words for positive and negative, or the opposite of the other."""
     times = Counter(text.strip() for text in texts)
     words: dict[int, str] = {}
     for text, _ in times.most_common():
@@ -226,7 +226,6 @@ def _other_than_delimiter(sheet: Sheet) -> str:
 
 
 def _with_tags(names: list[str], text: str, common: str) -> str:
-    """An entry with tags added, the rest unchanged."""
     if says_nothing(text):
         text = ""
     if text.strip()[:1] in ("", "[", "#"):

@@ -24,13 +24,13 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
     widths = {matrix.shape[1] for matrix in matrices}
     if len(widths) > 1:
         listed = " and ".join(str(matrix.shape[1]) for matrix in matrices)
-        raise TagfillError(f"the files have {listed} features an image", file=files[-1])
+        raise TagfillError(f"the files have {listed} features per image", file=files[-1])
     whole: Features = np.concatenate(matrices)
     if len(whole) != len(images):
         raise TagfillError(
             f"there are {len(whole):,} rows of features for {len(images):,} images",
             file=files[0],
-            remedy="one row an image, in the order of the labels",
+            remedy="give one row per image, in the order of the labels",
         )
     bad = ~np.isfinite(whole).all(axis=1)
     if bad.any():
@@ -53,6 +53,6 @@ def _matrix(file: Path) -> Features:
         raise TagfillError("does not hold an array of numbers", file=file)
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise TagfillError(
-            f"features of shape {matrix.shape} are no matrix [images, features]", file=file
+            f"features of shape {matrix.shape} are not a matrix [images, features]", file=file
         )
     return matrix

@@ -73,7 +73,7 @@ def consistent(
 
 
 def _pairs(classes: Sequence[str], hierarchy: Hierarchy) -> list[tuple[int, int]]:
-    """Columns of children and parents; all pairs of a class as a parent before it as a child."""
+    """Columns of children and parents; those with a class as parent come first."""
     column_of = {name: column for column, name in enumerate(classes)}
     children: dict[str, set[str]] = {}
     for child, parents in hierarchy.items():
@@ -84,7 +84,7 @@ def _pairs(classes: Sequence[str], hierarchy: Hierarchy) -> list[tuple[int, int]
         order = list(TopologicalSorter(children).static_order())
     except CycleError as error:
         raise TagfillError(
-            f"tags imply each other in a circle: {', '.join(error.args[1])}"
+            f"tags imply each other in a cycle: {', '.join(error.args[1])}"
         ) from None
     return [
         (column_of[child], column_of[parent])

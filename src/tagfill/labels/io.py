@@ -59,7 +59,7 @@ def load_labels(
         source, label_format = (source, find(format)) if format else _located(source, options)
         dataset = label_format.read(source, _with_aliases(options), collected)
         if source != named:
-            note = f"read is {source.name}, which lists the images in {named}"
+            note = f"{source.name} was read, which lists the images in {named}"
             dataset = replace(dataset, notes=(note, *dataset.notes))
         dataset = _with_encoding(dataset, source)
     except OSError as error:
@@ -72,7 +72,7 @@ def load_labels(
 
 
 def _with_aliases(options: ReadOptions) -> ReadOptions:
-    """A class list holds all names that are taken for one of its classes."""
+    """Extend a class list by all aliases of its classes."""
     if options.classes is None or not options.aliases:
         return options
     listed = dict.fromkeys((*options.classes, *(name for name, _ in options.aliases)))
@@ -80,12 +80,12 @@ def _with_aliases(options: ReadOptions) -> ReadOptions:
 
 
 def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
-    """Merge spellings of one tag as the user says, and list others that look like one."""
+    """Merge spellings of one tag as requested, and list others that look alike."""
     notes = []
     before = dataset.table.classes
     dataset = merged(dataset, options.aliases)
     if len(dataset.table.classes) < len(before):
-        notes.append(f"aliases made {len(dataset.table.classes)} classes of {len(before)} tags")
+        notes.append(f"aliases merged {len(before)} tags into {len(dataset.table.classes)} classes")
     by_case = options.merge_case if options.merge_case is not None else dataset.free_tags
     same = merge_case(dataset.table) if by_case else ()
     if same:
@@ -118,20 +118,19 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
 
 
 def _with_encoding(dataset: Dataset, source: Path) -> Dataset:
-    """Say in which encoding a text file was read, where it is not UTF-8."""
     note = encoding_note(source) if source.is_file() else None
     return replace(dataset, notes=(note, *dataset.notes)) if note else dataset
 
 
 def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
-    """State the tags that others imply."""
+    """Add the tags that others imply."""
     if not dataset.hierarchy:
         return dataset
     table, denied = complete(dataset.table, dataset.hierarchy)
     if denied:
         problems.warn(
-            f"{denied} tags are said to be absent where a tag that implies them is present; they"
-            " were taken as present",
+            f"{denied} tags are marked absent although a present tag implies them; they"
+            " were read as present",
             file=dataset.source,
         )
     return replace(dataset, table=table)
@@ -145,7 +144,7 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
         writable = ", ".join(name for name, known in formats().items() if known.write)
         raise TagfillError(f"{format} can only be read", remedy=f"write one of {writable}")
     if not len(dataset.table):
-        raise TagfillError("there is no image to write", file=target)
+        raise TagfillError("there are no images to write", file=target)
     with atomic_path(target) as draft:
         lost = label_format.write(dataset, draft)
     return lost if label_format.holds_negatives else lost + keep_rejections(dataset.table, target)
@@ -164,7 +163,7 @@ def keep_rejections(table: LabelTable, target: Path) -> list[str]:
 
 
 def _located(path: Path, options: ReadOptions) -> tuple[Path, Format]:
-    """The label source a path means, and its format: of a folder of images the table in it."""
+    """The label source of a path, and its format; for an image folder, the table in it."""
     try:
         label_format = detect(path, options)
     except TagfillError:
@@ -177,7 +176,7 @@ def _located(path: Path, options: ReadOptions) -> tuple[Path, Format]:
 
 
 def _label_file_in(folder: Path, options: ReadOptions) -> Path | None:
-    """The table in a folder that lists images of the folder."""
+    """The table in a folder that lists the images of the folder."""
     files = [
         file
         for file in sorted(folder.iterdir())
@@ -213,10 +212,10 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
         return hits[0]
     if path.is_dir() and any(map(is_image_file, files_below(path))):
         raise TagfillError(
-            "the photos in it carry no keywords and lie in no class folders",
+            "its photos have no keywords and are in no class folders",
             file=path,
             remedy="tag some of them, or name a label file and this folder with --images",
         )
     names = ", ".join(label_format.name for label_format in hits or formats().values())
-    reason = "could be several formats" if hits else "has no label format I know"
-    raise TagfillError(reason, file=path, remedy=f"name it with --format: {names}")
+    reason = "could be several formats" if hits else "has no known label format"
+    raise TagfillError(reason, file=path, remedy=f"set it with --format: {names}")

@@ -64,15 +64,15 @@ def with_rejections(dataset: Dataset, source: Path, problems: Problems) -> Datas
             stated += values[row, column] == UNKNOWN
             values[row, column] = NEGATIVE
     if overruled:
-        problems.warn(f"{overruled} tags were rejected once and are there now", file=path)
+        problems.warn(f"{overruled} tags were rejected earlier and are present now", file=path)
     if lost:
-        problems.warn(f"{lost} rejections are of images or tags no longer there", file=path)
-    note = f"{stated:,} rejected tags are read from {path.name}"
+        problems.warn(f"{lost} rejections are about images or tags that no longer exist", file=path)
+    note = f"{stated:,} rejected tags were read from {path.name}"
     return replace(dataset, table=table.with_values(values), notes=(*dataset.notes, note))
 
 
 def _unique_names(table: LabelTable) -> dict[str, int]:
-    """Rows by the bare names of files that only one folder has: images may have been moved."""
+    """Rows by bare file names that are unique: images may have been moved."""
     names = [PurePosixPath(image).name for image in table.images]
     times = Counter(names)
     return {name: row for row, name in enumerate(names) if times[name] == 1}

@@ -64,7 +64,7 @@ def stratified_split(
 
 
 def _groups(table: LabelTable) -> npt.NDArray[np.bool_]:
-    """[N, K + 2] positives, then confirmed with none, then without a known label."""
+    """[N, K + 2] positives, then images confirmed to have none, then images without labels."""
     positive = table.values == POSITIVE
     unlabeled = (table.values == UNKNOWN).all(axis=1)
     return np.column_stack([positive, ~positive.any(axis=1) & ~unlabeled, unlabeled])

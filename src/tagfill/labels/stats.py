@@ -59,17 +59,14 @@ class Statistics:
 
     @property
     def positives(self) -> int:
-        """How many labels are positive."""
         return int(self.class_positives.sum())
 
     @property
     def negatives(self) -> int:
-        """How many labels are negative."""
         return int(self.class_negatives.sum())
 
     @property
     def unknowns(self) -> int:
-        """Number of unknown labels."""
         return self.images * len(self.classes) - self.positives - self.negatives
 
     @cached_property

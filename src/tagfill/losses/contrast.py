@@ -56,5 +56,5 @@ def supervised_contrast(similarity: Tensor, classes: Tensor) -> Tensor:
 
 
 def _log_sum_exp(values: Tensor, mask: Tensor, rows: Tensor) -> Tensor:
-    """[A, 1] over the masked entries of the rows that have any; other rows get something finite."""
+    """[A, 1] over the masked entries of the rows that have any; other rows get a finite value."""
     return values.masked_fill(~mask & rows, float("-inf")).logsumexp(dim=1, keepdim=True)

@@ -89,7 +89,6 @@ def co_occurrence(logits: Tensor, observed: Tensor) -> Tensor:
 
 
 def _some(terms: Tensor, count: int, generator: torch.Generator | None) -> Tensor:
-    """The hardest, and others at random."""
     if not len(terms):
         return terms
     drawn = torch.randperm(len(terms), generator=generator)[: PER_PAIR * count]

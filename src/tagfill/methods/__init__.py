@@ -101,7 +101,6 @@ def fixed_by_head(name: str, head_settings: Mapping[str, Any]) -> dict[str, Any]
 
 @cache
 def _own() -> dict[str, MethodModule]:
-    """Every method of this package by its name."""
     known: dict[str, MethodModule] = {}
     for entry in pkgutil.iter_modules(__path__):
         if entry.name[0] != "_" and entry.name not in _NOT_METHODS:
@@ -132,5 +131,5 @@ def _from_file(path: Path) -> MethodModule:
 def _checked(module: Any, source: str) -> MethodModule:
     for part in ("INFO", "Config", "build"):
         if not hasattr(module, part):
-            raise TagfillError(f"a method's module must define {part}", file=source)
+            raise TagfillError(f"the module of a method must define {part}", file=source)
     return cast(MethodModule, module)

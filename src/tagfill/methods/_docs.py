@@ -18,7 +18,7 @@ METHODS = f"""# Methods
 
 {MADE}
 
-A method says what to do with the tags nobody wrote. `tagfill train DATA --method role` chooses one,
+A method decides how to train on missing tags. `tagfill train DATA --method role` chooses one,
 `--method.k 1.5` sets a hyper-parameter, `--method.preset published` takes the values of the
 published code where they differ from the paper's. `tagfill methods` lists all of them with their
 settings, `tagfill methods role` explains one.

@@ -58,7 +58,7 @@ class Estimator:
 
 
 class _Learned(Estimator):
-    """An estimator made of parameters that the loop's optimizer learns."""
+    """An estimator whose parameters the optimizer of the loop learns."""
 
     parts: dict[str, nn.Parameter]
 

@@ -53,7 +53,6 @@ class Examples:
         return {"examples": self.features, "examples_filled": self.filled}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from ``state``."""
         self.features = state["examples"].to(self.device).clone()
         self.filled = state["examples_filled"].to(self.device).clone()
 
@@ -70,7 +69,6 @@ class LabelFeatureMethod(Method):
         self.name, self.examples = name, examples
 
     def start(self, setup: Setup) -> None:
-        """Begin without examples."""
         super().start(setup)
         self.setup = setup
         self.seen = Examples(setup, self.examples)

@@ -30,7 +30,7 @@ def resolve_prior(prior: Prior, setup: Setup, method: str) -> Tensor:
         )
     if not bool(((shares >= 0) & (shares <= 1)).all()):
         raise TagfillError(
-            f"{method}: a class prior is out of range", remedy="it is a share, from 0 to 1"
+            f"{method}: a class prior is out of range", remedy="use a share from 0 to 1"
         )
     return shares.expand(setup.classes)
 

@@ -62,7 +62,6 @@ class Queue:
         }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from ``state``."""
         self.entries = state["queue"].to(self.device)
         self.classes = state["queue_classes"].to(self.device)
         self.pointer = int(state["queue_pointer"])

@@ -89,7 +89,6 @@ class Rows:
         return {"table": self.table, "last": self.last, "steps": torch.tensor(self.steps)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from ``state``."""
         self.table.copy_(state["table"])
         self.last.copy_(state["last"])
         self.steps = int(state["steps"])

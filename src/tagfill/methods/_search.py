@@ -64,7 +64,7 @@ def _is_tunable(name: str, hint: Any, value: Any) -> bool:
 
 
 def _around(name: str, preset: str | None, setting: str, default: float) -> Range | None:
-    """A fifth of the default to five times it, or to 1 where the method takes no more."""
+    """From a fifth of the default to five times it, or to 1 if that is the limit."""
     for high in (default * _AROUND, 1.0):
         low = default / _AROUND
         if high > default and all(_accepts(name, preset, setting, value) for value in (low, high)):

@@ -70,7 +70,6 @@ class CurriculumLabeling(Method):
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Begin with the observed labels."""
         super().start(setup)
         self.observed = setup.observed.to(setup.device)
         self.labels = self.observed.clone()
@@ -82,7 +81,6 @@ class CurriculumLabeling(Method):
         return {"curriculum": terms.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
-        """Make new pseudo-labels."""
         assert scores is not None
         self.scores = scores.to(self.scores)
         if epoch >= self.config.warmup:
@@ -95,7 +93,6 @@ class CurriculumLabeling(Method):
             )
 
     def state(self) -> dict[str, Tensor]:
-        """Labels and scores."""
         return {"labels": self.labels, "scores": self.scores}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -107,7 +104,6 @@ class CurriculumLabeling(Method):
         return torch.where(self.observed == -1, self.scores, self.observed.to(self.scores.dtype))
 
     def pseudo_labels(self) -> Tensor:
-        """Those of the last round."""
         return torch.where(self.observed == -1, self.labels, -1)
 
 

@@ -82,7 +82,7 @@ class Config:
         require_choice("base", self.base, ("em", "an"))
         if self.warmup > 1 and self.warmup != int(self.warmup):
             raise TagfillError(
-                f"warmup = {self.warmup:g} makes no sense",
+                f"warmup = {self.warmup:g} is not valid",
                 remedy="give a whole number of epochs, or a share below 1",
             )
 

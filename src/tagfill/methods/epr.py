@@ -57,7 +57,6 @@ class ExpectedPositiveRegularization(Method):
         self.k = float("nan")
 
     def start(self, setup: Setup) -> None:
-        """Settle k."""
         super().start(setup)
         self.k = resolve_k(self.config.k, setup, "epr")
 

@@ -97,7 +97,6 @@ class ExpectedNegatives(Method):
         )
 
     def start(self, setup: Setup) -> None:
-        """Settle k; forget everything."""
         super().start(setup)
         self.negatives = max(round(setup.classes - resolve_k(self.config.k, setup, self.name)), 0)
         self.observed = setup.observed
@@ -105,7 +104,6 @@ class ExpectedNegatives(Method):
         self.maps = Averages(setup.images, setup.device, self.config.momentum)
 
     def loss(self, step: Step) -> LossTerms:
-        """Expected negatives, and consistency."""
         now = torch.sigmoid(step.output.logits)
         unknown = step.observed == -1
         average = self.scores.of(step.index, now)
@@ -120,7 +118,6 @@ class ExpectedNegatives(Method):
         return {"en": terms.mean(), "consistency": self.config.weight * drift.square().mean()}
 
     def after_step(self, step: Step) -> None:
-        """Move the running averages."""
         self.scores.update(step.index, torch.sigmoid(step.output.logits))
         if self.spatial:
             self.maps.update(step.index, self._heat(step))
@@ -137,7 +134,6 @@ class ExpectedNegatives(Method):
         return (heat + heat.flip(3)) / 2
 
     def state(self) -> dict[str, Tensor]:
-        """The running averages."""
         return {"scores": self.scores.table, "maps": self.maps.table}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

@@ -187,7 +187,7 @@ class LabelAwareConsistency(Method):
         return torch.stack([weak[image, label], strong[image, label]], dim=1), label
 
     def _contrast(self, step: Step) -> Tensor:
-        """L_LAC; where there is nothing to contrast a 0 that hangs on the embeddings.
+        """L_LAC; without anything to contrast, a 0 that depends on the embeddings.
 
         Parameters without any gradient in a step would keep several processes waiting.
         """

@@ -69,8 +69,7 @@ class PermanentConfig:
 class ModifiedLoss(Protocol):
     """A loss that treats ``count`` unknown entries of the batch specially."""
 
-    def __call__(self, logits: Tensor, observed: Tensor, *, count: int) -> Tensor:
-        """[B, K] terms."""
+    def __call__(self, logits: Tensor, observed: Tensor, *, count: int) -> Tensor: ...
 
 
 class GrowingLargeLoss(Method):
@@ -98,7 +97,6 @@ class PermanentCorrection(Method):
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Begin with no entry corrected."""
         super().start(setup)
         self.observed = setup.observed.to(setup.device)
         self.corrected = torch.zeros(self.observed.shape, dtype=torch.bool, device=setup.device)
@@ -110,7 +108,6 @@ class PermanentCorrection(Method):
         return {"ll_cp": terms.mean()}
 
     def after_step(self, step: Step) -> None:
-        """Keep this step's corrections."""
         chosen = largest_unknown(step.output.logits, self._labels(step), self._count(step))
         rows, classes = torch.nonzero(chosen, as_tuple=True)
         self.corrected[step.index[rows], classes] = True
@@ -123,7 +120,6 @@ class PermanentCorrection(Method):
         return modified_count(entries, self.config.delta) if step.epoch > 1 else 0
 
     def state(self) -> dict[str, Tensor]:
-        """Which entries were corrected."""
         return {"corrected": self.corrected}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -134,7 +130,6 @@ class PermanentCorrection(Method):
         return torch.where(self.corrected, 1, self.observed).clamp(min=0).float()
 
     def pseudo_labels(self) -> Tensor:
-        """Positive where corrected."""
         return torch.where(self.corrected, 1, torch.full_like(self.observed, -1))
 
 
@@ -143,7 +138,7 @@ def _growing(name: str, modified: ModifiedLoss) -> Callable[[GrowingConfig], Met
 
 
 def _best(config: Callable[[float], T], **deltas: float) -> dict[str, T]:
-    """Presets with the authors' best delta of each data set."""
+    """Presets with the authors' best delta for each data set."""
     return {name: config(delta) for name, delta in deltas.items()}
 
 

@@ -91,7 +91,6 @@ class WrittenTags(Method):
         self.choice = self._writer(setup.observed.cpu())
 
     def loss(self, step: Step) -> LossTerms:
-        """The likelihood, and the smoothing."""
         logits, observed = step.output.logits, step.observed
         writer = self.choice.written_by(observed)
         terms = {"likelihood": written_tags_nll(logits, observed, writer).sum() / logits.numel()}
@@ -126,7 +125,6 @@ class WrittenTags(Method):
         self.choice = cast(WrittenTags, previous).choice
 
     def state(self) -> dict[str, Tensor]:
-        """The writer."""
         choice = self.choice
         share = choice.share if choice.writer == "each" else -1.0
         return {"writer": torch.tensor([share, choice.most], dtype=torch.float64)}
@@ -140,7 +138,7 @@ class WrittenTags(Method):
         self.choice = replace(self.choice, most=int(most), **kind)
 
     def _writer(self, observed: Tensor) -> Choice:
-        """By a head that knows how often each tag was written, and nothing of the images."""
+        """The writer under a head that knows only how often each tag was written."""
         open_ = self._candidates(observed)
         if len(open_) == 1:
             return open_[0]
@@ -172,5 +170,4 @@ def fixed_by_head(head_settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return WrittenTags(config)

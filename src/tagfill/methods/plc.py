@@ -83,7 +83,6 @@ class PseudoLabelConsistency(Method):
         self.needs = Needs(two_views=config.weight > 0, state=config.weight > 0)
 
     def start(self, setup: Setup) -> None:
-        """Begin without a pseudo-label."""
         require_positives(setup.observed, "plc")
         self.labels = LastLabels(setup)
 
@@ -103,12 +102,10 @@ class PseudoLabelConsistency(Method):
         return terms
 
     def after_step(self, step: Step) -> None:
-        """Keep the batch's pseudo-labels."""
         if self._labels():
             self.labels.see(step, self.config.threshold)
 
     def state(self) -> dict[str, Tensor]:
-        """The last pseudo-labels."""
         return self.labels.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -138,11 +135,9 @@ class LastLabels:
         self.table[step.index] = sure.to(self.table)
 
     def state(self) -> dict[str, Tensor]:
-        """The table."""
         return {"pseudo_labels": self.table}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from ``state``."""
         self.table = state["pseudo_labels"].to(self.table)
 
 

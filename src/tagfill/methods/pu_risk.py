@@ -86,7 +86,6 @@ class PuRisk(Method):
         self.needs = Needs(class_prior=config.prior == "auto")
 
     def start(self, setup: Setup) -> None:
-        """Settle the class prior."""
         super().start(setup)
         self.prior = resolve_prior(self.config.prior, setup, self.name)
 

@@ -54,7 +54,6 @@ class Ridge(ElementwiseMethod):
         self.config = config
 
     def solve(self, problem: LinearProblem) -> LinearWeights:
-        """In closed form."""
         wanted = self.config.strength if problem.l2 is None else problem.l2
         roots = problem.transforms[0] == "roots"
         features = torch.from_numpy(problem.features)
@@ -84,5 +83,4 @@ def _squares(logits: Tensor, observed: Tensor) -> Tensor:
 
 
 def build(config: Config) -> Method:
-    """Make the method."""
     return Ridge(config)

@@ -133,7 +133,6 @@ class OnlineEstimation(Method):
         self.estimator = self._estimator(setup)
 
     def loss(self, step: Step) -> LossTerms:
-        """Both sides, each halved."""
         guess = self.estimator.logits(step)
         classifier = self._learn_from(step.output.logits, guess, step)
         estimates = self._learn_from(guess, step.output.logits, step)

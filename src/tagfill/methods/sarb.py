@@ -117,11 +117,9 @@ class Blending(LabelFeatureMethod):
             )
 
     def parameter_groups(self) -> list[ParameterGroup]:
-        """alpha and beta."""
         return [ParameterGroup([self.alpha, self.beta], self.setup.learning_rate)]
 
     def state(self) -> dict[str, Tensor]:
-        """Shares, prototypes and examples."""
         own = {"alpha": self.alpha.detach(), "beta": self.beta.detach()}
         return own | {"prototypes": self.prototypes} | self.seen.state()
 

@@ -82,7 +82,6 @@ class SemanticTransfer(LabelFeatureMethod):
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Make the pair network."""
         super().start(setup)
         if setup.classes > MOST_CLASSES:
             raise TagfillError(
@@ -130,11 +129,9 @@ class SemanticTransfer(LabelFeatureMethod):
         return terms
 
     def parameter_groups(self) -> list[ParameterGroup]:
-        """The pair network's."""
         return [ParameterGroup(list(self.weights.values()), self.setup.learning_rate)]
 
     def state(self) -> dict[str, Tensor]:
-        """Pair network and examples."""
         return {name: weight.detach() for name, weight in self.weights.items()} | self.seen.state()
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -144,7 +141,7 @@ class SemanticTransfer(LabelFeatureMethod):
         self.seen.load_state(state)
 
     def _pairs(self, features: Tensor) -> Tensor:
-        """[N, P] logits of pairs of classes both being there."""
+        """[N, P] logits that both classes of a pair are present."""
         width = features.shape[2]
         generator = torch.Generator().manual_seed(self.setup.seed + 1)
         projection = torch.randn(width, self.config.joint, generator=generator) / width**0.5

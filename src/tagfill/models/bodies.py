@@ -66,7 +66,7 @@ class TimmBody(nn.Module):
         self._drop_pooling()
 
     def _drop_pooling(self) -> None:
-        """Attention pooling has weights that maps do not need."""
+        """Drop the weights of attention pooling, which maps do not need."""
         if getattr(self.net, "attn_pool", None) is not None:
             self.net.reset_classifier(0, "")
 

@@ -147,14 +147,14 @@ def load(path: str | Path) -> Bundle:
     for key in ("input", "weights"):
         if described[key] != expected[key]:
             raise TagfillError(
-                f"says one thing under {key!r} and another under 'network': it was changed",
+                f"has a {key!r} that contradicts its 'network': the file was changed",
                 file=folder / DESCRIPTION,
             )
     return bundle
 
 
 def _rebuilt(described: Mapping[str, Any], tensors: Path) -> Bundle:
-    """The model described, with its weights; whatever is too large is noticed before it is made."""
+    """The described model with its weights; oversized descriptions are refused before building."""
     with torch.random.fork_rng(devices=[]), offline():
         network = rebuild_network(described["network"], most=tensors.stat().st_size).eval()
     network.load_state_dict(_fitting_state(network, tensors))
@@ -181,7 +181,7 @@ def _model_folder(path: str | Path) -> Path:
 
 def _read_description(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise TagfillError(f"there is no model here ({DESCRIPTION} is missing)", file=file.parent)
+        raise TagfillError(f"this folder has no model ({DESCRIPTION} is missing)", file=file.parent)
     try:
         described = json.loads(file.read_text())
     except (ValueError, RecursionError) as error:
@@ -195,7 +195,9 @@ def _read_description(file: Path) -> dict[str, Any]:
             remedy="update tagfill",
         )
     if set(described) != _KEYS:
-        raise TagfillError(f"has odd or missing keys: {sorted(set(described) ^ _KEYS)}", file=file)
+        raise TagfillError(
+            f"has unknown or missing keys: {sorted(set(described) ^ _KEYS)}", file=file
+        )
     if not isinstance(described["details"], dict):
         raise TagfillError("the details are not a table", file=file)
     try:

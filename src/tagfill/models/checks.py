@@ -31,7 +31,7 @@ def check_architecture(library: str, name: Any, options: Any) -> None:
     if not isinstance(name, str) or not _ARCHITECTURE.fullmatch(name):
         raise TagfillError(
             f"the architecture {name!r} is not one of the installed {library}",
-            remedy="model folders name architectures by their plain name, never by an address",
+            remedy="a model folder must name an architecture by its plain name, not by a URL",
         )
     if not isinstance(options, Mapping):
         raise TagfillError("the architecture's options are not a table")
@@ -39,7 +39,7 @@ def check_architecture(library: str, name: Any, options: Any) -> None:
         fetches = key.startswith("_") or any(word in key for word in _FETCHING)
         fetches = fetches and not _only_numbers(value)
         if (library == "timm" and key not in _TIMM_OPTIONS) or fetches:
-            raise TagfillError(f"the architecture's option {key!r} is not taken from a file")
+            raise TagfillError(f"the architecture's option {key!r} may not come from a file")
         check_size(f"the architecture's option {key}", value)
 
 
@@ -60,7 +60,7 @@ def check_size(name: str, value: Any) -> None:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         most = MOST_LAYERS if "layers" in name or "depth" in name else LARGEST_WIDTH
         if not math.isfinite(value) or abs(value) > most:
-            raise TagfillError(f"{name} = {value} makes no sense")
+            raise TagfillError(f"{name} = {value} is not valid")
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:

@@ -182,7 +182,7 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
 
 
 def _checked(run: Run, metadata: Metadata, path: Path) -> Run:
-    """Outputs of a file that may be anybody's: of the right shape, and numbers."""
+    """Outputs of an untrusted file, checked to be numbers of the right shape."""
 
     def checked(inputs: Numbers) -> tuple[Numbers, Numbers]:
         try:
@@ -195,7 +195,7 @@ def _checked(run: Run, metadata: Metadata, path: Path) -> Run:
                 f"does not give one number for each of its classes {expected}", file=path
             )
         if not np.isfinite(outputs[0]).all():
-            raise TagfillError("gives probabilities that are no numbers", file=path, remedy=_ANEW)
+            raise TagfillError("gives probabilities that are not numbers", file=path, remedy=_ANEW)
         return outputs
 
     return checked

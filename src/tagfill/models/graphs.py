@@ -125,8 +125,6 @@ def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | 
 
 
 class _Features(nn.Module):
-    """What is exported."""
-
     def __init__(self, backbone: Backbone, kind: Kind) -> None:
         super().__init__()
         self.backbone, self.kind = backbone, kind
@@ -140,7 +138,7 @@ class _Features(nn.Module):
 
 
 def _export(module: nn.Module, example: Tensor, path: Path) -> None:
-    """By tracing: a third of the time of the newer exporter, and the same graph."""
+    """Export by tracing: a third of the time of the newer exporter, and the same graph."""
     with quiet():
         torch.onnx.export(
             module,

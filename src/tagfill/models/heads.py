@@ -71,7 +71,7 @@ def configure_head(
     """A head's configuration from a preset and single settings; unknown names are errors."""
     kind = HEADS.get(name)
     if kind is None:
-        raise TagfillError(f"no head is called {name!r}", remedy=f"use one of {', '.join(HEADS)}")
+        raise TagfillError(f"there is no head {name!r}", remedy=f"use one of {', '.join(HEADS)}")
     config: HeadConfig = configured(name, kind.config, kind.presets, settings, preset)
     return config
 

@@ -71,7 +71,7 @@ _CVT_NAMES = (
 
 @dataclass(frozen=True)
 class _Origin:
-    """A backbone of the released code: its preset here, where its tensors are, how to name them."""
+    """A backbone of the released code: its preset, the prefix of its tensors, their new names."""
 
     preset: str
     prefix: str
@@ -131,7 +131,7 @@ def find_origin(state: State, checkpoint: str | Path) -> _Origin:
         return _Origin("swin_l_22k", "backbone.0.", dict)
     if "backbone.0.stage0.patch_embed.proj.weight" in state:
         return _Origin("cvt_w24_22k", "backbone.0.", lambda stored: _renamed(stored, _CVT_NAMES))
-    raise TagfillError("is none of the released Query2Label backbones", file=checkpoint)
+    raise TagfillError("is not one of the released Query2Label backbones", file=checkpoint)
 
 
 def _input_size(state: State, preset: str) -> int:
@@ -140,11 +140,11 @@ def _input_size(state: State, preset: str) -> int:
 
 
 def _check_position(stored: Tensor, checkpoint: str | Path) -> None:
-    """The position code is computed here, not loaded; it must be the one the weights know."""
+    """Check that the computed position encoding equals that of the checkpoint."""
     _, channels, height, width = stored.shape
     ours = sine_position(height, width, channels)
     if not torch.allclose(stored[0].float(), ours, atol=1e-3):
-        raise TagfillError("has a position code of another kind", file=checkpoint)
+        raise TagfillError("has another position encoding", file=checkpoint)
 
 
 def _head_config(state: State, heads: int) -> Q2LConfig:
@@ -198,7 +198,7 @@ def _class_names(
         raise TagfillError(
             f"has {count} classes; {given}",
             file=checkpoint,
-            remedy="give one name a line with --classes FILE",
+            remedy="give one name per line with --classes FILE",
         )
     return tuple(names)
 

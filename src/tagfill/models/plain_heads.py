@@ -67,7 +67,7 @@ class LinearConfig:
     def __post_init__(self) -> None:
         if not 0 < self.power <= 1:
             raise TagfillError(
-                f"power = {self.power:g} makes no sense", remedy="use a number above 0, at most 1"
+                f"power = {self.power:g} is not valid", remedy="use a number above 0, at most 1"
             )
 
 

@@ -71,7 +71,7 @@ def _pass(spec: BackboneSpec, device: str) -> Look:
 
 
 def _stride(size: int, cells: int) -> int:
-    """Pixels per cell: a usual number that gives this many cells, exactly or by rounding."""
+    """Pixels per cell: a common stride that gives this many cells, exactly or rounded."""
     if size % cells == 0 and size // cells in _USUAL_STRIDES:
         return size // cells
     fitting = (stride for stride in _USUAL_STRIDES if cells in (size // stride, -(-size // stride)))

@@ -58,7 +58,7 @@ def known_bytes(path: Path) -> bytes:
     """
     content = _content(path)
     if not _note(content).is_file():
-        require_trust(path, "was not exported on this machine; a .pt2 file can run code of others")
+        require_trust(path, "was not exported on this machine; a .pt2 file can run foreign code")
     return content
 
 
@@ -67,7 +67,7 @@ def _note(content: bytes) -> Path:
 
 
 def _seal(content: bytes) -> bytes:
-    """The encoding of one more entry of ONNX's metadata; messages may be appended to."""
+    """One more metadata entry in ONNX's encoding; protobuf messages can be appended to."""
     digest = hashlib.blake2b(content, digest_size=16).hexdigest().encode()
     entry = _NAME + bytes([len(KEY)]) + KEY + _TEXT + bytes([len(digest)]) + digest
     return _ENTRY + bytes([len(entry)]) + entry

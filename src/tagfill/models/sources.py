@@ -51,7 +51,7 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
             configuration whose weights it is said to hold.
     """
     if size is not None and size < 1:
-        raise TagfillError(f"an image size of {size} pixels makes no sense")
+        raise TagfillError(f"an image size of {size} pixels is not valid")
     if name in OFFLINE:
         return _offline_source(name, size)
     preset = PRESETS.get(name)
@@ -81,7 +81,7 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
     if not timm.is_model(model):
         near = get_close_matches(model, {*OFFLINE, *PRESETS, *timm.list_models()}, n=3)
         raise TagfillError(
-            f"no backbone is called {name!r}",
+            f"there is no backbone {name!r}",
             remedy=f"did you mean {', '.join(near)}?" if near else "see `tagfill backbones`",
         )
     try:
@@ -110,7 +110,7 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
 
 def _tags(timm: Any, model: str) -> str:
     known = timm.list_pretrained(f"{model.partition('.')[0]}.*")
-    return f"weights there are: {', '.join(known) or 'none'}"
+    return f"available weights: {', '.join(known) or 'none'}"
 
 
 def _timm_draft(name: str, model: str, size: int) -> BackboneSpec:
@@ -130,7 +130,7 @@ def _timm_draft(name: str, model: str, size: int) -> BackboneSpec:
 
 
 def _size_options(model: str, size: int) -> dict[str, Any]:
-    """What an architecture made for one input size wants in order to take another."""
+    """Options that let an architecture built for one input size take another."""
     options: dict[str, Any]
     for options in ({"img_size": size, "dynamic_img_size": True}, {"img_size": size}):
         try:
@@ -180,7 +180,6 @@ def _transformers_source(
 
 
 def _preprocessor(model: str) -> dict[str, Any]:
-    """Normalization stored beside the weights, where there is any."""
     from huggingface_hub import errors, hf_hub_download
 
     file = Path(model) / "preprocessor_config.json"
@@ -194,7 +193,7 @@ def _preprocessor(model: str) -> dict[str, Any]:
 
 
 def _plain(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration that JSON holds and that names nothing to be downloaded or executed."""
+    """A configuration as JSON that names nothing to download or execute."""
     kept = {key: value for key, value in config.items() if key not in _PROCEDURAL + _LABELS}
     plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
     return plain

@@ -68,7 +68,7 @@ class BackboneSpec:
         known = {field.name for field in fields(cls)}
         if set(values) != known:
             odd = sorted(set(values) ^ known)
-            raise TagfillError(f"the backbone's description has odd or missing keys: {odd}")
+            raise TagfillError(f"the backbone's description has unknown or missing keys: {odd}")
         if values["library"] not in get_args(Library):
             raise TagfillError(f"unknown backbone library {values['library']!r}")
         mean, std = (numbers(key, values[key], 3) for key in ("mean", "std"))

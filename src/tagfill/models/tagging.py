@@ -24,7 +24,7 @@ Pictures = Picture | Iterable[Picture]
 """One or many; an array [N, H, W, 3] is N pictures."""
 
 UNFITTED = 0.5
-"""The threshold of models that bring none."""
+"""The threshold of models that have none."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ def _read_torch(path: Path) -> State:
         raise TagfillError(
             "cannot be read as tensors only: not a torch checkpoint, or one that holds code",
             file=path,
-            remedy="convert it to .safetensors where you trust it",
+            remedy="convert it to .safetensors on a machine where you trust it",
         ) from error
     for key in _WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):

@@ -39,9 +39,7 @@ def known_proportion(
     """
     _check_proportion(proportion)
     if published and per_image:
-        raise TagfillError(
-            "the published draw does not go image by image", remedy="leave out per_image"
-        )
+        raise TagfillError("the published draw is not made per image", remedy="leave out per_image")
     generator = np.random.default_rng(seed)
     known = truth != UNKNOWN
     if per_image:
@@ -118,7 +116,7 @@ def _keep(truth: Labels, kept: Mask) -> Labels:
 def _draw(
     generator: np.random.Generator, eligible: Mask, count: npt.NDArray[np.float64], axis: int
 ) -> Mask:
-    """Choose ``count`` eligible entries along an axis, or all where there are fewer."""
+    """Choose ``count`` eligible entries along an axis, or all if there are fewer."""
     keys = np.where(eligible, generator.random(eligible.shape, dtype=np.float32), np.float32(2))
     order = np.argsort(keys, axis=axis, kind="stable")
     first = np.expand_dims(np.arange(eligible.shape[axis]), 1 - axis) < count

@@ -41,7 +41,7 @@ class Masking:
             return self.draw(truth, seed, **self.settings)
         if boxes is None:
             raise TagfillError(
-                "this regime needs object boxes and there are none",
+                "this regime needs object boxes, and the labels have none",
                 remedy="read a format with boxes, such as COCO json or a VOC devkit",
             )
         return self.draw(truth, seed, boxes, **self.settings)

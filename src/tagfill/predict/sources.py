@@ -55,7 +55,6 @@ def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:
 
 
 def _or_said(folder: str, files: Iterator[File], suffix: str | None) -> Iterator[File | Unreadable]:
-    """The files of a folder; a note if there are none."""
     first = next(files, None)
     if first is None:
         yield Unreadable(quote_name(folder), f"there is no {suffix or 'image'} file in this folder")

@@ -18,7 +18,7 @@ from tagfill.predict.sources import ImageFile, Unreadable
 from tagfill.remote import RemoteFile
 
 Input = tuple[str, Numbers]
-"""A name, and what the model reads."""
+"""A name, and the input of the model."""
 
 FEATURES = ".npy"
 
@@ -79,7 +79,7 @@ def _read_images(
 
 
 def _picture(file: ImageFile, size: int) -> Path | Image.Image:
-    """A local file, or the picture of a remote one, which passes by and is not kept."""
+    """A local file, or the picture of a remote file, which is not stored."""
     return open_image(file.read(), size) if isinstance(file, RemoteFile) else file
 
 

@@ -61,7 +61,6 @@ class JsonLinesWriter:
         self.stream = stream
 
     def write(self, prediction: Prediction) -> None:
-        """One line."""
         self.stream.write(json_text(_record(prediction)) + "\n")
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
@@ -76,13 +75,11 @@ class JsonWriter:
         stream.write(f'{{"model": {json_text(model)}, "predictions": [')
 
     def write(self, prediction: Prediction) -> None:
-        """One element of the list."""
         self.stream.write(",\n" if self.images else "\n")
         self.stream.write(json_text(_record(prediction)))
         self.images += 1
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """The rest of the object."""
         rest = json_text([vars(item) for item in unreadable])
         self.stream.write(f'\n], "images": {self.images}, "unreadable": {rest}}}\n')
 
@@ -96,7 +93,6 @@ class CsvWriter:
         self.rows.writerow(guarded([IMAGE, TAGS, *classes]))
 
     def write(self, prediction: Prediction) -> None:
-        """One row."""
         numbers = (f"{value:.6g}" for value in prediction.probabilities)
         self.rows.writerow(guarded([prediction.image, ";".join(prediction.tags), *numbers]))
 
@@ -124,7 +120,6 @@ class ParquetWriter:
             self._flush()
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """The last rows and the footer."""
         self._flush()
         self.file.close()
 

@@ -18,7 +18,7 @@ from tagfill.settings import plain
 from tagfill.train.config import StageConfig
 
 FEW = 20
-"""Known training positives below which a class is hardly learnt."""
+"""Known training positives below which a class is hardly learned."""
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,6 @@ def _curves(
 
 
 def _settings(contents: Sequence[RunContent]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Settings in which the runs differ."""
     flat = [_flat(dataclasses.asdict(content.config)) for content in contents]
     keys = dict.fromkeys(key for settings in flat for key in settings)
     rows = ((key, tuple(settings.get(key, "") for settings in flat)) for key in keys)

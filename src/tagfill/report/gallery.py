@@ -184,7 +184,6 @@ def _split(recovery: Recovery) -> Split:
 
 
 def _picked(order: Floats, among: Mask, count: int) -> list[tuple[int, int]]:
-    """Some of the entries that come first."""
     rows, columns = np.nonzero(among)
     first = np.argsort(order[rows, columns], kind="stable")[:_LOOKED_AT]
     entries = zip(rows[first].tolist(), columns[first].tolist(), strict=True)
@@ -194,7 +193,7 @@ def _picked(order: Floats, among: Mask, count: int) -> list[tuple[int, int]]:
 def _first_few(
     entries: Iterable[tuple[int, int]], count: int, classes: int
 ) -> list[tuple[int, int]]:
-    """The first entries, no image twice, and only a few of each class."""
+    """The first entries, each image once, and only a few per class."""
     most = max(PER_CLASS, ceil(count / classes))
     chosen: list[tuple[int, int]] = []
     images: set[int] = set()

@@ -27,7 +27,7 @@ from tagfill.report.content import HeldOut, RunContent
 
 RESAMPLES, FEWEST = 1000, 100
 _WORK = 400_000_000
-"""Entries to weigh in all resamples together; large data make do with fewer resamples."""
+"""Most weighted entries in all resamples together; large data get fewer resamples."""
 _TALLEST = 0.25
 """Height of the highest column of counts, as a share of the chart."""
 
@@ -119,7 +119,6 @@ def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
 
 
 def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:
-    """Estimated metrics where no negatives are known."""
     estimated = metrics.get("estimated") or {}
     shares = ("overall_precision", "overall_recall", "recall_of_written")
     rates = [(key, estimated.get(key)) for key in shares if key in estimated]
@@ -165,8 +164,8 @@ def _reliability_chart(bins: dict[str, Reliability], counts: Reliability) -> Cha
         *(Series(name, _points(reliability_bins)) for name, reliability_bins in bins.items()),
     ]
     return Chart(
-        "probability the model gives",
-        "share that is there",
+        "predicted probability",
+        "share of actual positives",
         ticks(x),
         ticks(y),
         tuple(drawn(line, x, y) for line in lines),

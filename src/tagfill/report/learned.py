@@ -145,7 +145,7 @@ def curves(content: RunContent) -> Curves | None:
 
 
 def _cut(points: list[Point], rules: list[float]) -> list[Series]:
-    """One line a stage: what two methods minimize does not continue."""
+    """One line per stage: losses of two methods are not comparable."""
     bounds = [0.0, *rules, math.inf]
     pieces = [[point for point in points if low < point.x < high] for low, high in pairwise(bounds)]
     return [Series(f"stage {stage}", piece) for stage, piece in enumerate(pieces, 1) if piece]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE, COMPARISON = "report.html", "comparison.html"
 IMAGES = 2000
-"""Training images to look for missing tags in, at most: what recovery costs grows with them."""
+"""Most training images to search for missing tags: the cost grows with their number."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,11 @@ def run_metadata(
 def _recovered(
     run: TrainedRun, images: int, sinks: Sequence[Sink], gaps: list[str]
 ) -> Recovery | None:
-    """Missing tags; an error loses this section, never the page."""
+    """Missing tags; an error omits this section, not the page."""
     try:
         return recover(run, images=images, sinks=sinks)
     except Exception as error:
-        gaps.append(f"missing tags could not be looked for: {error}")
+        gaps.append(f"the search for missing tags failed: {error}")
         return None
 
 

@@ -49,7 +49,7 @@ def show(bundle: Bundle, wanted: Iterable[tuple[Path, int]]) -> dict[tuple[Path,
 def _each(
     bundle: Bundle, columns: Mapping[Path, list[int]]
 ) -> Iterator[tuple[Path, dict[int, Shown]]]:
-    """A few pictures at a time, so that no more than those are in memory."""
+    """A few pictures at a time, to limit memory."""
     paths = list(columns)
     for start in range(0, len(paths), _BATCH):
         opened = dict(_opened(paths[start : start + _BATCH], bundle.network.backbone.spec.size))

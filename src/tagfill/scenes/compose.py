@@ -196,7 +196,6 @@ def _seen(owners: npt.NDArray[np.uint8], stamp: _Stamp) -> Box | None:
 
 @lru_cache(maxsize=4)
 def _vignette(size: int) -> Image.Image:
-    """A white picture with slightly darker corners."""
     line = np.linspace(-1.0, 1.0, size) ** 2
     factor = 255 * (1.0 - 0.045 * (line[:, None] + line[None, :]))
     return Image.fromarray(factor.astype(np.uint8)).convert("RGB")
@@ -204,14 +203,13 @@ def _vignette(size: int) -> Image.Image:
 
 @lru_cache(maxsize=1)
 def _halo() -> Image.Image:
-    """A mask that fades from the middle to the rim."""
     line = np.linspace(-1.0, 1.0, 64) ** 2
     strength = np.clip(1.0 - np.sqrt(line[:, None] + line[None, :]), 0.0, 1.0) ** 1.6
     return Image.fromarray((200 * strength).astype(np.uint8))
 
 
 def _grain(sigma: float) -> list[int]:
-    """From evenly spread bytes to normal ones around 128."""
+    """Map uniform bytes to normal ones around 128."""
     normal = NormalDist(128.0, sigma)
     return [round(normal.inv_cdf((level + 0.5) / 256)) for level in range(256)]
 

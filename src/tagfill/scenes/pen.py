@@ -162,7 +162,7 @@ def _circle(sides: int) -> list[Point]:
 
 @cache
 def _basis() -> list[tuple[float, float, float, float]]:
-    """Catmull-Rom weights of four neighboring control points, for each step between the middle."""
+    """Catmull-Rom weights of four control points, for each step between the two inner ones."""
     steps = [step / _STEPS for step in range(_STEPS)]
     return [
         (

@@ -113,7 +113,7 @@ def _prepare(folder: Path, overwrite: bool) -> None:
     present = (folder / LABELS).exists() or (images.is_dir() and any(images.iterdir()))
     if present and not overwrite:
         raise TagfillError(
-            "holds a data set already",
+            "already has a data set",
             file=folder,
             remedy="choose another folder or pass --overwrite",
         )

@@ -44,7 +44,7 @@ def create_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="tagfill",
         version=__version__,
-        description="Tags of photos: predict, explain, review, train again.",
+        description="Tag photos: predict, explain, review, train again.",
         lifespan=life,
         docs_url=None,
         redoc_url=None,

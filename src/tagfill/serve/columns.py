@@ -63,7 +63,7 @@ class Columns:
 
 
 def _merged(values: Labels, sources: np.ndarray, count: int) -> Labels:
-    """Columns of the same name as one: yes where any says yes, else no where any says no."""
+    """Merge columns of the same name: yes if any says yes, else no if any says no."""
     merged: Labels = np.full((len(values), count), UNKNOWN, dtype=np.int8)
     for column, target in enumerate(sources):
         given, known = values[:, column], merged[:, target]

@@ -16,7 +16,7 @@ from tagfill.errors import TagfillError
 
 
 def _table(name: str, *columns: str) -> sa.TableClause:
-    """A table by its columns; what they hold is said in ``migrations``."""
+    """A table with its columns, which ``migrations`` documents."""
     return sa.table(name, *(sa.column(column) for column in columns))
 
 
@@ -102,7 +102,7 @@ def _engine(url: str) -> Engine:
     try:
         address = make_url(url)
     except sa.exc.ArgumentError as error:
-        raise TagfillError("this is no database address", file=url) from error
+        raise TagfillError("this is not a database address", file=url) from error
     if address.drivername in ("postgresql", "postgres"):
         address = address.set(drivername=_POSTGRES)
     if address.drivername == _POSTGRES:

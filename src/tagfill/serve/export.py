@@ -55,7 +55,6 @@ def exported(service: Service, format: str) -> tuple[bytes, str]:
 
 
 def _packed(folder: Path, target: Path) -> tuple[bytes, str]:
-    """One file as it is; several as a zip."""
     written = sorted(path for path in folder.rglob("*") if path.is_file())
     if written == [target]:
         return target.read_bytes(), target.suffix

@@ -68,7 +68,7 @@ class Jobs:
                     running = sa.select(jobs.c.id).where(jobs.c.state == RUNNING)
                     if connection.execute(running).first() is not None:
                         raise TagfillError(
-                            "a training is running already", remedy="wait, or cancel it"
+                            "a training is already running", remedy="wait, or cancel it"
                         )
                     row = self._started(job, who, folder, run)
                     connection.execute(jobs.insert(), [row])
@@ -136,7 +136,7 @@ class Jobs:
             )
 
     def _told(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A job as people see it; one whose process has ended is settled first."""
+        """A job for display; if its process has ended, its result is recorded first."""
         folder = Path(row["folder"])
         if row["state"] == RUNNING and not self._alive(row["id"], folder):
             ended = _read(folder / RESULT) or {
@@ -191,7 +191,7 @@ class Jobs:
 
 
 def _is_job(pid: int, folder: Path) -> bool:
-    """Whether a process of this machine is the job's; numbers are used again."""
+    """Whether a process of this machine is the job's; process ids are reused."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:

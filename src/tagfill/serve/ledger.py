@@ -61,7 +61,7 @@ class Entry:
 
 @dataclass
 class _Photo:
-    """Live decisions about one photo: by column its answers, and batches that said complete."""
+    """Live decisions about one photo: answers by column, and batches that marked it complete."""
 
     answers: dict[int, list[Entry]] = field(default_factory=dict)
     complete: list[Entry] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Ledger:
         self._build()
 
     def _build(self) -> None:
-        """Work out labels from the whole log; renames make columns move."""
+        """Compute labels from the whole log, since renames move columns."""
         live = [entry for entry in self._log if entry.batch not in self._undone]
         renames = [entry for entry in live if entry.kind == RENAME]
         self.columns = Columns(self.library.table, renames)
@@ -176,7 +176,6 @@ class Ledger:
             self.asked = np.concatenate([self.asked, blank == POSITIVE], axis=1)
 
     def _settle(self, row: int) -> None:
-        """Labels of one photo from its live decisions."""
         photo = self._photos[row]
         base = self.columns.base[row]
         values = np.full(self.values.shape[1], UNKNOWN, dtype=np.int8)

@@ -16,7 +16,7 @@ from tagfill.serve.model import held_out_scores
 from tagfill.serve.service import Service
 
 FEWEST = 10
-"""Photos below which nothing is said."""
+"""Fewest photos for a statement."""
 POINTS = 41
 """Points of a curve."""
 
@@ -92,7 +92,7 @@ def precision_curve(service: Service, path: Path, tag: str | None = None) -> dic
 
 
 def _held_out_labels(service: Service) -> tuple[str, Columns, Labels]:
-    """A split no model was trained on, the tags there are, and what is known of its photos."""
+    """A split no model was trained on, its tags, and the known labels of its photos."""
     library = service.library
     split = next((name for name in ("test", "val") if name in library.splits), None)
     if split is None:

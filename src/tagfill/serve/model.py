@@ -77,17 +77,14 @@ class ServedModel:
 
     @property
     def path(self) -> Path:
-        """The run folder."""
         return self.run.path.resolve()
 
     @property
     def name(self) -> str:
-        """What people call it."""
         return self.run.name
 
     @property
     def bundle(self) -> Bundle:
-        """The network and its classes."""
         return self.run.model
 
     @cached_property
@@ -172,9 +169,9 @@ def posterior_of(path: Path, library: Library, sinks: Sequence[Sink] = ()) -> Po
 
 
 def _posterior(run: Run, library: Library) -> Posterior:
-    """What a run says of the library's photos; its folder keeps it once it is worked out."""
+    """Probabilities of a run for the photos of the library, cached in its folder."""
     if set(run.classes).isdisjoint(library.table.classes):
-        raise TagfillError("knows none of the tags of these photos", file=run.path)
+        raise TagfillError("has none of the tags of these photos", file=run.path)
     recovery = run.recovery
     place = recovery.table.row_of
     if not place.keys() >= set(library.table.images):
@@ -191,13 +188,13 @@ def held_out_scores(path: Path, library: Library, split: str, columns: Columns) 
     """[N, K] probabilities of a run's model for the library's photos of a split.
 
     Raises:
-        TagfillError: the run held out other photos.
+        TagfillError: the run was validated on other photos.
     """
     run = Run.open(path)
     images = [library.table.images[row] for row in library.splits[split]]
     place = run.split(split).table.row_of
     if not place.keys() >= set(images):
-        raise TagfillError("held out other photos", file=path)
+        raise TagfillError("was validated on other photos", file=path)
     chances = run.probabilities(split)[[place[image] for image in images]]
     return spread_over(run.classes, columns, chances)
 

@@ -38,6 +38,6 @@ def login(
 ) -> Response:
     """Begin a session with the token."""
     if service.policy.token is None or not same_text(token, service.policy.token):
-        raise HTTPException(401, "this is not the token", {"www-authenticate": "Bearer"})
+        raise HTTPException(401, "the token is wrong", {"www-authenticate": "Bearer"})
     request.scope["state"].update(session=secrets.token_hex(16), fresh=True)
     return RedirectResponse("/", 303)

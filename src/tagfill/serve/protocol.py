@@ -8,9 +8,9 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
-"""A request's headers must have arrived by then."""
+"""Seconds for the headers of a request to arrive."""
 READ_SECONDS = 30.0
-"""A client that takes nothing of its answer for so long is cut off."""
+"""Seconds after which a client that reads nothing is disconnected."""
 MOST_CONNECTIONS = 512
 
 

@@ -207,7 +207,7 @@ class Queue:
     def _lease(
         self, cards: Sequence[tuple[int, str]], who: str, count: int
     ) -> list[tuple[int, str]]:
-        """The first cards nobody else is looking at; they are this person's for a while."""
+        """The first cards that nobody else is reviewing, leased to this person for a while."""
         images, now = self.ledger.library.table.images, time.time()
         with self.ledger.lock, self.ledger.database.write() as connection:
             far = now + 2 * LEASE_SECONDS  # by a clock that has been put back since

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from tagfill.errors import TagfillError
 
 SHOWN = 10
-"""Mistakes of a request that are told at once."""
+"""Most problems of a request to report at once."""
 
 
 class Problem(BaseModel):
@@ -29,13 +29,13 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         400: "The host name is not the server's, or the body is malformed.",
         401: "A token is needed.",
         403: "From another site, without the session's token, or the server is read-only.",
-        404: "There is no such thing.",
+        404: "It does not exist.",
         408: "The request took too long to arrive.",
-        409: "That cannot be done now.",
+        409: "This is not possible now.",
         413: "Too many bytes, images or pixels.",
         415: "Not an image, or not one that can be read.",
         422: "A parameter or the body does not fit.",
-        429: "The queue is full; Retry-After says when to come back.",
+        429: "The queue is full; Retry-After says when to try again.",
         503: "The database does not answer.",
     }.items()
 }
@@ -73,7 +73,7 @@ async def mistaken(_: Request, error: Exception) -> SafeJSON:
 
 async def gone(_: Request, error: Exception) -> SafeJSON:
     """The client left before its request had arrived; nobody reads this."""
-    return SafeJSON({"detail": "the request was cut off"}, 400)
+    return SafeJSON({"detail": "the request was incomplete"}, 400)
 
 
 async def without_database(_: Request, error: Exception) -> SafeJSON:

@@ -88,7 +88,7 @@ def _request(earlier: Run, labels: Path) -> Request:
 
 
 def _images(data: DataConfig) -> str:
-    """Where the photos are; label files without a folder of their own have them beside."""
+    """The image folder; by default the folder of the label file."""
     if data.images is not None:
         return data.images
     folder = Path(data.labels)

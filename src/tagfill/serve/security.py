@@ -28,7 +28,7 @@ from tagfill.serve.throttle import Throttle
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC = ("/static/", "/healthz", "/readyz", "/health", "/login", "/favicon.ico")
-"""What needs no token."""
+"""Paths that need no token."""
 STATELESS = ("/api/predict", "/api/explain", "/predict", "/setup", "/webhook")
 """What changes nothing, and so needs no session: programs call it without one."""
 UPLOADS = ("/api/predict", "/api/explain", "/predict")
@@ -186,7 +186,7 @@ class Gate:
             self._arriving -= size
 
     def _guesser(self, scope: Scope, headers: Headers) -> str | None:
-        """The address of somebody who shows a token; None where there is none to guess."""
+        """The address of a client that presents a token; None if there is no token to guess."""
         shown = "authorization" in headers or (scope["path"], scope["method"]) == ("/login", "POST")
         if self.policy.token is None or not shown:
             return None
@@ -204,7 +204,7 @@ class Gate:
         return session if good else None
 
     def _may_begin(self, scope: Scope, trusted: bool) -> bool:
-        """Where no token is needed, looking at a page begins a session."""
+        """Whether opening a page starts a session: only if no token is needed."""
         path = scope["path"]
         page = ("." not in path and not path.startswith("/api/")) or path == "/api/session"
         return self.policy.token is None and not trusted and page
@@ -214,11 +214,11 @@ class Gate:
     ) -> Response | None:
         path, method = scope["path"], scope["method"]
         if not self.policy.knows_host(host_name(headers.get("host", ""))):
-            return _refuse(400, "this server does not go by that name")
+            return _refuse(400, "this server has another name")
         length = headers.get("content-length", "0")
         limit = self.policy.upload_bytes if _upload(scope) else self.policy.body_bytes
         if not length.isascii() or not length.isdigit() or len(length) > 18:
-            return _refuse(400, "the content length is no number")
+            return _refuse(400, "the content length is not a number")
         if int(length) > limit:
             return _refuse(413, f"at most {limit:,} bytes at once")
         if method not in SAFE_METHODS:
@@ -250,7 +250,7 @@ class Gate:
 
     def _without_csrf(self, headers: Headers, session: str | None) -> SafeJSON | None:
         if session is None:
-            return _refuse(403, "begin a session first: GET /api/session")
+            return _refuse(403, "start a session first: GET /api/session")
         if not same_text(headers.get("x-csrf-token", ""), self.policy.csrf(session)):
             return _refuse(403, "the X-CSRF-Token header is missing or wrong")
         return None
@@ -261,7 +261,7 @@ def _upload(scope: Scope) -> bool:
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Servers on other ports of the same machine have sessions of their own."""
+    """The cookie name; servers on other ports of one machine need their own sessions."""
     server = scope.get("server") or ("", 0)
     return f"tagfill_{server[1] or 0}"
 
@@ -271,7 +271,7 @@ def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None)
 
 
 def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
-    """A body that is too large or too slow ends the request."""
+    """End the request if its body is too large or too slow."""
     arrived, deadline, complete = 0, time.monotonic() + seconds, False
 
     async def limited() -> Message:

@@ -46,11 +46,11 @@ class Options:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
-            raise TagfillError(f"{self.port} is no port: use 1 to 65535")
+            raise TagfillError(f"{self.port} is not a port: use 1 to 65535")
         if not is_loopback(self.host) and not self.token:
             raise TagfillError(
-                f"listening on {self.host} lets other machines in: that needs a token",
-                remedy="add --token auto, or --token and a text of your own",
+                f"{self.host} is open to other machines and needs a token",
+                remedy="add --token auto, or --token with your own text",
             )
         if self.token is not None and len(self.token) < 8:
             raise TagfillError("the token is too short: use 8 characters or more")

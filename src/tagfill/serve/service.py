@@ -143,7 +143,6 @@ class Service:
 
     @cached_property
     def jobs(self) -> Jobs:
-        """Training in the background."""
         from tagfill.serve.jobs import Jobs
 
         return Jobs(self)
@@ -166,7 +165,7 @@ def person_of(request: Request) -> Person:
     session = None if state["trusted"] else state["session"]
     name = request.headers.get("x-reviewer")
     if name is not None and not name.isprintable():
-        raise HTTPException(400, "the reviewer's name has odd characters")
+        raise HTTPException(400, "the reviewer's name has invalid characters")
     return service_of(request).person(session, name)
 
 

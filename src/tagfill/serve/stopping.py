@@ -19,13 +19,13 @@ from scipy.special import betaln, gammaln
 from tagfill.evaluate.arrays import Floats
 
 ERROR = 0.05
-"""Chance that a stated lower bound is ever too high."""
+"""Probability that a stated lower bound is ever too high."""
 GOAL = 0.9
 """The rest is offered for acceptance when at least this share of it is right."""
 OPTIMISM = 38.0
 """Of the prior's second half: the mean share of right ones is 38 in 39."""
 FEWEST = 5
-"""Answers below which nothing is offered."""
+"""Fewest answers before anything is offered."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def rest_of(population: int, right: int, wrong: int, error: float = ERROR) -> Re
 
 
 def _prior(total: Floats, population: int) -> Floats:
-    """Probability that so many are right: uniform, and beta-binomial with most weight near all."""
+    """Prior of the number of right ones: half uniform, half beta-binomial near all."""
     high = (
         _choose(np.float64(population), total)
         + betaln(total + OPTIMISM, population - total + 1)

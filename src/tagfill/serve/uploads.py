@@ -24,7 +24,7 @@ from tagfill.images import open_image
 MOST_IMAGES = 32
 MOST_PIXELS = 40_000_000
 MOST_SIDE = 2048
-"""Pictures to explain are made so small."""
+"""Largest side of pictures to explain."""
 MOST_NAME = 200
 
 Made = TypeVar("Made")
@@ -63,7 +63,7 @@ async def read_uploads(request: Request) -> list[Upload]:
     else:
         raise HTTPException(415, "send multipart/form-data, application/json or an image")
     if not uploads:
-        raise HTTPException(422, 'no image came: send files as "images"')
+        raise HTTPException(422, 'there is no image: send files as "images"')
     if len(uploads) > MOST_IMAGES:
         raise HTTPException(413, f"at most {MOST_IMAGES} images at once")
     return uploads

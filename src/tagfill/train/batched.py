@@ -181,7 +181,7 @@ class Batched:
     def _step(
         self, member: int, logits: Tensor, observed: Tensor, rows: Tensor, place: tuple[int, int]
     ) -> Step:
-        """What the method of one setting sees: the same as in its single run."""
+        """The step as the method of one setting sees it in its single run."""
         own = rows[member % len(rows)]
         seed = derived_seed(stage_seed(self.settings[member].seed), *place, 3)
         truth = self.data.truth if self.methods[member].needs.truth else None
@@ -240,7 +240,6 @@ class Batched:
 
 
 def _total(terms: LossTerms) -> Tensor:
-    """[1]."""
     return torch.stack(list(terms.values())).sum(0, keepdim=True)
 
 

@@ -59,7 +59,7 @@ def _content_hash(path: Path) -> str:
 
 @lru_cache(maxsize=1_000_000)
 def _hash_of(path: Path, size: int, modified: int) -> str:
-    """Size and time of change are part of the key, so that a changed file is read again."""
+    """Cached by size and modification time, so that a changed file is read again."""
     with open_regular(path) as file:
         return content_hash(file.read())
 
@@ -205,7 +205,7 @@ def known_hashes(root: Path | None = None) -> set[str]:
 
 
 def _listed(file: Path) -> tuple[str, list[str]]:
-    """The checksum and the images of a shard; nothing where it is gone."""
+    """The checksum and the images of a shard; nothing if it is gone."""
     try:
         lines = file.read_text(encoding="ascii", errors="replace").splitlines()
     except FileNotFoundError:
@@ -225,13 +225,12 @@ def _is_whole(features: Path, names: Sequence[str], checksum: str) -> bool:
 
 
 def _checksum(digest: str, names: Sequence[str]) -> str:
-    """Of both files of a shard."""
     return hashlib.blake2b("\n".join([digest, *names]).encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=100_000)
 def _digest_of(file: Path, size: int, modified: int) -> str:
-    """Size and time of change are part of the key: a file is read once, and again if it changed."""
+    """Cached by size and modification time, so that a changed file is read again."""
     return _digest(file)
 
 

@@ -32,7 +32,7 @@ Precision = Literal["no", "fp16", "bf16"]
 
 
 LARGEST = 3e38
-"""Of all numbers, as float32 has it; infinity and NaN are none."""
+"""Largest float32; infinity and NaN are refused."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,21 @@ class DataConfig(TableLayout):
     images: str | None = None
     "Folder of the images; by default beside the label file."
     features: str | None = None
-    "A .npy file with a row of features an image; or the name of one of the source's feature sets."
+    "A .npy file with one row of features per image, or a feature set of the source."
     absent: Literal["unknown", "negative"] | None = None
-    "What a tag nobody wrote means, in formats that cannot say it."
+    "What a missing tag means, in formats that cannot state it."
     difficult: Literal["negative", "positive", "unknown"] = "negative"
-    "What VOC objects marked difficult count as."
+    "How to count VOC objects marked difficult."
     truth: str | None = None
-    "Full labels behind masked ones: for oracle methods, and to evaluate with."
+    "Full labels behind masked ones, for oracle methods and for evaluation."
     val: str | None = None
     "Labels of the validation images."
     test: str | None = None
     "Labels of the test images."
     val_fraction: float = 0.2
-    "Share of the training images held out where no validation images are named; 0 for none."
+    "Share of training images held out if no validation images are given; 0 for none."
     val_split: ValSplit = "stratified"
-    "How they are drawn: stratified by class, or as the published MLSPL code draws them."
+    "How to draw them: stratified by class, or as the published MLSPL code does."
     split_seed: int = 1200
 
     def __post_init__(self) -> None:
@@ -108,9 +108,9 @@ class ModelConfig:
     lgconv: bool = False
     "Give every 3x3 convolution a global branch (PU-MLC)."
     freeze_stages: int = 0
-    "How many stages of the backbone stay fixed."
+    "Number of frozen stages of the backbone."
     freeze_batchnorm: bool = False
-    "Keep BatchNorm fixed."
+    "Freeze BatchNorm."
     init: str | None = None
     "Start from the weights of an earlier run."
 
@@ -145,13 +145,13 @@ class StageConfig:
     weight_decay: float = 0.0
     "Weight decay."
     l2: float | None = None
-    "Find a linear head on fixed features at once (L-BFGS) with an L2 penalty of this strength."
+    "Solve a linear head on fixed features directly (L-BFGS) with this L2 penalty."
     head_multiplier: float = 1.0
-    "Learning rate of the head over that of the backbone."
+    "Learning rate of the head relative to the backbone."
     schedule: ScheduleName = "constant"
     "Learning-rate schedule."
     warmup: float = 0.2
-    "Share of the steps in which one_cycle rises to its peak."
+    "Share of steps in which one_cycle rises to its peak."
     clip: float | None = None
     "Clip gradients to this norm."
     accumulate: int = 1
@@ -161,17 +161,17 @@ class StageConfig:
     ema: float | None = None
     "Also keep an exponential moving average of the weights with this decay."
     ema_warmup: bool = True
-    "Average over few steps at first, so that the first weights are soon forgotten."
+    "Average over few steps at first, so that the initial weights are forgotten soon."
     patience: int | None = None
     "Stop after this many epochs in a row without improvement."
     augment: Augment = "flip"
-    "What training images go through."
+    "Augmentation of training images."
     strong_views: int = 4
-    "Distorted views of each image to compute features of, for methods that train on two views."
+    "Distorted views per image to extract features of, for methods with two views."
     strong_jitter: bool = False
     "Strong views also change colors, as LAC's published code does."
     fresh_views: bool = True
-    "Distort strong views of cached features again at every visit."
+    "Distort strong views of cached features again in every epoch."
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulate", "strong_views"):
@@ -191,18 +191,18 @@ class RunConfig:
     stages: tuple[StageConfig, ...]
     model: ModelConfig = field(default_factory=ModelConfig)
     seed: int = 0
-    "Fixes everything random."
+    "Seed of everything random."
     select: Select = "auto"
     "Criterion for the best epoch."
     precision: Precision = "no"
     "Mixed precision, for GPUs."
     workers: int = 2
-    "Processes that read images."
+    "Number of processes that read images."
     threads: int | None = None
-    "Threads of torch."
+    "Number of torch threads."
     time_limit: float | None = None
     checkpoint_seconds: float = 5.0
-    "Least time between checkpoints at the ends of epochs."
+    "Least seconds between checkpoints at the ends of epochs."
     gradient_checkpointing: bool = False
     "Recompute activations in the backward pass: less memory, more time."
     shard: bool = False
@@ -215,10 +215,10 @@ class RunConfig:
         for name in ("workers", "checkpoint_seconds", "time_limit", "seed"):
             _require(name, getattr(self, name), 0)
         if self.shard and self.precision == "fp16":
-            raise TagfillError("--shard does not go with --precision fp16", remedy="use bf16")
+            raise TagfillError("--shard does not work with --precision fp16", remedy="use bf16")
         if self.shard and any(stage.optimizer == "adafactor" for stage in self.stages):
             raise TagfillError(
-                "--shard does not go with --optimizer adafactor", remedy="use adamw or sgd"
+                "--shard does not work with --optimizer adafactor", remedy="use adamw or sgd"
             )
 
 

@@ -83,23 +83,19 @@ class TrainingData:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The class names."""
         return self.train.table.classes
 
     @property
     def splits(self) -> dict[str, Split]:
-        """All splits by name."""
         named = {"train": self.train, "val": self.val, "test": self.test}
         return {name: split for name, split in named.items() if split is not None}
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many images each split has."""
         return {name: len(split) for name, split in self.splits.items()}
 
     @property
     def regime(self) -> Regime:
-        """Regime of the training labels."""
         return Statistics.of(self.train.table).regime
 
     @property
@@ -129,7 +125,7 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
             splits[name] = _other(config, path, name, whole, read, notes)
     train = splits.get("train")
     if train is None or not len(train):
-        raise TagfillError("no image is left to train on", file=config.labels)
+        raise TagfillError("there are no images left to train on", file=config.labels)
     for name in ("val", "test"):
         _refuse_overlap(train, splits.get(name), name)
     _check_enough(train, config, notes)
@@ -137,18 +133,18 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
 
 
 def _check_enough(train: Split, config: DataConfig, notes: list[str]) -> None:
-    """Refuse labels that tell nothing apart; warn of few images."""
+    """Refuse labels without contrast; warn of few images."""
     if (train.table.values == POSITIVE).all() and train.truth is None:
         tags = _listed(list(train.table.classes))
         raise TagfillError(
-            f"every training image has every tag ({tags}): there is nothing to tell apart",
+            f"every training image has every tag ({tags}): there is nothing to learn",
             file=config.labels,
             remedy="add images without the tag, or more tags",
         )
     if len(train) < FEW_IMAGES:
         notes.append(
             f"warning: there are only {len(train)} images to train on; metrics will mean little"
-            f" (from about {FEW_IMAGES} on it is worth a try)"
+            f" (use about {FEW_IMAGES} or more)"
         )
 
 
@@ -157,13 +153,13 @@ def _refuse_overlap(train: Split, split: Split | None, name: str) -> None:
     if shared:
         raise TagfillError(
             f"{len(shared)} {name} images are training images too, first: {min(shared)!r}",
-            remedy="take them out of one of the two",
+            remedy="remove them from one of the two",
         )
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads label files as the settings of a run say, each once."""
+    """Reads label files with the settings of a run, each once."""
 
     config: DataConfig
     sources: dict[str, Dataset]
@@ -199,7 +195,7 @@ def _whole(source: Dataset, config: DataConfig, read: _Reader) -> Split:
 
 
 def _given_features(source: Dataset, config: DataConfig) -> npt.NDArray[np.floating] | None:
-    """Those of a file the user named, or of the source where no image folder is named."""
+    """Features of a file the user named, or of the source if no image folder is named."""
     if config.features is not None and is_feature_file(config.features):
         return load_features([local_file(config.features)], source.table.images)
     given = bool(source.features) and config.images is None
@@ -211,7 +207,7 @@ def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tupl
     notes: list[str] = []
     split = _with_paths(Split(table), _image_root(source, images), notes)
     if notes:
-        raise TagfillError(notes[0], file=source.source, remedy="say where with --images")
+        raise TagfillError(notes[0], file=source.source, remedy="set it with --images")
     return split.paths or ()
 
 
@@ -261,18 +257,18 @@ def _image_root(source: Dataset, images: str | Path | None) -> Path:
 
 
 def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
-    """Find the files; a few missing ones are left out and named, many are an error."""
+    """Find the files; a few missing ones are reported and left out, many are an error."""
     root = local_images(root, split.table.images)
     if not root.is_dir():
-        raise TagfillError("no such image folder", file=root, remedy="say where with --images")
+        raise TagfillError("no such image folder", file=root, remedy="set it with --images")
     if _begins_with(root.name, split.table.images) and not find_image(root, split.table.images[0]):
         root = root.parent
     missing = set(check_images(split.table.images, root, decode=False).missing)
     if len(missing) > MISSING_TOLERATED * len(split):
         raise TagfillError(
-            f"{len(missing)} of {len(split)} images are not there, first: {sorted(missing)[0]!r}",
+            f"{len(missing)} of {len(split)} images are missing, first: {sorted(missing)[0]!r}",
             file=root,
-            remedy="say where the images are with --images",
+            remedy="set the image folder with --images",
         )
     if missing:
         notes.append(f"{len(missing)} images are missing and left out: {_listed(sorted(missing))}")
@@ -312,7 +308,7 @@ def _without_unreadable(split: Split, kind: str, known: set[str], notes: list[st
 
 
 def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str, Rows]:
-    """Rows of each split: as the source splits them, else a share of the training images."""
+    """Rows of each split: from the source, else a share of the training images."""
     rows: dict[str, Rows] = dict(source.splits) or {"train": np.arange(len(source.table))}
     unused = sorted(set(rows) - {"train", "val", "test"})
     if unused:
@@ -358,14 +354,16 @@ def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]
 def _other(
     config: DataConfig, path: str, name: str, whole: Split, read: _Reader, notes: list[str]
 ) -> Split:
-    """A split from a source of its own, brought to the classes of training.
+    """A split from its own source, aligned to the training classes.
 
-    Where that source has a split of the split's name, only that split is taken.
+    If that source has a split of the same name, only that one is used.
     """
     source, classes = read(path), whole.table.classes
     extra = sorted(set(source.table.classes) - set(classes))
     if extra:
-        notes.append(f"{path}: classes training does not know are left out: {_listed(extra)}")
+        notes.append(
+            f"{path}: classes that are not in the training labels are left out: {_listed(extra)}"
+        )
     if set(extra) == set(source.table.classes):
         raise TagfillError("no class in common with the training labels", file=path)
     truth = None if source.truth is None else source.truth.with_classes(classes).values

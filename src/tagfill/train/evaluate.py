@@ -71,7 +71,7 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
 
 
 def _decisions(logits: Scores | None, val: Split | None) -> DecisionRule | None:
-    """Calibration and thresholds, where there are validation images with positives."""
+    """Calibration and thresholds, if there are validation images with positives."""
     if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
         return None
     return fit_decision_rule(logits, presence(logits, val.eval_labels).probability)

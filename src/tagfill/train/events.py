@@ -138,7 +138,6 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """Items per second."""
         return (self._done - self._first) / max(time.monotonic() - self._start, 1e-6)
 
     @property

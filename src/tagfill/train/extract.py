@@ -25,9 +25,9 @@ from tagfill.train.inputs import View, seeded
 Progress = Callable[[int, int], None]
 
 SHARD = 512
-"""Images a shard holds."""
+"""Images per shard."""
 _BATCH_PIXELS = 16 * 224 * 224
-"""Pixels computed at once: a fraction of a second, so that an interruption is soon answered."""
+"""Pixels computed at once: a fraction of a second, to react quickly to an interruption."""
 _ATTEMPTS = 3
 _random_view = threading.Lock()
 
@@ -74,9 +74,9 @@ class Extractor:
             with suppress(KeyError):  # the cache was pruned, or an image changed meanwhile
                 return store.rows(content_hashes(paths))
         raise TagfillError(
-            "images change, or features vanish, as features are computed",
+            "images changed, or features disappeared, during extraction",
             file=store.folder,
-            remedy="wait until nobody writes to the images or prunes the cache",
+            remedy="wait until nothing writes to the images or prunes the cache",
         )
 
     def fill(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
@@ -132,7 +132,7 @@ class Extractor:
         return errors
 
     def _input(self, name: str, path: Path) -> tuple[str, Numbers] | TagfillError | None:
-        """An image by its hash, or why there is none; None of a file that has changed since."""
+        """The hash and the image, or the error; None if the file has changed since."""
         try:
             with open_regular(path) as file:
                 content = file.read()
@@ -149,8 +149,6 @@ class Extractor:
 
 
 class _Shard:
-    """Features on their way to the store."""
-
     def __init__(self, store: FeatureStore) -> None:
         self.store = store
         self.names: list[str] = []

@@ -24,7 +24,7 @@ from tagfill.train.config import RunConfig, load_config, save_config
 RUNS = Path("tagfill-runs")
 LOCK = ".lock"
 GIVEN = "given"
-"""Folder inside a run folder with labels and features that came from memory."""
+"""Folder inside a run folder with labels and features given in memory."""
 _RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
 
 
@@ -36,17 +36,14 @@ class RunFolder:
 
     @property
     def config(self) -> Path:
-        """The resolved settings."""
         return self.path / "config.toml"
 
     @property
     def events(self) -> Path:
-        """The event log."""
         return self.path / "events.jsonl"
 
     @property
     def metrics(self) -> Path:
-        """The metrics of a finished run."""
         return self.path / "metrics.json"
 
     @property
@@ -56,12 +53,10 @@ class RunFolder:
 
     @property
     def previous_checkpoint(self) -> Path:
-        """The checkpoint before the last."""
         return self.path / "checkpoints" / "previous.safetensors"
 
     @property
     def model(self) -> Path:
-        """The bundle."""
         return self.path / "model"
 
     def scores(self, split: str) -> Path:
@@ -112,7 +107,7 @@ class RunFolder:
         """Refuse a folder with a run, or with anything else."""
         if self.config.exists():
             raise TagfillError(
-                "there is a run already",
+                "this folder already has a run",
                 file=self.path,
                 remedy=f"continue with `tagfill train --resume {self.path}`, or use another --out",
             )
@@ -139,7 +134,7 @@ class RunFolder:
             raise TagfillError(
                 "is not a run folder (no config.toml)",
                 file=path,
-                remedy="name the folder that `tagfill train` printed last",
+                remedy="give the folder that `tagfill train` printed at the end",
             )
         return folder, load_config(folder.config)
 

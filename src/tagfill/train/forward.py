@@ -79,7 +79,7 @@ class Forward:
         self.classify = head.classify if method.needs.label_features else None
 
     def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
-        """Answer for the training images ``rows``; ``batch`` holds this process's share of them."""
+        """Compute the loss of the training images ``rows``; ``batch`` has this process's share."""
         place = (self.seed, epoch, number)
         self._seed(derived_seed(*place, 2, self.world.rank))
         weak = batch.weak.to(self.device, non_blocking=True)
@@ -106,7 +106,7 @@ class Forward:
         )
 
     def _seed(self, seed: int) -> None:
-        """Seed what dropout draws from; cheaper than ``torch.manual_seed``, which tries all."""
+        """Seed the generator of dropout; ``torch.manual_seed`` would seed all devices."""
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)

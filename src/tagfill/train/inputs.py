@@ -39,8 +39,7 @@ class InputBatch:
 class Inputs(Protocol):
     """A fixed set of images, in one form or another."""
 
-    def __len__(self) -> int:
-        """How many images."""
+    def __len__(self) -> int: ...
 
     def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
         """The inputs of each batch of row numbers, augmented as (seed, epoch, row) determine."""
@@ -193,7 +192,7 @@ class ImageInputs:
 
 
 class _Files(TorchDataset[list[Tensor] | TagfillError]):
-    """Views of images; an error is handed on, for torch would put a worker's traceback into it."""
+    """Views of images; errors are returned, since torch would add a worker's traceback to them."""
 
     def __init__(
         self, paths: Sequence[Path], views: Sequence[View], size: int, seeds: Seeds
@@ -236,7 +235,6 @@ def _rows(features: Tensor | FeatureRows, rows: Tensor) -> Tensor:
 
 
 def _drawn(views: Sequence[Tensor | FeatureRows], drawn: Tensor, rows: Tensor) -> Tensor:
-    """Each row from the view drawn for it."""
     gathered = torch.empty((len(rows), *views[0].shape[1:]))
     for number in drawn.unique().tolist():
         here = drawn == number

@@ -92,7 +92,7 @@ def require_features_suffice(needs: Needs, method: str) -> None:
     for what, needed in lacking.items():
         if needed:
             raise TagfillError(
-                f"{method} needs {what}, and there is one feature vector per image",
+                f"{method} needs {what}, but there is only one feature vector per image",
                 remedy="train it on images, or use a method such as em",
             )
 

@@ -142,7 +142,7 @@ class Stage:
         self.method.load_state(self.best["method"])
 
     def _solve(self) -> bool:
-        """Where the method finds the head at once; an interrupted run finds it again."""
+        """Let the method solve the head directly; an interrupted run solves it again."""
         started, last = time.monotonic(), self.number == self.stages
         solution = solve_head(
             self.plain, self.method, self.config, self.data, seed=self.seed, last=last
@@ -307,7 +307,7 @@ class Stage:
         }
 
     def _pause(self) -> None:
-        """Show progress, save now and then, and stop if the user wants to."""
+        """Show progress, save at intervals, and stop on request."""
         done = (self.position.epoch - 1) * self.batches_per_epoch + self.position.batch
         self.events.progress(done, self.config.epochs * self.batches_per_epoch, self._standing())
         if not self._between_updates():
@@ -319,11 +319,10 @@ class Stage:
             self.save()
 
     def _due(self, seconds: float) -> bool:
-        """Whether to save, in the opinion of any process; all take part in it."""
+        """Whether any process wants to save; all processes must call this."""
         return self.world.any(time.monotonic() - self._saved > seconds)
 
     def _standing(self) -> str:
-        """Progress: epoch, loss so far, and the last validation score."""
         loss = sum(self.position.sums.values()) / self.position.batch
         standing = f"epoch {self.position.epoch}  loss {loss:.4f}"
         if self.history and self.data.validate:

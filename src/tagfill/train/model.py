@@ -39,7 +39,7 @@ from tagfill.train.views import (
 )
 
 IN_MEMORY_BYTES = 2_000_000_000
-"""Cached maps up to this size are held in memory."""
+"""Largest cached maps to hold in memory."""
 
 
 class Assembly:
@@ -172,10 +172,12 @@ class Assembly:
         if bundle.classes == self.data.classes and theirs.config == ours.config:
             ours.head.load_state_dict(theirs.head.state_dict())
         else:
-            self.events.note("classes or head differ from the earlier run: it starts from scratch")
+            self.events.note(
+                "classes or head differ from the earlier run: the head starts from scratch"
+            )
 
     def _criterion(self) -> tuple[str, Validate | None]:
-        """How epochs are evaluated; the choice and its reason go to the user."""
+        """How epochs are evaluated; reports the choice and its reason."""
         select, val = self.config.select, self.data.val
         if select in ("loss", "last") or val is None:
             name = "loss" if select == "loss" else "last"
@@ -199,7 +201,7 @@ class Assembly:
             return FeatureInputs(plain)
         if self.data.train.features is not None:
             raise TagfillError(
-                f"{stage.method.name} needs augmented views, and the source gives features only",
+                f"{stage.method.name} needs augmented views, but the source has features only",
                 remedy="train on images, or use a method that needs one view",
             )
         distortion = "their maps distorted at every visit" if stage.fresh_views else "as they are"
@@ -260,7 +262,7 @@ class Assembly:
 
 
 def _recompute_activations(network: Network) -> None:
-    """Trade time for memory in the backward pass, where the architecture offers it."""
+    """Trade time for memory in the backward pass, if the architecture supports it."""
     architecture = getattr(network.backbone.body, "net", None)
     for switch in ("set_grad_checkpointing", "gradient_checkpointing_enable"):
         if hasattr(architecture, switch):

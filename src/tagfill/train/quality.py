@@ -27,9 +27,9 @@ from tagfill.train.config import RunConfig
 from tagfill.train.resolve import OF_THE_BACKBONE, Request
 
 SECONDS = 300.0
-"""Features may take so long by default."""
+"""Seconds that features may take by default."""
 ENLARGED = 1.5
-"""Images are enlarged by no more than this: beyond it there is nothing to see."""
+"""Largest enlargement of images: beyond it there is no more detail."""
 DECODING = 1.15
 """Share of decoding that inference does not hide."""
 _TIMED_SECONDS, _SAMPLE = 2.0, 64
@@ -94,7 +94,7 @@ def choose_quality(
 
 
 def _useful(paths: Sequence[Path]) -> list[Step]:
-    """The steps that photos of this size are worth; always the first."""
+    """The steps worth taking for photos of this size; always the first."""
     sides = []
     for path in paths[:: max(1, len(paths) // _SAMPLE)]:
         try:
@@ -111,7 +111,7 @@ def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str
     known = [step for step in steps if _is_cached(step, paths)]
     if known:
         step = known[-1]
-        return step, f"quality: {step}: its features are known"
+        return step, f"quality: {step}: features are cached"
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # processes must agree, and clocks do not
         step = steps[min(1, len(steps) - 1)]
         return step, f"quality: {step}; not timed"
@@ -136,7 +136,7 @@ def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str
 
 
 def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
-    """Whether an earlier run has looked at all these images in this way."""
+    """Whether the features of all these images are cached."""
     fitting = [
         store
         for store in stores()
@@ -152,7 +152,7 @@ def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
 
 
 def _seconds_an_image() -> float:
-    """Time of the first step's network on this machine as it is now; a look of a few seconds."""
+    """Time of the first step's network on this machine now; measured in a few seconds."""
     backbone = build_backbone(DEFAULT, size=STEPS[0].size)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     run = feature_engine(backbone, "pooled", device).run

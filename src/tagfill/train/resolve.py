@@ -45,7 +45,7 @@ AVERAGE = 0.99
 FINETUNE_FROM = 1_000
 """Fewer training images than this are too few to move a whole backbone by default."""
 HEAD_MULTIPLIER = 10.0
-"""A new linear head learns so much faster than its backbone."""
+"""Learning rate of a new linear head relative to its backbone."""
 FINETUNED_PER_SECOND = 15
 """Images a second of a small backbone at 224 px on two CPU cores, forward and backward."""
 OF_THE_BACKBONE = ("backbone", "input_size", "weights", "pretrained", "lgconv", "freeze_stages")
@@ -132,11 +132,11 @@ def resolve(
 def _mode(
     request: Request, preferred: str | None, images: int, given_features: bool, has_gpu: bool
 ) -> tuple[Mode, list[str]]:
-    """How to train, and why where it was left open."""
+    """The mode, and the reason if the user did not choose it."""
     if given_features:
         if request.mode not in ("auto", "linear", "two_stage"):
             raise TagfillError(
-                f"mode {request.mode} needs images, and the source gives features",
+                f"mode {request.mode} needs images, but the source has features only",
                 remedy="use --mode linear, or point --images to the image folder",
             )
         deviates = preferred not in (None, "linear")
@@ -150,12 +150,12 @@ def _mode(
         hours = images * FINETUNE["epochs"] / FINETUNED_PER_SECOND / 3600
         return "linear", [
             "mode: linear, because there is no GPU; --mode finetune trains the whole network"
-            f" (in the order of {max(1, round(hours * 60))} minutes on two cores)"
+            f" (about {max(1, round(hours * 60))} minutes on two cores)"
         ]
     if images < FINETUNE_FROM:
         return "linear", [
             f"mode: linear, because {images:,} training images are few for a whole network;"
-            " --mode linear_init fine-tunes it all the same"
+            " --mode linear_init fine-tunes it anyway"
         ]
     return "linear_init", [f"mode: linear_init, because there is a GPU for {images:,} images"]
 
@@ -171,7 +171,7 @@ def _gentle(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_two_stages(request: Request) -> Request:
-    """Only a method that has stages of its own can train in them."""
+    """The method for two stages: only methods that define stages can use them."""
     able = methods.staged_names()
     if request.method not in ("auto", *able):
         raise TagfillError(
@@ -188,7 +188,7 @@ def _check_no_backbone(request: Request) -> None:
     if idle:
         option = idle[0].replace("_", "-")
         raise TagfillError(
-            f"--{option} has no effect: the source gives features",
+            f"--{option} has no effect: the source has features only",
             remedy=f"leave out --{option}, or train from image files",
         )
 
@@ -205,7 +205,7 @@ def _method(
     if name == "auto" and default is not None:
         name, preset = default.name, preset or default.preset
         settings = {**default.settings, **settings}
-        notes.append(f"method: {name}, as the protocol has it")
+        notes.append(f"method: {name}, from the protocol")
     elif name == "auto":
         name = methods.AUTO
         notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
@@ -296,7 +296,7 @@ def finds_head_at_once(stage: StageConfig, model: ModelConfig) -> bool:
 def _idle_options(
     stage: StageConfig, model: ModelConfig, overrides: Mapping[str, Any]
 ) -> list[str]:
-    """Options of the training loop that a method without epochs does not read."""
+    """Options of the training loop that a method without epochs ignores."""
     idle = [name for name in OF_THE_LOOP if overrides.get(name) is not None]
     if not idle or not finds_head_at_once(stage, model):
         return []

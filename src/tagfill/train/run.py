@@ -213,7 +213,6 @@ def _check_unchanged(data_hash: str, data: TrainingData, config: RunConfig) -> N
 
 
 def _sharding(config: RunConfig) -> list[str]:
-    """Whether the network is sharded."""
     processes = World.current().size
     if not config.shard:
         return []

@@ -144,7 +144,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def _digest(flat: Mapping[str, Tensor], metadata: str) -> str:
-    """Of every bit that counts: names, kinds, shapes and values of the tensors, and the JSON."""
+    """Digest of names, types, shapes and values of the tensors, and of the JSON."""
     digest = hashlib.blake2b(metadata.encode(), digest_size=16)
     for key in sorted(flat):
         tensor = flat[key]
@@ -154,7 +154,7 @@ def _digest(flat: Mapping[str, Tensor], metadata: str) -> str:
 
 
 def _keep_previous(last: Path, previous: Path) -> None:
-    """The last checkpoint under a second name, so that there is always a whole one."""
+    """Keep the last checkpoint under a second name, so that one is always complete."""
     if not last.is_file():
         return
     with suppress(TagfillError), atomic_path(previous, sync=False) as draft:

@@ -76,7 +76,7 @@ def score_images(
 def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray[np.float32]:
     if not dataset.features:
         raise TagfillError(
-            "the model reads features, and these data have none", file=dataset.source
+            "the model needs features, but these data have none", file=dataset.source
         )
     rows = [dataset.table.row_of[image] for image in table.images]
     matrix = np.asarray(dataset.load_features()[rows], dtype=np.float32)

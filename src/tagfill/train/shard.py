@@ -123,7 +123,7 @@ def blocks(module: nn.Module, largest: int) -> Iterator[nn.Module]:
 
 
 def _own_memory(block: nn.Module, arguments: Any, output: Any) -> Any:
-    """Copy views: torch hooks a block's output, and loses the hook of a view changed in place."""
+    """Copy views: torch loses the hook on a block's output if a view is changed in place."""
     if type(output) is tuple:
         return tuple(_own_memory(block, arguments, tensor) for tensor in output)
     return output.clone() if isinstance(output, Tensor) and output._is_view() else output

@@ -16,9 +16,9 @@ from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
 
 ROOTS = 0.5
-"""The head's power for square roots, which it then takes at unit length."""
+"""The head's power for square roots, which are then scaled to unit length."""
 OWN: tuple[Transform, ...] = ("plain", "standard")
-"""What may be done to features that the head has compressed already."""
+"""Allowed transforms of features that the head has already compressed."""
 
 
 def solve_head(

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from tagfill.methods.base import Method, Step
 
 BINS = 20
-"""Of the histograms of probabilities."""
+"""Bins of the histograms of probabilities."""
 LARGEST = 50_000_000
 """Tables with more entries than this are not watched."""
 

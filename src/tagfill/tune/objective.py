@@ -126,7 +126,7 @@ class Objective:
 
     @cached_property
     def _head(self) -> Head:
-        """As a run with the seed of the search starts; never trained itself."""
+        """The initial head of a run with the seed of the search; never trained itself."""
         return self._assembly.network.head
 
     @cached_property
@@ -139,12 +139,12 @@ class Objective:
         return Positives(self._stage_data.observed, self._assembly.pooled_features, self.events)
 
     def _criterion(self) -> str:
-        """What points are ranked by; without validation images there is nothing to choose by."""
+        """The ranking criterion; without validation images the search is refused."""
         select, val = self.config.select, self.data.val
         if val is None or select in ("loss", "last"):
             raise TagfillError(
-                "search needs validation images to choose by",
-                remedy="name them with --val, or hold some out with --val-fraction 0.2",
+                "the search needs validation images to rank settings",
+                remedy="give them with --val, or hold some out with --val-fraction 0.2",
             )
         return choose_criterion(val.eval_labels, name=None if select == "auto" else select).name
 

@@ -78,7 +78,6 @@ def _history(axis: Any, trials: Sequence[Trial], criterion: str) -> None:
 
 
 def _against(axis: Any, name: str, trials: Sequence[Trial]) -> None:
-    """One setting; colors tell the batch size."""
     values, scores = [trial.point[name] for trial in trials], [trial.score for trial in trials]
     for size in sorted({trial.point.get("batch_size", 0) for trial in trials}):
         own = [at for at, trial in enumerate(trials) if trial.point.get("batch_size", 0) == size]

@@ -86,7 +86,7 @@ def narrowed(request: Request, config: RunConfig, grid: Grid) -> dict[str, Value
     if fixed:
         raise TagfillError(
             f"{min(fixed)} is fixed, and the grid searches it",
-            remedy="leave the setting or the grid out",
+            remedy="remove the setting or the grid",
         )
     method = config.stages[-1].method
     settings = at_point(request, grid.points()[0]).method_settings
@@ -95,8 +95,8 @@ def narrowed(request: Request, config: RunConfig, grid: Grid) -> dict[str, Value
     idle = [name for name in grid.values if not name.startswith(METHOD) and name not in space]
     if idle:
         raise TagfillError(
-            f"{method.name} finds a linear head at once and has no {idle[0]} to search",
-            remedy="name another --method, or leave the grid out",
+            f"{method.name} solves a linear head directly and has no {idle[0]} to search",
+            remedy="choose another --method, or remove the grid",
         )
     return {
         name: values if name.startswith(METHOD) else space[name]

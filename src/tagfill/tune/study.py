@@ -99,7 +99,6 @@ class Search:
         return study
 
     def _check_metadata(self, study: Any) -> None:
-        """Refuse a study with another method, criterion or data set."""
         metadata = {
             "method": self.objective.method,
             "criterion": self.objective.criterion,
@@ -118,7 +117,7 @@ class Search:
                 )
 
     def _round(self, count: int) -> None:
-        """Ask for points, train them together, and tell how they did."""
+        """Ask for points, train them together, and report their scores."""
         asked = [self.study.ask(_distributions(self.space)) for _ in range(count)]
         names = [str(trial.number) for trial in asked]
         try:
@@ -148,7 +147,6 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 
 def _give_back(study: Any, trials: Sequence[Any]) -> None:
-    """Queue unfinished trials again, with the same values."""
     for trial in trials:
         study.enqueue_trial(trial.params)
         study.tell(trial.number, state=_state("FAIL"))

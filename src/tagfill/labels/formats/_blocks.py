@@ -25,13 +25,13 @@ from tagfill.labels.table import UNKNOWN, Labels, Rows
 _BYTES = 1 << 20
 _LONGEST_WORD = 32
 _MOST_WORDS = 20
-"""Different words for labels in a block; with more, they hardly are labels."""
+"""Most different label words in a block; with more, they are hardly labels."""
 _LONGEST_FIELD = 1 << 17
-"""What the csv module takes."""
+"""Limit of the csv module."""
 _MARK = b"\xef\xbb\xbf"
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
 _ODD = ("", "'")
-"""What ids start with that are missing or guarded, as spreadsheets need it."""
+"""First characters of ids that are missing or quoted for spreadsheets."""
 _NO_LABEL = 2
 
 Bytes = npt.NDArray[np.uint8]
@@ -77,14 +77,14 @@ def read_blocks(sheet: Sheet, plan: Plan) -> Iterator[Block | Iterator[Record]]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """What is left of a file, some whole lines at a time."""
+    """The rest of a file, some whole lines at a time."""
     while lines := file.read(_BYTES):
         yield lines if lines.endswith(b"\n") else lines + file.readline()
 
 
 @dataclass
 class _Reader:
-    """Reads blocks record by record and counts lines; a record may go on behind its block."""
+    """Reads blocks record by record and counts lines; a record may continue past its block."""
 
     sheet: Sheet
     mark: str
@@ -112,7 +112,7 @@ class _Reader:
 
 
 def _plain(lines: bytes, mark: int, plan: Plan, width: int, row: int) -> Block | None:
-    """The records of a block of lines; ``None`` where something in it needs a closer look."""
+    """The records of a block of lines; ``None`` if the block needs the slow path."""
     text = lines.replace(b"\r\n", b"\n")
     if not text.endswith(b"\n"):
         text += b"\n"
@@ -140,7 +140,7 @@ def _plain(lines: bytes, mark: int, plan: Plan, width: int, row: int) -> Block |
 
 
 def _unwrap(letters: Bytes, starts: Places, ends: Places) -> bool:
-    """Leave out the quotes around whole fields; False where there are others."""
+    """Strip the quotes around whole fields; False if there are other quotes."""
     opened, closed = letters[starts] == _QUOTE, letters[ends - 1] == _QUOTE
     wrapped = opened & closed & (ends - starts > 1)
     starts += wrapped
@@ -150,7 +150,7 @@ def _unwrap(letters: Bytes, starts: Places, ends: Places) -> bool:
 
 @lru_cache
 def _letters(mark: int) -> bytes:
-    """Labels of entries of one letter; an empty one begins with its own end."""
+    """Labels of one-letter entries; an empty entry starts at its own end."""
     empty = {mark, _QUOTE, _NEWLINE}
     codes = [UNKNOWN if number in empty else code_of(chr(number)) for number in range(128)]
     return bytes(_NO_LABEL if code is None else code % 256 for code in codes + [None] * 128)
@@ -159,7 +159,7 @@ def _letters(mark: int) -> bytes:
 def _codes(
     text: bytes, mark: int, starts: Places, sizes: Places, columns: Sequence[int]
 ) -> Labels | None:
-    """[records, K] labels; ``None`` where an entry is none."""
+    """[records, K] labels; ``None`` if an entry is not a label."""
     starts, sizes = (np.take(part, columns, axis=1) for part in (starts, sizes))
     values = np.frombuffer(text.translate(_letters(mark)), np.int8).take(starts)
     long = np.flatnonzero(sizes > 1)
@@ -174,7 +174,7 @@ def _codes(
 
 
 def _spell(text: bytes, values: Labels, entries: Rows, places: Places, size: int) -> bool:
-    """Set the codes of entries that are words of one length; False where one is no label."""
+    """Set the codes of entries that are words of one length; False if one is not a label."""
     letters = np.frombuffer(text, np.uint8)
     words = letters[places[:, None] + np.arange(size)].view(f"S{size}")[:, 0]
     for _ in range(_MOST_WORDS):
@@ -190,7 +190,6 @@ def _spell(text: bytes, values: Labels, entries: Rows, places: Places, size: int
 
 
 def _texts(text: bytes, starts: Places, ends: Places) -> list[str]:
-    """Fields of one column."""
     pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     if text.isascii():
         plain = text.decode("ascii")

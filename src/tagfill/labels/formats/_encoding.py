@@ -26,7 +26,7 @@ _MULTIBYTE = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}"
 )
 _OTHER_SCRIPT = re.compile(rb"[\xc0-\xff]{4}")
-"""Words of another alphabet: Western ones have no four accents in a row."""
+"""Words of another alphabet: Western words never have four accents in a row."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _WESTERN = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛÝàáâãåæçèéêëìíîïñòóôõøùúûýÿŒœŠšŽž")
 _WESTERN_MARKS = frozenset("\xa0«»“”„‘’‚–—…€£§©®°²³´·½¼¾¡¿×ªº•™")  # noqa: RUF001
@@ -80,7 +80,7 @@ def _decodes(path: Path, name: str) -> bool:
 
 
 def _wide_without_mark(path: Path, head: bytes) -> str | None:
-    """UTF-16 by the zero in every second byte of plain letters."""
+    """Detect UTF-16 by a zero in every second byte of plain letters."""
     even, odd = head[0::2].count(0), head[1::2].count(0)
     name = "utf-16-le" if odd > even else "utf-16-be"
     plain = max(even, odd) > 0.4 * len(head) / 2 and min(even, odd) < 0.02 * len(head) / 2
@@ -106,7 +106,7 @@ def _single_byte(path: Path) -> str | None:
 
 
 def _lines_beyond_ascii(path: Path) -> bytes:
-    """Lines that are not plain ASCII: they tell the encoding."""
+    """Lines beyond ASCII, which reveal the encoding."""
     lines: list[bytes] = []
     size = 0
     with path.open("rb") as file:
@@ -129,8 +129,8 @@ def encoding_error(path: Path) -> TagfillError:
                 line.decode()
             except UnicodeDecodeError as error:
                 return TagfillError(
-                    f"the text is not UTF-8 (byte 0x{line[error.start]:02x}), nor clearly anything"
-                    " else",
+                    f"the text is not UTF-8 (byte 0x{line[error.start]:02x}), and its"
+                    " encoding is unclear",
                     file=path,
                     row=number,
                     remedy=_TO_UTF8,

@@ -61,7 +61,6 @@ class Gather:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes known so far."""
         return tuple(self._label_of)
 
     def __len__(self) -> int:
@@ -81,7 +80,7 @@ class Gather:
             if not name:
                 self.problems.error("a class name is empty", file=self.source, row=row)
             elif not is_text(name):
-                self.problems.error(f"class {name!r} is no text", file=self.source, row=row)
+                self.problems.error(f"class {name!r} is not text", file=self.source, row=row)
             elif self.options.classes is not None:
                 self.problems.error(
                     f"class {name!r} is not in the class list", file=self.source, row=row
@@ -120,7 +119,7 @@ class Gather:
         """Put an image into a named part; an empty name is no statement."""
         name = name.strip()
         if name and not is_text(name):
-            self.problems.error(f"split {name!r} is no text", file=self.source, row=row)
+            self.problems.error(f"split {name!r} is not text", file=self.source, row=row)
         elif name:
             known = self._splits.setdefault(record, name)
             if known != name:
@@ -153,7 +152,7 @@ class Gather:
         )
 
     def _state_paths(self) -> dict[str, tuple[str, ...]]:
-        """Number the names of all paths and state them; returns what implies what."""
+        """Add the names of all paths as labels; returns which names imply others."""
         for record, names, row in self.paths.statements():
             for name in names:
                 self.mark(record, self.label(name, row), POSITIVE, row)

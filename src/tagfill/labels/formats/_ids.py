@@ -37,7 +37,7 @@ def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tup
     """Class names that can be written down; others are errors and spelled out."""
     bad = [name for name in names if not is_text(name)]
     if bad:
-        problems.error(f"class {bad[0]!r} is no text", file=source)
+        problems.error(f"class {bad[0]!r} is not text", file=source)
     return tuple(name if is_text(name) else ascii(name) for name in names)
 
 
@@ -73,7 +73,7 @@ def clean_ids(
         image = cleaned[number]
         simple = posixpath.normpath(image.strip().replace("\\", "/"))
         if not image.strip() or simple == ".":
-            problems.error("there is no image id", file=source, row=rows[number])
+            problems.error("the image id is missing", file=source, row=rows[number])
             cleaned[number] = f"(no id, record {number + 1})"
             continue
         if _ABSOLUTE.match(simple) or simple.split("/", 1)[0] == "..":
@@ -106,7 +106,7 @@ def _places(folder: Path) -> list[Path]:
 
 
 def _lie_in(folder: Path, images: Sequence[str]) -> bool:
-    """Whether most of the first images are in a folder."""
+    """Whether a folder has most of the first images."""
     sample = list(islice(images, _LOOKED_FOR))
     there = sum(
         any(os.path.isfile(f"{folder / image}{ending}") for ending in _ENDINGS) for image in sample
@@ -117,13 +117,13 @@ def _lie_in(folder: Path, images: Sequence[str]) -> bool:
 def _writable(
     images: Sequence[str], rows: Sequence[int | None], source: Path, problems: Problems
 ) -> list[str]:
-    """Ids that can be written down; others are errors and spelled out."""
+    """Ids that can be written; the others are reported and escaped."""
     cleaned = list(images)
     if is_text("\n".join(cleaned)):
         return cleaned
     for number, image in enumerate(cleaned):
         if not is_text(image):
-            problems.error(f"image id {image!r} is no text", file=source, row=rows[number])
+            problems.error(f"image id {image!r} is not text", file=source, row=rows[number])
             cleaned[number] = ascii(image)[1:-1].replace("\\", "%")
     return cleaned
 
@@ -131,7 +131,7 @@ def _writable(
 def _relative(
     images: list[str], odd: list[int], source: Path, root: Path | None, problems: Problems
 ) -> tuple[list[str], Path | None]:
-    """Absolute ids, if all are, without the folder they share."""
+    """Ids relative to their common folder, if all are absolute."""
     simple = [images[number].replace("\\", "/") for number in odd]
     if len(odd) < len(images) or not images or not all(map(_ABSOLUTE.match, simple)):
         return images, root
@@ -167,6 +167,6 @@ def _escaped(
         f"image id {image!r} is {place}",
         file=source,
         row=row,
-        remedy="write ids relative to the image folder, or name that folder with --images",
+        remedy="write ids relative to the image folder, or set that folder with --images",
     )
     return image

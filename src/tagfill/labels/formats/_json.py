@@ -37,5 +37,5 @@ def parse_json(text: str, path: Path, row: int | None = None) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Numbers with more digits than Python turns into integers are no ids or labels of anybody."""
+    """Refuse numbers with more digits than Python converts: they are not ids or labels."""
     return int(digits) if len(digits) < 400 else float("nan")

@@ -80,7 +80,7 @@ def _note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
 
 
 def _spread(sheet: Sheet, plan: Plan, options: ReadOptions) -> str | None:
-    """What joins fields beyond the header's: more tags, where tags come last."""
+    """The separator that rejoins surplus fields: more tags, if tags come last."""
     return options.separator or ";" if plan.tags[-1] == len(sheet.header) - 1 else None
 
 
@@ -90,7 +90,7 @@ def _tags(text: str, options: ReadOptions) -> list[str]:
 
 
 def _paths(text: str) -> list[str]:
-    """Paths such as ``animal|bird`` in one entry: not separated at the mark inside them."""
+    """Paths such as ``animal|bird`` in one entry: not split at the mark inside them."""
     paths = (path.strip() for path in _PATH_ENDS.split(text))
     return [path for path in paths if path]
 
@@ -101,7 +101,7 @@ def _note_separators(gather: Gather, texts: list[str]) -> None:
     used = [given] if given else [mark for mark in separators_in(texts) if mark != kept]
     if used:
         marks = ", ".join(repr(mark) for mark in used)
-        hint = "; --separator names the only one" if len(used) > 1 else ""
+        hint = "; --separator sets the only one" if len(used) > 1 else ""
         gather.notes.append(f"tags are separated by {marks}{hint}")
 
 

@@ -44,10 +44,10 @@ class Records:
         """
         if not self.classes:
             raise TagfillError(
-                "there is no class in it", file=self.source, remedy="name at least one class"
+                "it has no classes", file=self.source, remedy="add at least one class"
             )
         if not self.ids:
-            raise TagfillError("there is no image in it", file=self.source)
+            raise TagfillError("it has no images", file=self.source)
         images = tuple(dict.fromkeys(self.ids))
         if len(images) == len(self.ids):
             place, values = np.arange(len(self.ids)), self.values
@@ -102,7 +102,7 @@ class Records:
         if not clash.any():
             self.problems.warn(
                 f"image {image!r} is listed again and agrees with row {self.rows[others[0]]};"
-                " the two were merged",
+                " the rows were merged",
                 file=self.source,
                 row=row,
             )

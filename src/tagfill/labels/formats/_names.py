@@ -51,7 +51,7 @@ _ABOUT_FILES = frozenset(
         " md5 sha1 sha256 hash created modified"
     )
 )
-"""What tables say of a file besides tags."""
+"""Columns that describe a file but are not tags."""
 _GROUP = re.compile(r"^\s*(?:\[[^\]]*\]|[A-Za-z0-9-]+:(?=\S))\s*")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
@@ -97,6 +97,6 @@ def free_image_name(taken: Iterable[str]) -> str:
 
 
 def _numbered(name: str) -> str:
-    """The name without a number at its end: ``Keyword 3`` and ``tag_1``."""
+    """The name without a trailing number: ``Keyword 3`` and ``tag_1``."""
     match = _NUMBERED.match(name.strip())
     return plain_name(match.group(1)) if match else plain_name(name)

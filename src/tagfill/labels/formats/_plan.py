@@ -25,7 +25,7 @@ from tagfill.labels.table import NEGATIVE
 
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
-"""Name of the image column that our own wide files have where a class looks like a tags column."""
+"""Image column of our own wide files if a class looks like a tags column."""
 _SPLIT_LIKE, _SPLITS = {"set", "subset", "partition"}, {"train", "val", "test"}
 _WORDY = 3.0
 """Sentences have more words than this."""
@@ -96,7 +96,7 @@ def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
 
 
 class _Columns:
-    """The columns of one table, looked at by name and content."""
+    """The columns of one table, analyzed by name and content."""
 
     def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
         self.sheet, self.options, self.header = sheet, options, sheet.header
@@ -111,7 +111,7 @@ class _Columns:
         self.rest = [number for number in others if number != self.split]
 
     def _is_split(self, number: int) -> bool:
-        """A column called split, or one like it that names nothing but the usual splits."""
+        """A column called split or similar that contains only the usual split names."""
         name = plain_name(self.header[number])
         if name not in _SPLIT_LIKE:
             return name == SPLIT
@@ -131,7 +131,7 @@ class _Columns:
         return ", ".join(repr(self.header[number].strip()) for number in numbers)
 
     def _without_name(self) -> dict[int, str]:
-        """Columns without a name that are empty or number the rows, as pandas writes them."""
+        """Unnamed columns that are empty or number the rows, as pandas writes them."""
         dropped = {}
         for number, name in enumerate(self.header):
             texts = [text.strip() for text in self.sheet.column(number)]
@@ -162,7 +162,7 @@ class _Columns:
         return max(numbers, key=lambda n: (len(set(self.sheet.column(n))), -n))
 
     def _unique_text(self, usable: Sequence[int]) -> int:
-        """The first column, unless it repeats itself and another never does."""
+        """The first column, unless it has repeats and another column has none."""
         first = usable[0]
         texts = self.sheet.column(first)
         if len(set(texts)) == len(texts) and not any(map(has_separator, texts)):
@@ -214,7 +214,7 @@ class _Columns:
         return TAG_LIST if self._holds_lists(single[0]) else LONG
 
     def _holds_lists(self, number: int) -> bool:
-        """Whether entries list several tags; commas tell only where no image is repeated."""
+        """Whether entries list several tags; commas count only if no image is repeated."""
         texts, images = self.sheet.column(number), self.sheet.column(self.image)
         marks = ";|," if len(set(images)) == len(images) else ";|"
         return any(has_separator(text, marks) for text in texts)
@@ -225,7 +225,7 @@ class _Columns:
         return TAG_LIST if self._lists_by_content() else WIDE
 
     def _lists_by_content(self) -> list[int]:
-        """Columns of tags, told by what they hold."""
+        """Columns of tags, recognized by content."""
         texts = [n for n in self.of_kind("text") if not self._wordy(n)]
         if not self.named:
             return self.of_kind("text", "empty") if texts else []
@@ -244,14 +244,14 @@ class _Columns:
         return len(tags) < 4 or len(set(tags)) < 0.7 * len(tags)
 
     def wide(self) -> Plan:
-        """One column a class."""
+        """One column per class."""
         self._check_names()
         return Plan(
             WIDE, self.image, labels=tuple(self.rest), split=self.split, left_out=self.left_out
         )
 
     def long(self) -> Plan:
-        """One row a statement."""
+        """One row per statement."""
         single, values = self._statements()
         single = self._told() or single
         if len(single) != 1 or len(values) > 1:
@@ -277,11 +277,9 @@ class _Columns:
         if not tags:
             tags = self._lists_by_content()
             shown = self._names(tags) if self.named else "all columns after the image"
-            notes = [f"tags are taken from {shown}, by what stands there (--tags-column)"]
+            notes = [f"tags are read from {shown}, judging by content (--tags-column)"]
         if not tags:
-            raise self._misfit(
-                "a column of tags, called tags or keywords or named with --tags-column"
-            )
+            raise self._misfit("a tags column, called tags or keywords or set with --tags-column")
         return Plan(
             TAG_LIST,
             self.image,
@@ -295,7 +293,7 @@ class _Columns:
         return self._all_named(self.options.tags_columns)
 
     def _all_named(self, names: Iterable[str]) -> list[int]:
-        """Columns by their names; a name may list several, separated by commas."""
+        """Columns by name; one name may list several, separated by commas."""
         known = {name.strip() for name in self.header}
         single = [part for name in names for part in ([name] if name in known else name.split(","))]
         return [column_named(self.header, name, self.sheet) for name in single if name.strip()]
@@ -327,7 +325,7 @@ class _Columns:
         )
 
     def _check_names(self) -> None:
-        """Class columns need names, each once."""
+        """Class columns need unique names."""
         names = [name.strip() for name in self.header]
         for number in self.rest:
             if not names[number]:
@@ -335,7 +333,7 @@ class _Columns:
                     f"column {number + 1} has no name",
                     file=self.sheet.path,
                     row=self.sheet.header_row,
-                    remedy="name it, or leave it out: --ignore-columns " + str(number + 1),
+                    remedy="name it, or skip it: --ignore-columns " + str(number + 1),
                 )
             if names[number] in names[:number]:
                 raise TagfillError(

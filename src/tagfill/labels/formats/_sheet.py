@@ -18,7 +18,7 @@ Record = tuple[int, list[str]]
 """The row a record starts in (lines of a text file, rows of a spreadsheet), and its fields."""
 
 SAMPLE = 500
-"""Records looked at to tell what columns hold."""
+"""Records read to determine what columns hold."""
 _DELIMITERS = ",;\t|"
 _LINES = 50
 _PREAMBLE = 10
@@ -70,7 +70,7 @@ def make_sheet(
         raise TagfillError("the file is empty", file=path)
     skipped = _preamble([fields for _, fields in first])
     if skipped:
-        notes = [*notes, f"{skipped} rows above the header were passed over"]
+        notes = [*notes, f"{skipped} rows above the header were skipped"]
     row, fields = first[skipped]
     if any(map(is_image, fields)) and not any(map(is_image_name, fields)):
         width = max(len(fields) for _, fields in first)
@@ -89,12 +89,12 @@ def make_sheet(
 
 
 def is_filled(fields: Sequence[str]) -> bool:
-    """Whether a record says anything."""
+    """Whether a record has content."""
     return any(text.strip() for text in fields)
 
 
 def _preamble(first: list[list[str]]) -> int:
-    """How many titles of one field stand above a header that names an image column."""
+    """Number of one-field title rows above a header with an image column."""
     for number, fields in enumerate(first[:_PREAMBLE]):
         if sum(bool(text.strip()) for text in fields) > 1:
             return number if any(map(is_image_name, fields)) else 0
@@ -132,7 +132,7 @@ def _titles(lines: list[str]) -> int:
 
 
 def _fit(lines: list[str], mark: str) -> tuple[bool, float, float]:
-    """How well a mark cuts lines: names in the header, image names alone, equal widths."""
+    """How well a separator splits lines: header names, clean image names, equal widths."""
     try:
         records = list(csv.reader(io.StringIO("".join(lines)), delimiter=mark))
     except csv.Error:

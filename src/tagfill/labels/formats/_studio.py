@@ -24,7 +24,7 @@ _DATA = "/data/"
 _URL = re.compile(r"[A-Za-z][\w+.-]*://")
 _UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
 _MIN_KEYS = frozenset(["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"])
-"""What JSON-MIN says of the annotation itself."""
+"""Keys of JSON-MIN that describe the annotation itself."""
 
 
 def address(image: str) -> str:

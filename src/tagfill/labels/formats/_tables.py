@@ -20,7 +20,7 @@ TableReader = Callable[[Sheet, Plan, str, ReadOptions, Problems], Dataset]
 
 _READERS: dict[str, TableReader] = {WIDE: read_wide, LONG: read_long, TAG_LIST: read_tag_list}
 _NO_TABLE = "[{<"
-"""What JSON and XML start with."""
+"""First characters of JSON and XML."""
 
 
 def csv_shape(path: Path, options: ReadOptions | None = None) -> str | None:

@@ -89,7 +89,7 @@ def _parts(text: str, separator: str | None, kept: str | None) -> list[str]:
 
 
 def _bracketed(text: str) -> list[str] | None:
-    """The names of a list in brackets; ``None`` where the text is none."""
+    """The names of a list in brackets; ``None`` if the text is not one."""
     if len(text) < 2 or text[0] + text[-1] not in ("[]", "{}"):
         return None
     inner, names, place = text[1:-1].strip(), [], 0

@@ -17,7 +17,7 @@ TICKS: dict[str, int] = {
     **dict.fromkeys(_NO.split(), NEGATIVE),
     **dict.fromkeys(_OPEN.split(), UNKNOWN),
 }
-"""Label of every word for one, blanks and case aside. Nothing else is a label."""
+"""Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
 REMEDY = "1, x or yes is positive, 0 or no negative, an empty entry unknown"
 
 Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]

@@ -71,5 +71,5 @@ def _item(element: Element) -> Item:
 def _number(element: Element, path: str) -> float:
     number = float(element.findtext(path) or 0)
     if not math.isfinite(number):
-        raise ValueError(f"{path} is no number")
+        raise ValueError(f"{path} is not a number")
     return number

@@ -51,7 +51,7 @@ def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
         f"the table has no header, so its {len(plan.labels)} classes have no names",
         file=sheet.path,
         row=1,
-        remedy="add a line with the names, or give them in order with --classes",
+        remedy="add a line with the names, or list them in order with --classes",
     )
 
 
@@ -103,10 +103,10 @@ def _no_classes(
 ) -> TagfillError:
     listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in columns)
     return TagfillError(
-        f"no column holds labels I know ({listed})",
+        f"no column holds known label values ({listed})",
         file=path,
         row=row,
-        remedy=f"{REMEDY}; if a column lists tags, name it with --tags-column",
+        remedy=f"{REMEDY}; if a column lists tags, set it with --tags-column",
     )
 
 
@@ -135,7 +135,7 @@ def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
         message,
         file=path,
         row=tally.examples[0][0],
-        remedy=f"{REMEDY}; --ignore-columns {name!r} leaves the column out",
+        remedy=f"{REMEDY}; --ignore-columns {name!r} skips the column",
     )
 
 
@@ -191,7 +191,7 @@ def wide_dataset(
 def _listed(
     known: tuple[str, ...], values: Labels, path: Path, options: ReadOptions, problems: Problems
 ) -> tuple[tuple[str, ...], Labels, list[str]]:
-    """Columns in the order of the class list, if one was given; other classes are errors."""
+    """Columns in the order of the class list, if given; other classes are errors."""
     if options.classes is None:
         return known, values, []
     for name in known:

@@ -66,7 +66,7 @@ class ReadOptions(TableLayout):
         if self.classes is not None:
             names = tuple(name.strip() for name in self.classes)
             if not names or not all(names) or len(set(names)) != len(names):
-                raise TagfillError("a class list needs names, each once", remedy=f"got {names}")
+                raise TagfillError("a class list needs unique names", remedy=f"got {names}")
             object.__setattr__(self, "classes", names)
         if self.separator == "":
             raise TagfillError("a separator of tags needs at least one character")
@@ -78,9 +78,9 @@ class ReadOptions(TableLayout):
 
 
 Reader = Callable[[Path, ReadOptions, Problems], Dataset]
-"""Reads a source. Flaws go into ``Problems``; the result is usable if none of them is an error."""
+"""Reads a source. Problems go into ``Problems``; without errors the result is usable."""
 Writer = Callable[[Dataset, Path], list[str]]
-"""Writes a data set; returns sentences on what the format could not hold."""
+"""Writes a data set; returns notes on what the format could not hold."""
 
 
 @dataclass(frozen=True)

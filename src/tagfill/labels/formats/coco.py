@@ -71,7 +71,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 
 def _identity(item: Item, key: str = "id") -> str:
-    """An id as text: files have numbers, texts, and both for one thing."""
+    """An id as text: files use numbers, texts, or both for the same object."""
     value = item.get(key)
     plain = isinstance(value, int) or (isinstance(value, str) and is_text(value))
     return str(value) if plain else quoted(value)
@@ -84,7 +84,7 @@ def _labels(categories: Sequence[Item], gather: Gather) -> dict[str, int | None]
         name, identity = category.get("name"), _identity(category)
         if not isinstance(name, str):
             gather.problems.error(
-                f"categories[{place}] has the name {quoted(name)}, which is no text",
+                f"categories[{place}] has the name {quoted(name)}, which is not text",
                 file=gather.source,
             )
             label_of[identity] = None
@@ -119,7 +119,7 @@ def _records(images: Sequence[Item], gather: Gather) -> dict[str, int]:
 def _list(content: Any, key: str, path: Path) -> Sequence[Item]:
     items = content.get(key) if isinstance(content, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise TagfillError(f"there is no list of objects under {key!r}", file=path)
+        raise TagfillError(f"there is no list of objects in {key!r}", file=path)
     return items
 
 

@@ -48,7 +48,7 @@ def _statements(table: LabelTable) -> Iterator[tuple[str, str, str, int]]:
 
 FORMAT = Format(
     name=LONG,
-    title="CSV, one row a statement: image,label[,value]",
+    title="CSV, one row per statement: image,label[,value]",
     detect=_detect,
     read=read_csv(LONG),
     write=_write,

@@ -48,7 +48,7 @@ def _rows(table: LabelTable, splits: list[str]) -> Iterator[list[str]]:
 
 FORMAT = Format(
     name=WIDE,
-    title="CSV, one column a class: 1, 0 or empty",
+    title="CSV, one column per class: 1, 0 or empty",
     detect=_detect,
     read=read_csv(WIDE),
     write=_write,

@@ -38,7 +38,7 @@ def _detect(path: Path) -> bool:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     home = _home(path)
     if home is None:
-        raise TagfillError(f"there is no {_LABELS} in it", file=path)
+        raise TagfillError(f"it has no {_LABELS}", file=path)
     images = _numbered(home / "images.txt")
     attributes = _numbered(_attributes_file(home))
     image, attribute, present, certainty = _statements(home / _LABELS).T
@@ -58,7 +58,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     )
     hidden = int(np.count_nonzero(certainty == _NOT_VISIBLE))
     unsure = f"{int((~sure).sum())} labels of certainty below {options.min_certainty} are unknown"
-    stated = f"{hidden} labels are of parts not visible and taken as stated"
+    stated = f"{hidden} labels of invisible parts are kept as stated"
     return replace(
         dataset,
         notes=(*dataset.notes, stated if sure.all() else unsure),
@@ -73,7 +73,6 @@ def _attributes_file(home: Path) -> Path:
 
 
 def _numbered(file: Path) -> dict[int, str]:
-    """Names by their number, from lines of a number and a name."""
     if not file.is_file():
         raise TagfillError("the file is missing", file=file)
     names: dict[int, str] = {}
@@ -86,7 +85,7 @@ def _numbered(file: Path) -> dict[int, str]:
 
 
 def _statements(file: Path) -> npt.NDArray[np.int64]:
-    """[lines, 4] of image, attribute, present, certainty; some lines have fields to spare."""
+    """[lines, 4] of image, attribute, present, certainty; some lines have extra fields."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -102,7 +101,7 @@ def _statements(file: Path) -> npt.NDArray[np.int64]:
 
 
 def _positions(names: dict[int, str], numbers: Rows, file: Path, kind: str) -> Rows:
-    """The places of numbers among the names listed."""
+    """Positions of numbers among the listed names."""
     listed = np.array(list(names), dtype=np.int64)
     order = np.argsort(listed)
     place = np.minimum(np.searchsorted(listed, numbers, sorter=order), max(len(listed) - 1, 0))

@@ -30,7 +30,7 @@ def _detect(path: Path) -> bool:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = path / _SAMPLES
     if not file.is_file():
-        raise TagfillError(f"there is no {_SAMPLES} in it", file=path)
+        raise TagfillError(f"it has no {_SAMPLES}", file=path)
     samples = objects(mapped(load_json(file)).get("samples"))
     return read_samples(samples, path, options, problems)
 
@@ -69,7 +69,7 @@ def read_samples(
                 gather.label(name, number)
                 proposed.append((record, name, confidence, field))
         gather.tags(record, stated, number)
-    gather.notes.append("sample tags are taken for splits, labels of all fields for classes")
+    gather.notes.append("sample tags are read as splits, labels of all fields as classes")
     if proposed:
         gather.notes.append(
             f"{len(proposed):,} labels have a confidence: they are a model's and were read as"

@@ -35,13 +35,13 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         folders = {name: path / name for name in names if "/" not in name and name != ".."}
     tables = [_table(folder, name) for name, folder in folders.items()]
     if not tables:
-        raise TagfillError("there is no split in it", file=path)
+        raise TagfillError("it has no splits", file=path)
     try:
         table = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
-        raise TagfillError(f"its splits do not fit each other ({error})", file=path) from None
+        raise TagfillError(f"its splits do not match each other ({error})", file=path) from None
     dataset = read_arrow(table, path, FORMAT.name, options, problems)
-    note = "images are inside the data set; write them to files by their names to train on them"
+    note = "images are inside the data set; to train, write them to files with these names"
     return replace(dataset, notes=(*dataset.notes, note))
 
 
@@ -57,7 +57,7 @@ def _table(folder: Path, split: str) -> pa.Table:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise TagfillError(f"not readable as Arrow data ({error})", file=file) from None
     if not parts:
-        raise TagfillError("there is no data-*.arrow in it", file=folder)
+        raise TagfillError("it has no data-*.arrow", file=folder)
     table = pa.concat_tables(parts)
     for number, name in enumerate(table.column_names):
         classes = _classes(features.get(name))

@@ -52,9 +52,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         for name in classes[:1]:
             gather.mark(record, gather.label(name), POSITIVE)
     if bare:
-        problems.warn(f"{bare} images lie in no class folder and have no label", file=path)
+        problems.warn(f"{bare} images are in no class folder and have no label", file=path)
     if strangers:
-        gather.notes.append(f"{strangers} files are no images and were left out")
+        gather.notes.append(f"{strangers} files are not images and were skipped")
     return replace(gather.dataset(FORMAT.name), image_root=path)
 
 
@@ -62,8 +62,8 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
     table, root = dataset.table, dataset.image_root
     if root is None:
         raise TagfillError(
-            "an image folder is made of the images themselves, and where they are is not known",
-            remedy="name their folder with --images",
+            "an image folder contains the images, but their location is not known",
+            remedy="set their folder with --images",
         )
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise TagfillError("the folder is not empty", file=path)

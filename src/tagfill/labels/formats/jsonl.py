@@ -72,7 +72,6 @@ def wrapped_list(text: str) -> str | None:
 
 
 def _id_key(line: Mapping[str, Any]) -> str | None:
-    """The key of the image id."""
     return next((key for key in line if is_image_name(key) and isinstance(line[key], str)), None)
 
 
@@ -84,7 +83,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         reader.read(row, line)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
-        gather.notes.append(f"keys that are no labels were left out: {keys}")
+        gather.notes.append(f"keys that are not labels were skipped: {keys}")
     return gather.dataset(FORMAT.name)
 
 
@@ -93,7 +92,7 @@ def _objects(file: Path, problems: Problems) -> Iterator[tuple[int, dict[str, An
         if isinstance(line, dict):
             yield row, line
         else:
-            problems.error("the line is no JSON object", file=file, row=row)
+            problems.error("the line is not a JSON object", file=file, row=row)
 
 
 def _values(file: Path) -> Iterator[tuple[int, Any]]:
@@ -114,7 +113,7 @@ def _values(file: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _as_line(item: tuple[str, Any]) -> Any:
-    """An entry of an object by image: its tags, or an object that holds them."""
+    """The value of one image in an object keyed by image: its tags, or an object with them."""
     image, value = item
     return {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})}
 
@@ -175,7 +174,7 @@ class LineReader:
             return []
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        self._error(f"{quoted(value)} is no list of class names", row)
+        self._error(f"{quoted(value)} is not a list of class names", row)
         return []
 
     def _values(self, record: int, row: int, values: Mapping[str, Any]) -> None:
@@ -221,7 +220,7 @@ def edited_lines(
 def _edit_line(
     line: dict[str, Any], labels: Mapping[str, int], name_of: Callable[[str], str]
 ) -> bool:
-    """Change the labels of one line in the shape it has; whether it can hold negatives."""
+    """Change the labels of one line in place; returns whether it can hold negatives."""
     own = any(isinstance(line.get(key), list) for key in ("positives", "negatives"))
     lists = {"positives": POSITIVE, "negatives": NEGATIVE} if own else {}
     if not own:

@@ -98,7 +98,7 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
                 remedy="export all tasks as JSON, or all as JSON-MIN",
             )
         if len(objects(task.get("annotations"))) < len(listed(task.get("annotations"))):
-            raise TagfillError("an annotation is not spelled out", file=path, row=row)
+            raise TagfillError("an annotation has no content", file=path, row=row)
     return spelled
 
 
@@ -115,8 +115,8 @@ def _declare_classes(tasks: Sequence[Task], gather: Gather) -> None:
             gather.label(name, row)
     if not declared and gather.options.classes is None:
         gather.notes.append(
-            f"the classes are the {len(gather.classes)} choices that occur; a choice nobody ever"
-            " made is not among them"
+            f"the classes are the {len(gather.classes)} choices that occur; choices that were"
+            " never made are missing"
         )
 
 
@@ -182,7 +182,7 @@ def save_edited_tasks(source: Path, out: Path, changes: Mapping[str, Mapping[str
 
 
 def _predictions(dataset: Dataset) -> dict[int, dict[str, Any]]:
-    """For each row with suggested tags one prediction, its score that of the best tag."""
+    """One prediction per row with suggested tags; its score is that of the best tag."""
     suggestions = dataset.suggestions
     if suggestions is None:
         return {}

@@ -44,7 +44,7 @@ def _detect(path: Path) -> bool:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     parts = [part for part in ("train", "val") if _file(path, part, "labels").is_file()]
     if "train" not in parts:
-        raise TagfillError("there is no formatted_train_labels.npy in it", file=path)
+        raise TagfillError("it has no formatted_train_labels.npy", file=path)
     labels = [_codes(_file(path, part, "labels"), (0, 1)) for part in parts]
     images = [image for part in parts for image in _images(_file(path, part, "images"))]
     if len({part.shape[1] for part in labels}) > 1 or sum(map(len, labels)) != len(images):

@@ -36,14 +36,14 @@ def _detect(path: Path) -> bool:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     concepts = _concepts(path)
     if concepts is None:
-        raise TagfillError("there is no Concepts81.txt in it", file=path)
+        raise TagfillError("it has no Concepts81.txt", file=path)
     classes = tuple(line.strip() for _, line in text_lines(concepts))
     folder = _label_folder(path, "TrainTestLabels")
     lists = _SPLITS
     if folder is None:
         folder, lists = _label_folder(path, "AllLabels"), {"": ""}
     if folder is None:
-        raise TagfillError("there is neither TrainTestLabels nor AllLabels in it", file=path)
+        raise TagfillError("it has neither TrainTestLabels nor AllLabels", file=path)
     images: list[str] = []
     splits: list[str] = []
     values = []
@@ -55,7 +55,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     entries = Entries(images, range(1, len(images) + 1), splits, np.concatenate(values))
     dataset = wide_dataset(path, FORMAT.name, classes, entries, options, problems)
     none = int((dataset.table.values == 0).all(axis=1).sum())
-    note = f"{none} images are stated to show none of the classes"
+    note = f"{none} images have none of the classes"
     return replace(dataset, notes=(*dataset.notes, note))
 
 

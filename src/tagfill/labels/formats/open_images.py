@@ -43,23 +43,22 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         try:
             value = _VERIFIED.get(float(confidence), UNKNOWN)
         except ValueError:
-            problems.error(f"confidence {confidence!r} is no number", file=path, row=row)
+            problems.error(f"confidence {confidence!r} is not a number", file=path, row=row)
             continue
         guesses += value == UNKNOWN
         gather.mark(record_of[image], label, value, row)
     if guesses:
         gather.notes.append(f"{guesses} unverified labels (confidence between 0 and 1) are unknown")
-    gather.notes.append("image ids are taken to be files called ImageID.jpg")
+    gather.notes.append("image ids are read as files called ImageID.jpg")
     return gather.dataset(FORMAT.name)
 
 
 def _columns(sheet: Sheet) -> tuple[int, ...]:
-    """The columns of image, label and confidence."""
     names = [plain_name(name) for name in sheet.header]
     missing = [name for name in _NEEDED if names.count(name) != 1]
     if missing:
         raise TagfillError(
-            f"the header needs {', '.join(_NEEDED)}, each once; look at {missing[0]}",
+            f"the header needs {', '.join(_NEEDED)}, each once; check {missing[0]}",
             file=sheet.path,
             row=sheet.header_row,
         )

@@ -99,7 +99,7 @@ def _sheet(table: pa.Table, path: Path) -> Sheet:
         return zip(count(1), map(list, zip(*columns, strict=True)), strict=False)
 
     if not table.num_columns:
-        raise TagfillError("there are no columns in it", file=path)
+        raise TagfillError("it has no columns", file=path)
     first = table.slice(0, _SAMPLE)
     columns = [_column(first, number) for number in range(table.num_columns)]
     sample = tuple(map(list, zip(*columns, strict=True)))
@@ -117,7 +117,7 @@ def _column(table: pa.Table, number: int) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """An entry as the text a CSV would have: lists as tags, images by their path."""
+    """An entry as text, as in a CSV: lists as tags, images by their path."""
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
@@ -192,7 +192,7 @@ def _with_tag(entry: Any, name: str, value: int, name_of: Callable[[str], str]) 
 
 
 def _like(kind: pa.DataType, value: int) -> Any:
-    """A label as a column of that type has it."""
+    """A label as a value of the column's type."""
     if value == UNKNOWN:
         return None
     if pa.types.is_boolean(kind):
@@ -219,7 +219,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
 
 FORMAT = Format(
     name="parquet",
-    title="Parquet, one column a class: 1, 0 or null",
+    title="Parquet, one column per class: 1, 0 or null",
     detect=_detect,
     read=_read,
     write=_write,

@@ -56,7 +56,7 @@ def open_spreadsheet(path: Path) -> Sheet:
     notes = []
     if len(filled) > 1:
         others = ", ".join(repr(other) for other in filled if other != name)
-        notes.append(f"read is sheet {name!r}; not read: {others}")
+        notes.append(f"sheet {name!r} was read; not read: {others}")
 
     def records() -> Iterator[Record]:
         return zip(count(1), rows, strict=False)
@@ -65,7 +65,6 @@ def open_spreadsheet(path: Path) -> Sheet:
 
 
 def _sheets(path: Path) -> dict[str, list[list[str]]]:
-    """The texts of every sheet, from its first row and column on."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     _refuse_bombs(path)

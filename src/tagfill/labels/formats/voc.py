@@ -35,7 +35,7 @@ def find_devkit(path: Path) -> Path | None:
         devkits = [folder for folder in (base, *years) if _is_devkit(folder)]
         if len(devkits) > 1:
             names = ", ".join(devkit.name for devkit in devkits)
-            raise TagfillError(f"several years are in it: {names}", file=base, remedy="name one")
+            raise TagfillError(f"it has several years: {names}", file=base, remedy="name one")
         if devkits:
             return devkits[0]
     return None
@@ -133,7 +133,7 @@ def _notes(
         notes.append(f"{bare} images have neither class lists nor annotations: labels unknown")
     unlisted = sum(1 for _ in (devkit / "Annotations").glob("*.xml")) - len(scenes)
     if split_of and unlisted > 0:
-        notes.append(f"{unlisted} annotated images are in none of the image sets and left out")
+        notes.append(f"{unlisted} annotated images are in no image set and were skipped")
     if options.absent:
         notes.append("--absent has no effect here: VOC states negatives")
     return notes

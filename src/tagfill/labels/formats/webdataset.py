@@ -17,7 +17,7 @@ from tagfill.labels.formats.jsonl import LineReader
 
 _LABELS = (".json", ".cls", ".txt", ".tags")
 _MOST_BYTES = 1 << 20
-"""Labels of one image are smaller than this."""
+"""Most bytes of the labels of one image."""
 
 
 def _shards(path: Path) -> list[Path]:
@@ -34,7 +34,7 @@ def _detect(path: Path) -> bool:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     shards = _shards(path)
     if not shards:
-        raise TagfillError("there is no .tar file in it", file=path)
+        raise TagfillError("it has no .tar file", file=path)
     gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
     reader = LineReader(gather)
     for shard in shards:
@@ -45,7 +45,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 
 def _samples(shard: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """The files of each key, those that hold labels with their content."""
+    """The files of each key; label files with their content."""
     samples: dict[str, dict[str, bytes]] = {}
     try:
         with tarfile.open(shard) as archive:
@@ -76,7 +76,7 @@ def _state(
         if isinstance(document, dict):
             reader.read(len(gather) + 1, {**document, "file_name": name})
             return
-        gather.problems.error(f"the labels of {name!r} are no JSON object", file=shard)
+        gather.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
     record = gather.record(name)
     for suffix in (".cls", ".txt", ".tags"):
         gather.tags(record, dict.fromkeys(split_tags(labels.get(suffix, ""))))

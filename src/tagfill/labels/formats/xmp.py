@@ -25,7 +25,7 @@ from tagfill.labels.table import NEGATIVE
 
 _LOOKED_AT = 300
 _TAGGED_AMONG_FOLDERS = 0.1
-"""Share of photos with keywords from which on folders are no class folders."""
+"""From this share of photos with keywords, folders are not class folders."""
 
 Listed = tuple[Path, str, set[str]]
 """A folder, the name of a photo in it, and all names in it."""
@@ -58,7 +58,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         raise TagfillError(
             f"none of the {len(photos):,} photos has keywords",
             file=path,
-            remedy="tag some first, or name a label file",
+            remedy="tag some first, or give a label file",
         )
     gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
     for (place, name, _), photo in zip(listed, photos, strict=True):

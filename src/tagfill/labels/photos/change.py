@@ -22,7 +22,7 @@ from tagfill.labels.table import Hierarchy
 
 EXIFTOOL = "exiftool"
 BACKUP = "_original"
-"""What exiftool appends to the name of the file as it was."""
+"""Suffix that exiftool gives to the original file."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _change_sidecar(target: Path, edit: Edit, inside: Keywords) -> bool:
             return False
         content = changed_packet(packet, after)
     except ValueError as error:
-        raise TagfillError(str(error), file=target, remedy="mend or move it first") from None
+        raise TagfillError(str(error), file=target, remedy="fix or move it first") from None
     if packet is not None and after == Keywords() and is_bare(content):
         target.unlink()
         return True
@@ -170,7 +170,9 @@ def _change_file(photo: Path, edit: Edit, draft: Path) -> bool:
     if not same and fresh:
         shutil.move(backup, photo)
     if not same:
-        raise TagfillError("exiftool changed the picture itself; it was put back", file=photo)
+        raise TagfillError(
+            "exiftool changed the picture itself; the original was restored", file=photo
+        )
     return True
 
 

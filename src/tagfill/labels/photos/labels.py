@@ -13,7 +13,7 @@ from tagfill.labels.photos.change import Change
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 
 Confidence = Mapping[tuple[str, str], float | None]
-"""How sure a model was, by image and tag."""
+"""Probabilities of a model, by image and tag."""
 
 
 def photo_changes(
@@ -57,11 +57,9 @@ def photo_changes(
 def photo_paths(images: Iterable[str], root: Path | None) -> dict[str, Path]:
     """The files of images; all must be there."""
     if root is None:
-        raise TagfillError("where the photos are is not known", remedy="name it with --images")
+        raise TagfillError("the folder of the photos is not known", remedy="set it with --images")
     paths = {image: root / image for image in images}
     missing = [image for image, path in paths.items() if not path.is_file()]
     if missing:
-        raise TagfillError(
-            f"{len(missing):,} photos are not there, first {missing[0]!r}", file=root
-        )
+        raise TagfillError(f"{len(missing):,} photos are missing, first {missing[0]!r}", file=root)
     return paths

@@ -17,7 +17,7 @@ import defusedxml.ElementTree
 
 State = Literal["suggested", "confirmed", "rejected"]
 OURS = "urn:tagfill:xmp:1.0:"
-"""Namespace of what XMP has no words for."""
+"""Namespace of our own properties, which XMP lacks."""
 
 _META, _RDF = "adobe:ns:meta/", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _DC, _LR = "http://purl.org/dc/elements/1.1/", "http://ns.adobe.com/lightroom/1.0/"
@@ -112,7 +112,6 @@ def _parsed(packet: bytes) -> ET.Element:
 
 
 def _prefixes(packet: bytes | None) -> dict[str, str]:
-    """The short names of namespaces that a packet uses."""
     if packet is None:
         return {}
     events = defusedxml.ElementTree.iterparse(io.BytesIO(packet.strip(b"\0 \t\r\n")), ["start-ns"])
@@ -186,7 +185,7 @@ def _remove(root: ET.Element, name: str) -> None:
 
 
 def _description(root: ET.Element) -> ET.Element:
-    """The element that holds properties, made where there is none."""
+    """The element that holds properties, created if missing."""
     rdf = root if root.tag == f"{{{_RDF}}}RDF" else root.find(f".//{{{_RDF}}}RDF")
     if rdf is None:
         rdf = ET.SubElement(root, f"{{{_RDF}}}RDF")

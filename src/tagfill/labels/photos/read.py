@@ -81,7 +81,7 @@ def embedded_keywords(path: Path, faults: list[str]) -> Keywords:
     """The keywords inside an image file: XMP, IPTC and EXIF together."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ValueError("is no regular file")
+            raise ValueError("is not a regular file")
         with Image.open(path) as image:
             xmp = _attempt(lambda: _xmp(image), faults, "XMP") or Keywords()
             more = [
@@ -137,7 +137,7 @@ def _png_profile(image: ImageFile.ImageFile) -> Mapping[Any, Any]:
 
 
 def _decoded(text: bytes, character_set: Any) -> str:
-    """IPTC text: UTF-8 where it says so or is, else Latin-1 as Windows has it."""
+    """IPTC text: UTF-8 if declared or valid, else Windows Latin-1."""
     if character_set == _UTF8_ESCAPE:
         return text.decode("utf-8", errors="replace")
     try:

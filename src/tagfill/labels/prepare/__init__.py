@@ -53,7 +53,7 @@ def prepare(name: str, root: str | Path, options: Options | None = None) -> Prep
 
 
 def _with_remedy(error: TagfillError) -> TagfillError:
-    """The same error; official files that cannot be read were damaged on their way."""
+    """Add a remedy: official files that cannot be read were damaged in the download."""
     remedy = error.remedy or "download or unpack it again"
     return TagfillError(error.message, file=error.file, row=error.row, remedy=remedy)
 

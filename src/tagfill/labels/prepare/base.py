@@ -15,7 +15,7 @@ from tagfill.labels.split import published_split
 from tagfill.labels.table import LabelTable, Rows
 
 PUBLISHED, OURS, DIFFERS = "published", "ours", "differs"
-"""Splits: the papers' one, one of our own, the papers' rule on other numbers of images."""
+"""Splits: as published, our own, or the published rule with other image counts."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ _LABEL_FOLDERS = tuple(f"{top}TrainTestLabels" for top in ("", "Groundtruth/", "
 _LISTS = ("Concepts81.txt", "ConceptsList", "ImageList")
 _PARTS = (*_LISTS, "Groundtruth", "GroundTruth", "TrainTestLabels")
 CONCEPTS, NAMED = 81, 3
-"""Concepts of the data set; so many missing class files are named."""
+"""Concepts of the data set; most missing class files to name."""
 _IMAGE_FOLDERS = ("Flickr", "images", "Images")
 
 
@@ -71,7 +71,7 @@ def _official(root: Path, options: Options) -> Prepared:
     refuse_missing({**_missing_lists(home), **_missing_labels(home)}, home, _PAGE)
     dataset = load_labels(home, format="nuswide")
     splits = dataset.splits
-    note = "the published split exists only as files (--published FOLDER): this one is ours"
+    note = "the published split exists only as files (--published FOLDER); this one is our own"
     return Prepared(
         arranged(
             replace(dataset, image_root=_images(root)),
@@ -85,7 +85,7 @@ def _official(root: Path, options: Options) -> Prepared:
 
 
 def _home(root: Path) -> Path:
-    """Of ``root`` and the folders in it the one with most parts of the download."""
+    """``root`` or the folder in it with most parts of the download."""
     below = sorted(part for part in root.iterdir() if part.is_dir() and part.name not in _PARTS)
     return max([root, *below], key=lambda home: sum((home / part).exists() for part in _PARTS))
 
@@ -97,7 +97,7 @@ def _missing_lists(home: Path) -> dict[str, int]:
 
 
 def _missing_labels(home: Path) -> dict[str, int]:
-    """The class files that are missing, in words, and how many they are."""
+    """A description of the missing class files, and their number."""
     folder, concepts = first(home, _LABEL_FOLDERS), first(home, _CONCEPTS)
     present = set() if folder is None else {file.name for file in folder.glob("Labels_*.txt")}
     names = [] if concepts is None else [line.strip() for _, line in text_lines(concepts)]

@@ -63,7 +63,7 @@ def _read_2007(root: Path, options: Options) -> Prepared:
 
 
 def _devkit(root: Path, year: str, needed: tuple[str, ...], options: Options) -> Dataset:
-    """All labeled images of a year's devkit, wherever below ``root`` it lies."""
+    """All labeled images of a year's devkit, anywhere below ``root``."""
     page = _PAGE.format(year=year, files=_FILES[year])
     marker = "ImageSets/Main"
     places = (f"VOC{year}", f"VOCdevkit/VOC{year}", f"*/VOCdevkit/VOC{year}")
@@ -79,7 +79,6 @@ def _devkit(root: Path, year: str, needed: tuple[str, ...], options: Options) ->
 
 
 def _listed(dataset: Dataset, name: str) -> Rows:
-    """Rows of an official image list, ordered by file name."""
     file = dataset.source / "ImageSets" / "Main" / f"{name}.txt"
     images = sorted(f"{line.split()[0]}.jpg" for _, line in text_lines(file))
     unlabeled = [image for image in images if image not in dataset.table.row_of]

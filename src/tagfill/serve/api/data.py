@@ -72,7 +72,7 @@ def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
         column = service.column(wanted.tag)
         old = service.ledger.columns.names[column]
         if old == wanted.to:
-            raise HTTPException(409, "the tag bears this name already")
+            raise HTTPException(409, "the tag already has this name")
         line = Entry(
             "", old, UNKNOWN, RENAME, "tags", person.name, service.model.name, target=wanted.to
         )

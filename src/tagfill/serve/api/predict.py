@@ -27,7 +27,7 @@ from tagfill.serve.uploads import Refused, Upload, decode, read_uploads, small
 router = APIRouter(prefix="/api", tags=["model"])
 
 SECONDS = 30.0
-"""A request that is not answered by then is given up."""
+"""Seconds after which an unanswered request is dropped."""
 HEAT_SIZE = 512
 _EXAMPLE = (  # one gray pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
@@ -56,8 +56,8 @@ BODY: dict[str, Any] = {
         },
     }
 }
-Top = Annotated[int | None, Query(ge=1, le=1000, description="This many tags, the likeliest.")]
-Threshold = Annotated[float | None, Query(ge=0, le=1, description="Tags from this probability on.")]
+Top = Annotated[int | None, Query(ge=1, le=1000, description="Number of tags, most likely first.")]
+Threshold = Annotated[float | None, Query(ge=0, le=1, description="Least probability of a tag.")]
 
 
 @router.post("/predict", openapi_extra=BODY)
@@ -86,8 +86,10 @@ async def predict(
 async def explain(
     request: Request,
     service: Served,
-    top: Annotated[int, Query(ge=1, le=20, description="Heat maps of so many tags.")] = 4,
-    nearest: Annotated[int, Query(ge=0, le=50, description="Training photos alike.")] = 6,
+    top: Annotated[int, Query(ge=1, le=20, description="Number of tags with heat maps.")] = 4,
+    nearest: Annotated[
+        int, Query(ge=0, le=50, description="Number of similar training photos.")
+    ] = 6,
 ) -> Explained:
     """All probabilities of one image, heat maps of the likeliest tags, and photos alike."""
     uploads = await read_uploads(request)

@@ -110,7 +110,7 @@ def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
         service.refresh()
         column = service.column(chosen.tag)
         if not service.queue.status(column).acceptable:
-            raise HTTPException(409, "the answers so far do not say that the rest is right")
+            raise HTTPException(409, "the answers so far do not show that the rest is right")
         entries = [
             service.entry(person, int(row), chosen.tag, POSITIVE, kind=ACCEPT, view="tag")
             for row in service.queue.remaining(column)

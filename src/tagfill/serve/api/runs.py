@@ -108,7 +108,7 @@ def _brief(service: Service, path: Path) -> dict[str, Any]:
 
 
 def _folders(service: Service) -> list[Path]:
-    """Only folders beside the served run can be named."""
+    """Folders that can be named: only those beside the served run."""
     return sorted(path for path in service.home.iterdir() if path.is_dir() and is_run(path))
 
 

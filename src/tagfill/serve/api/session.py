@@ -20,7 +20,7 @@ def session(service: Served, person: Asker) -> Session:
 def rename(service: Served, person: Asker, wanted: NameRequest) -> Session:
     """Say by which name decisions are to be kept."""
     if person.session is None:
-        raise HTTPException(400, "programs with a token name themselves in X-Reviewer")
+        raise HTTPException(400, "programs with a token set the reviewer in X-Reviewer")
     service.rename_person(person.session, wanted.name)
     return _session(service, Person(wanted.name, person.session))
 

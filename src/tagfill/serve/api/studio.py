@@ -31,7 +31,7 @@ _CHOICES = re.compile(r'<Choices[^>]*?\bname="([^"]+)"[^>]*?\btoName="([^"]+)"',
 
 
 class _Open(BaseModel):
-    """Label Studio sends more than is used here, and more with every version."""
+    """Accepts extra fields: Label Studio sends more than is used, and more with every version."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -135,7 +135,7 @@ async def _picture(service: Service, task: dict[str, Any]) -> Numbers | Refused:
                 return prepare(await asyncio.to_thread(service.pictures.open, row, size))
             except TagfillError as error:
                 return Refused(404, error.message)
-    return Refused(404, "none of the served photos")
+    return Refused(404, "not one of the served photos")
 
 
 def find_photo(service: Service, address: str) -> int | None:
