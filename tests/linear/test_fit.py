@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear.basis import Basis, rooted
 from tagfill.linear.choose import Chooser, candidates, fold_of, held_out_cost, labeling_cost
+from tagfill.linear.given_number import given_number, number_chances
 from tagfill.linear.scaled import Scaled
 from tagfill.linear.solve import Likelihood, solve
 from tagfill.losses.likelihood import each_written, some_written
@@ -44,7 +46,7 @@ def _ranked(truth: np.ndarray, scores: np.ndarray) -> float:
 
 
 def test_one_tag_per_image_teaches_nearly_as_much_as_all() -> None:
-    features, truth = _data()
+    features, truth = _data(images=600)
     unseen, wanted = _data(seed=1, images=2000)
     one = fit_head(features, _one_each(truth))
     everything = fit_head(features, truth)
@@ -308,3 +310,37 @@ def test_a_feature_seen_once_does_not_become_a_long_one() -> None:
 def test_strengths_far_from_the_first_need_evidence() -> None:
     assert Choice(strength=0.1).surprise == 0
     assert Choice(strength=0.001).surprise == pytest.approx(2.0)
+
+
+def test_a_class_between_two_others_is_not_taken_for_one_that_is_always_there() -> None:
+    """No line tells it apart, so that "always there, and not written" explains one tag best."""
+    draw = np.random.default_rng(0)
+    kinds = np.arange(90) % 3
+    features = np.stack([kinds - 1.0, draw.normal(size=90)], 1) + draw.normal(size=(90, 2)) / 4
+    observed = np.where(kinds[:, None] == np.arange(3), 1, -1).astype(np.int8)
+    head = fit_head(features, observed)
+    assert (head.choice.writer, head.choice.share) == ("each", 1.0)
+    scores = fit_head(features, observed, candidates=[Choice()])
+    assert scores.choice.writer == "some"
+    assert scores.bias[1] > head.bias[1] + 1
+
+
+def test_chances_of_a_number_are_those_of_all_sets() -> None:
+    chances = torch.rand(3, 5, generator=torch.Generator().manual_seed(0)).double()
+    expected = torch.zeros(3, 6).double()
+    for kind in itertools.product((0, 1), repeat=5):
+        there = torch.tensor(kind, dtype=torch.bool)
+        expected[:, sum(kind)] += torch.where(there, chances, 1 - chances).prod(1)
+    torch.testing.assert_close(number_chances(chances, 5), expected)
+    torch.testing.assert_close(number_chances(chances, 2), expected[:, :3])
+    torch.testing.assert_close(number_chances(chances, 7)[:, 6:], torch.zeros(3, 2).double())
+
+
+@pytest.mark.parametrize("choice", [Choice(), Choice(writer="each", share=0.7)])
+def test_choices_of_two_tags_have_chances_that_sum_to_one(choice: Choice) -> None:
+    pairs = torch.full((6, 4), -1, dtype=torch.int8)
+    for row, pair in enumerate(itertools.combinations(range(4), 2)):
+        pairs[row, list(pair)] = 1
+    logits = torch.tensor([0.5, -1.0, 2.0, -0.3]).expand(6, 4).double()
+    costs = given_number(logits, pairs, choice.written_by(pairs))
+    assert float(torch.exp(-costs).sum()) == pytest.approx(1.0)

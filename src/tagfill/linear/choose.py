@@ -13,6 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
+from tagfill.linear.given_number import ENTRIES, choice_costs
 from tagfill.linear.solve import Likelihood, Solution, solve
 from tagfill.losses.likelihood import Writer, each_written, some_written
 
@@ -33,14 +34,19 @@ MOST = 10_000
 STEP = 10**0.5
 """Between neighboring strengths."""
 STRENGTHS = (1e-5, 10.0)
+CLEARLY = 2.0
+"""Standard errors that refute, about 1 in 40 by chance."""
 GAIN = 1e-4
 """Held-out cost per image that another strength must save; less is rounding."""
 FIRST = 0.1
 DECADES = 1.0
 """Strengths are believed to lie about so many powers of ten from the first; it matters where a few
 dozen labels could be explained by next to no penalty."""
-SHARES = (0.35, 0.7, 1.0)
+MOSTLY = 0.7
+SHARES = (MOSTLY / 2, MOSTLY, 1.0)
 """Chances of being written that are tried for writers who write each tag by itself."""
+UNTAGGED = 0.05
+"""Share of images without a positive above which not all can have been written."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +215,44 @@ class Chooser:
             choice = choice.stepped(way)
         return choice
 
+    def simpler(
+        self, choice: Choice, writers: Sequence[Choice], transforms: Sequence[Transform]
+    ) -> Choice:
+        """A writer who leaves little unsaid, unless the choice is clearly better.
+
+        "It is always there and was not written" explains a class that no line tells apart. So
+        where nothing is known to be absent, the plainer writer is taken unless held-out images
+        refute it: which tags were written, given how many. Where entries are
+        known to be absent, what is unknown may say nothing, as in a plain regression.
+
+        Args:
+            choice: the best so far.
+            writers: to choose from.
+            transforms: to try with strengths of their own.
+        """
+        reviewed = bool((self.observed == 0).any())
+        share = 0.0 if reviewed else MOSTLY if untagged(self.observed) > UNTAGGED else 1.0
+        plain = [one for one in writers if one.writer == "each" and one.share == share]
+        if not plain or plain[0] == replace(plain[0], writer=choice.writer, share=choice.share):
+            return choice
+        same = replace(plain[0], transform=choice.transform, strength=choice.strength)
+        if not reviewed and self._refuted(same, choice):
+            return choice
+        walks = [self.best_strength(replace(same, transform=name)) for name in transforms]
+        return self.best([choice, same, *walks] if reviewed else [same, *walks])
+
+    def _refuted(self, one: Choice, other: Choice) -> bool:
+        """Whether one choice is clearly worse than another at which tags were written."""
+        worse = self._which(one) - self._which(other)
+        return bool(worse.mean() > CLEARLY * worse.std(correction=0) / len(worse) ** 0.5)
+
+    def _which(self, choice: Choice) -> Tensor:
+        """[n] held-out costs of which tags were written, given how many."""
+        rows, logits = self._held_out(choice)
+        some = slice(None, None, max(1, -(-logits.numel() // ENTRIES)))
+        observed = self.observed[rows][some]
+        return choice_costs(logits[some], observed, choice.written_by(observed))
+
     def between(self, choice: Choice) -> Choice:
         """The lowest point of the parabola through a strength and its neighbors."""
         low, middle, high = (self.score(choice.stepped(step)) for step in (-1, 0, 1))
@@ -268,11 +312,12 @@ def _chosen(
     choice = chooser.best_strength(choice)
     tried = [replace(choice, transform=name) for name in transforms]
     if len(chooser.observed) > HELD_OUT:
-        other = chooser.best(tried)
-        return chooser.between(chooser.best_strength(other))
+        choice = chooser.best_strength(chooser.best(tried))
+        return chooser.between(chooser.simpler(choice, start, ()))
     choice = chooser.best([choice, *map(chooser.best_strength, tried[1:])])
     writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in start]
-    return chooser.between(chooser.best_strength(chooser.best([choice, *writers])))
+    choice = chooser.best_strength(chooser.best([choice, *writers]))
+    return chooser.between(chooser.simpler(choice, start, transforms))
 
 
 def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
@@ -289,6 +334,11 @@ def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
     shares = (0.0, *SHARES) if reviewed else SHARES
     independent = [replace(choice, writer="each", share=share) for share in shares]
     return [replace(choice, writer="some", most=most), *independent]
+
+
+def untagged(observed: Tensor) -> float:
+    """Share of images without a known positive."""
+    return float((observed != 1).all(1).double().mean())
 
 
 def held_out_cost(objective: Likelihood, logits: Tensor) -> float:

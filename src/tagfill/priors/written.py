@@ -27,7 +27,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
-from tagfill.linear.choose import Choice, candidates, choose
+from tagfill.linear.choose import UNTAGGED, Choice, candidates, choose, untagged
 from tagfill.linear.fit import out_of_fold
 from tagfill.priors.writer import Written
 from tagfill.priors.writer_fit import WriterFit
@@ -37,8 +37,6 @@ SAMPLE = 300_000
 FOLDS = 5
 SMOOTHING = 0.05
 """Of heads whose scores are to become probabilities."""
-UNTAGGED = 0.05
-"""Share of images without a positive up to which heads learn from the others alone."""
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
@@ -128,7 +126,7 @@ def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
             remedy="check the label file with `tagfill inspect`",
         )
     writers = candidates(observed, Choice())
-    if _untagged(labels) > UNTAGGED:  # a writer of "some" tags has nothing to say of these images
+    if untagged(observed) > UNTAGGED:  # a writer of "some" tags has nothing to say of these images
         writers = [choice for choice in writers if choice.writer == "each"]
     choice, _ = choose(features, observed, open_=writers, seed=seed)
     return replace(choice, smoothing=SMOOTHING)
@@ -155,13 +153,8 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
     if not (states == UNKNOWN).any():
         return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
     written, entries = fit.of_tags(), fit.of_entries()
-    margin = CLEARLY * len(known) if _untagged(known) > UNTAGGED else 0.0
+    margin = CLEARLY * len(known) if untagged(torch.from_numpy(known)) > UNTAGGED else 0.0
     if entries.cost < written.cost + margin:
         return entries
     tags = float(written.posterior(some, known).sum(axis=1).mean())
     return replace(written, alike=ALIKE / max(tags, 1.0))
-
-
-def _untagged(labels: Labels) -> float:
-    """Share of images without a known positive."""
-    return float(1 - (labels == POSITIVE).any(axis=1).mean())
