@@ -46,7 +46,7 @@ def _ranked(truth: np.ndarray, scores: np.ndarray) -> float:
 
 
 def test_one_tag_per_image_teaches_nearly_as_much_as_all() -> None:
-    features, truth = _data(images=600)
+    features, truth = _data(images=1000)
     unseen, wanted = _data(seed=1, images=2000)
     one = fit_head(features, _one_each(truth))
     everything = fit_head(features, truth)
