@@ -228,7 +228,7 @@ class Chooser:
         Args:
             choice: the best so far.
             writers: to choose from.
-            transforms: to try with strengths of their own.
+            transforms: to try, with a strength of its own for the best.
         """
         reviewed = bool((self.observed == 0).any())
         share = 0.0 if reviewed else MOSTLY if untagged(self.observed) > UNTAGGED else 1.0
@@ -238,8 +238,9 @@ class Chooser:
         same = replace(plain[0], transform=choice.transform, strength=choice.strength)
         if not reviewed and self._refuted(same, choice):
             return choice
-        walks = [self.best_strength(replace(same, transform=name)) for name in transforms]
-        return self.best([choice, same, *walks] if reviewed else [same, *walks])
+        rival = self.best([same, *(replace(same, transform=name) for name in transforms)])
+        rival = self.best_strength(rival) if transforms else rival
+        return self.best([choice, rival]) if reviewed else rival
 
     def _refuted(self, one: Choice, other: Choice) -> bool:
         """Whether one choice is clearly worse than another at which tags were written."""
