@@ -135,12 +135,8 @@ class Chooser:
         *,
         sample: bool = False,
     ) -> None:
-        self.features, self.observed, self.written, self.sample = (
-            features,
-            observed,
-            written,
-            sample,
-        )
+        self.features, self.observed = features, observed
+        self.written, self.sample = written, sample
         folds = int(np.clip(HELD_OUT // max(len(observed), 1), *FOLDS))
         self.folds = fold_of(len(observed), folds, seed)
         self._scored: dict[Choice, float] = {}
@@ -195,9 +191,8 @@ class Chooser:
     def _split(self, fold: int) -> tuple[Tensor, Tensor]:
         """Rows to fit and rows to score; one image alone is both."""
         out = self.folds == fold
-        if bool(out.all()):
-            return out.nonzero()[:, 0], out.nonzero()[:, 0]
-        return (~out).nonzero()[:, 0], out.nonzero()[:, 0]
+        kept = out if bool(out.all()) else ~out
+        return kept.nonzero()[:, 0], out.nonzero()[:, 0]
 
     def best(self, choices: Sequence[Choice]) -> Choice:
         """The one with the least held-out cost, the earlier at a tie."""
@@ -222,8 +217,8 @@ class Chooser:
 
         "It is always there and was not written" explains a class that no line tells apart. So
         where nothing is known to be absent, the plainer writer is taken unless held-out images
-        refute it: which tags were written, given how many. Where entries are
-        known to be absent, what is unknown may say nothing, as in a plain regression.
+        refute it: which tags were written, given how many. Where entries are known to be absent,
+        what is unknown may say nothing, as in a plain regression.
 
         Args:
             choice: the best so far.
@@ -233,7 +228,8 @@ class Chooser:
         reviewed = bool((self.observed == 0).any())
         share = 0.0 if reviewed else MOSTLY if untagged(self.observed) > UNTAGGED else 1.0
         plain = [one for one in writers if one.writer == "each" and one.share == share]
-        if not plain or plain[0] == replace(plain[0], writer=choice.writer, share=choice.share):
+        settled = choice.share == share if reviewed else choice.share >= share
+        if not plain or (choice.writer == "each" and settled):
             return choice
         same = replace(plain[0], transform=choice.transform, strength=choice.strength)
         if not reviewed and self._refuted(same, choice):
