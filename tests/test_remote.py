@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+import tarfile
 
 import fsspec
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
 from tests.predict.tiny import image_bundle
 
 from tagfill import remote
 from tagfill.cli.main import main
-from tagfill.errors import TagfillError
+from tagfill.errors import Problems, TagfillError
 from tagfill.labels.io import load_labels
+from tagfill.labels.packed import unpacked
 from tagfill.train.config import DataConfig
 from tagfill.train.data import prepare
 
@@ -90,6 +95,80 @@ def test_a_run_sees_the_same_labels_and_images_in_a_bucket(bucket, local):
     assert [path.read_bytes() for path in there.train.paths] == [
         path.read_bytes() for path in here.train.paths
     ]
+
+
+def packed() -> dict[str, bytes]:
+    """The same images and labels in two tar shards, and in a parquet file."""
+    shards = {"shards/0.tar": io.BytesIO(), "shards/1.tar": io.BytesIO()}
+    rows = list(csv.DictReader(io.StringIO(LABELS)))
+    for start, shard in enumerate(shards.values()):
+        with tarfile.open(fileobj=shard, mode="w") as archive:
+            for number, row in list(enumerate(rows))[start::2]:
+                name = row.pop("image")
+                labels = {tag: int(value) for tag, value in row.items() if value}
+                members = {name: picture(number), name.replace("png", "json"): labels}
+                for member, content in members.items():
+                    data = (
+                        content
+                        if isinstance(content, bytes)
+                        else json.dumps({"labels": content}).encode()
+                    )
+                    info = tarfile.TarInfo(member)
+                    info.size = len(data)
+                    archive.addfile(info, io.BytesIO(data))
+    images = [{"bytes": picture(number), "path": name} for number, name in enumerate(NAMES)]
+    tags = [[tag for tag in CLASSES if row[tag] == "1"] for row in rows]
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"image": images, "tags": tags}), file)
+    return {name: shard.getvalue() for name, shard in shards.items()} | {
+        "data.parquet": file.getvalue()
+    }
+
+
+@pytest.mark.parametrize("name", ["shards", "shards/0.tar", "data.parquet"])
+def test_images_inside_of_shards_are_data_here_and_in_a_bucket(bucket, local, name):
+    (local / "shards").mkdir()
+    for path, content in packed().items():
+        (local / path).write_bytes(content)
+        fsspec.filesystem("s3").pipe_file(f"photos/set/{path}", content)
+    remote.allow(bucket)
+    expected = {file: picture(number) for number, file in enumerate(NAMES)}
+    for source in (f"{local}/{name}", f"{bucket}/{name}"):
+        data = prepare(DataConfig(labels=source, val_fraction=0.2).absolute())
+        for split in data.splits.values():
+            for image, path in zip(split.table.images, split.paths, strict=True):
+                assert path.read_bytes() == expected[image]
+        assert sum(data.sizes.values()) == (5 if name.endswith("0.tar") else 10)
+        values = dict(zip(data.train.table.images, data.train.table.values, strict=True))
+        column = data.classes.index("sky")
+        for image, labels in values.items():
+            assert (labels[column] == 1) == (int(image[:2]) % 2 == 1)
+
+
+def test_images_are_unpacked_once_and_not_outside(local, monkeypatch):
+    (local / "shards").mkdir()
+    for path, content in packed().items():
+        (local / path).write_bytes(content)
+    with tarfile.open(local / "shards" / "2.tar", "w") as archive:
+        for name in ("../../evil.png", "../../evil.json"):
+            info = tarfile.TarInfo(name)
+            info.size = 2
+            archive.addfile(info, io.BytesIO(b"{}"))
+    dataset = load_labels(local / "shards", problems=Problems())
+    folder = unpacked(dataset)
+    assert sorted(path.name for path in folder.glob("*.png")) == sorted(NAMES)
+    assert not list(local.parent.rglob("evil*"))
+    monkeypatch.setattr("tagfill.labels.packed.atomic_path", None)
+    assert unpacked(dataset) == folder
+    remote.prune(-1)
+    assert not folder.exists()
+    assert unpacked(load_labels(local / "labels.csv")) is None
+
+
+def test_a_remote_folder_without_shards_is_one_message(memory):
+    remote.allow(memory)
+    with pytest.raises(TagfillError, match="no file in it"):
+        load_labels(f"{memory}/images")
 
 
 def test_inspect_opens_what_the_user_names(bucket, capsys):

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,10 @@ WORKERS = 16
 PAUSE = 0.5
 """Seconds before the second attempt; twice as long before every further one."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/].*)", re.DOTALL)
+SHARDS = (".tar",)
+"""Files with labels and images that a remote folder may consist of."""
+UNPACKED, WHOLE = "unpacked", ".whole.json"
+"""The cache's folder of images that were inside of shards, and the mark of one that is complete."""
 _ORIGIN = "origin.json"
 _named: set[str] = set()
 
@@ -70,6 +75,37 @@ def local_file(path: str | Path) -> Path:
     return copy
 
 
+def local_source(path: str | Path) -> Path:
+    """As ``local_file``; a URL without suffix is a folder, of which the shards are fetched."""
+    url = url_of(path)
+    if url is None or PurePosixPath(url).suffix:
+        return local_file(path)
+    url = url.rstrip("/")
+    folder = _folder(url)
+    if not _allowed(url):
+        return folder if folder.is_dir() else _refuse(url)
+    shards = [file.url for file in remote_files(url, SHARDS) if file.url.rpartition("/")[0] == url]
+    if not shards:
+        raise TagfillError(
+            f"there is no file in it that ends in {' or '.join(SHARDS)}",
+            file=url,
+            remedy="name a label file",
+        )
+    store, known = _Store.of(url), _origin(folder)
+    versions = {"url": f"{url}/"}
+
+    def fetch(shard: str) -> None:
+        name, version = PurePosixPath(shard).name, store.info(shard)
+        if known.get(name) != version or not (folder / name).is_file():
+            store.fetch(shard, folder / name)
+        versions[name] = version
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(fetch, shards))
+    write_json(folder / _ORIGIN, versions)
+    return folder
+
+
 def local_images(root: Path, images: Sequence[str]) -> Path:
     """The folder itself, or a local one with the images of a remote one.
 
@@ -80,7 +116,7 @@ def local_images(root: Path, images: Sequence[str]) -> Path:
     if url is None:
         return root
     folder = _folder(url.rstrip("/"))
-    wanted = [image for image in dict.fromkeys(images) if _is_inside(image)]
+    wanted = [image for image in dict.fromkeys(images) if is_inside(image)]
     missing = [image for image in wanted if not (folder / image).is_file()]
     if not missing:
         return folder
@@ -152,6 +188,10 @@ def prune(older_than_days: float) -> None:
         with suppress(OSError):
             if file.is_file() and file.stat().st_mtime <= limit:
                 file.unlink()
+    for mark in (cache_root() / UNPACKED).glob(f"*/{WHOLE}"):
+        with suppress(OSError):
+            if mark.stat().st_mtime <= limit:
+                shutil.rmtree(mark.parent)
 
 
 def _place(url: str) -> str:
@@ -187,7 +227,7 @@ def _origin(folder: Path) -> dict[str, str]:
     return {}
 
 
-def _is_inside(image: str) -> bool:
+def is_inside(image: str) -> bool:
     """Whether an image id is a plain path below the folder it is relative to."""
     parts = PurePosixPath(image).parts
     plain = url_of(image) is None and not image.startswith("/") and "\\" not in image

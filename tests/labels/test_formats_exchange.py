@@ -67,7 +67,7 @@ def test_webdataset(tmp_path: Path) -> None:
     assert dataset.format == "webdataset"
     assert content(dataset) == EXPECTED
     assert content(load_labels(tmp_path / "0.tar")) == {"a.jpg": {"cat", "dog"}}
-    assert any("unpack" in note for note in dataset.notes)
+    assert any("unpacks" in note for note in dataset.notes)
     (tmp_path / "1.tar").write_bytes((tmp_path / "1.tar").read_bytes()[:700])
     with pytest.raises(TagfillError):
         load_labels(tmp_path / "1.tar")

@@ -22,7 +22,7 @@ from tagfill.labels.rejections import (
     write_rejections,
 )
 from tagfill.labels.table import LabelTable
-from tagfill.remote import local_file
+from tagfill.remote import local_source
 
 _LISTED = 5
 _TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".jsonl", ".parquet")
@@ -47,7 +47,7 @@ def load_labels(
     Raises:
         TagfillError: the source is missing, of no known format, or flawed beyond use.
     """
-    source = local_file(path)
+    source = local_source(path)
     if not source.exists():
         raise TagfillError("no such file or folder", file=source)
     if source.is_file() and not source.stat().st_size:

@@ -15,6 +15,7 @@ from tagfill.labels import POSITIVE, Dataset, Labels, LabelTable, Rows
 from tagfill.labels.features import load_features
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
+from tagfill.labels.packed import unpacked
 from tagfill.labels.regime import Regime
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
@@ -249,6 +250,9 @@ def _image_root(source: Dataset, images: str | Path | None) -> Path:
         return Path(images)
     if source.image_root is not None:
         return source.image_root
+    inside = unpacked(source)
+    if inside is not None:
+        return inside
     remote = images_beside(source.source)
     if remote is not None:
         return remote

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -97,6 +97,7 @@ class Format:
             states unknowns itself.
         last_resort: taken only when no other format fits, such as a plain folder of images.
         holds_negatives: whether it can say that a tag is absent; else rejections go beside it.
+        images: ids and bytes of the images that a source holds itself, if the format can.
     """
 
     name: str
@@ -107,3 +108,4 @@ class Format:
     default_absent: Absent | None = None
     last_resort: bool = False
     holds_negatives: bool = True
+    images: Callable[[Path], Iterator[tuple[str, bytes]]] | None = None

@@ -33,6 +33,8 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 _MAGIC = b"PAR1"
 _SAMPLE = 500
+_IMAGES = 64
+"""Images held at a time."""
 
 
 def _detect(path: Path) -> bool:
@@ -44,6 +46,23 @@ def _detect(path: Path) -> bool:
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     return read_arrow(_load(path), path, FORMAT.name, options, problems)
+
+
+def _images(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Images of columns with bytes and path, as the hub has them, some rows at a time."""
+    try:
+        file = pa.parquet.ParquetFile(path)
+        names = [field.name for field in file.schema_arrow if _holds_images(field.type)]
+        for batch in file.iter_batches(_IMAGES, columns=names) if names else ():
+            for value in batch.column(0).to_pylist():
+                if value and value.get("bytes"):
+                    yield _text(value), value["bytes"]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TagfillError(f"not readable as parquet ({error})", file=path) from None
+
+
+def _holds_images(kind: pa.DataType) -> bool:
+    return pa.types.is_struct(kind) and {"bytes", "path"} <= {field.name for field in kind}
 
 
 def _load(path: Path) -> pa.Table:
@@ -223,4 +242,5 @@ FORMAT = Format(
     detect=_detect,
     read=_read,
     write=_write,
+    images=_images,
 )

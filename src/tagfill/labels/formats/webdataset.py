@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from tagfill.errors import Problems, TagfillError
@@ -40,27 +41,43 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     for shard in shards:
         for key, files in _samples(shard):
             _state(gather, reader, key, files, shard)
-    gather.notes.append("images are inside the tar files; unpack them to train on them")
+    gather.notes.append("images are inside the tar files; training unpacks them into the cache")
     return gather.dataset(FORMAT.name)
+
+
+def _members(shard: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
+    """The files of a shard: names, sizes, and their content when it is asked for."""
+    try:
+        with tarfile.open(shard) as archive:
+            for member in archive:
+                place = PurePosixPath(member.name)
+                if member.isfile() and not place.name.startswith("."):
+                    yield place, member.size, partial(_content, archive, member)
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        raise TagfillError(f"not readable as a tar file ({error})", file=shard) from None
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    return b"" if stream is None else stream.read()
 
 
 def _samples(shard: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     """The files of each key; label files with their content."""
     samples: dict[str, dict[str, bytes]] = {}
-    try:
-        with tarfile.open(shard) as archive:
-            for member in archive:
-                place = PurePosixPath(member.name)
-                if not member.isfile() or place.name.startswith("."):
-                    continue
-                stem, dot, suffix = place.name.partition(".")
-                small = f".{suffix.lower()}" in _LABELS and member.size <= _MOST_BYTES
-                stream = archive.extractfile(member) if small else None
-                content = b"" if stream is None else stream.read()
-                samples.setdefault(str(place.parent / stem), {})[dot + suffix] = content
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise TagfillError(f"not readable as a tar file ({error})", file=shard) from None
+    for place, size, content in _members(shard):
+        stem, dot, suffix = place.name.partition(".")
+        small = f".{suffix.lower()}" in _LABELS and size <= _MOST_BYTES
+        files = samples.setdefault(str(place.parent / stem), {})
+        files[dot + suffix] = content() if small else b""
     yield from samples.items()
+
+
+def _images(path: Path) -> Iterator[tuple[str, bytes]]:
+    for shard in _shards(path):
+        for place, _, content in _members(shard):
+            if is_image_file(Path(place.name)):
+                yield str(place), content()
 
 
 def _state(
@@ -88,4 +105,5 @@ FORMAT = Format(
     detect=_detect,
     read=_read,
     default_absent="unknown",
+    images=_images,
 )
