@@ -1,1 +1,1 @@
-"""The command line: one module a command, nothing but arguments in and results out."""
+"""The command line: one module per command, which parses arguments and prints results."""

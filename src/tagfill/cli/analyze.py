@@ -1,4 +1,4 @@
-"""`tagfill analyze`: figures that look into runs."""
+"""`tagfill analyze`: figures of runs."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def analyze(
     out: Annotated[Path, Parameter(alias="-o")] = Path("analyses"),
     json: bool = False,
 ) -> None:
-    """Draw what happened in runs: as PNG and SVG, with the data as CSV.
+    """Draw figures of runs as PNG and SVG, with the data as CSV.
 
-    Makes every figure the runs allow and says why others are left out. With --kind, a figure that
-    cannot be made is an error. Other runs are compared with the first.
+    Draws every figure the runs allow and reports why others are left out. With --kind, a figure
+    that cannot be drawn is an error. Other runs are compared with the first.
 
     Args:
         runs: Folders of finished runs.
         methods: Losses of the figure `gradients`, such as `em` or `em:alpha=1`; by default those of
             the runs.
         classes: Classes of the figure `densities`; by default the most frequent ones.
-        images: How many images the figures `attention` and `bars` show.
+        images: Number of images in the figures `attention` and `bars`.
         points: Points along each side of `landscape`; by default 21 for linear heads, else 11.
             The time grows with their square.
         out: Folder for the files.

@@ -1,4 +1,4 @@
-"""`tagfill apply`: decisions of people back into the labels, or into the photos themselves."""
+"""`tagfill apply`: write decisions back into the labels or the photos."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class PhotoOptions:
     """How tags are written to photos.
 
     Args:
-        in_place: Write into the files, with exiftool, which keeps each as it was; by default
+        in_place: Write into the files with exiftool, which keeps the originals; by default
             sidecars are written and files stay untouched.
         sidecars: Name new sidecars photo.xmp (stem) or photo.jpg.xmp (name).
-        suggested: Write tags that nobody has decided on, too, marked as suggested.
+        suggested: Also write tags without a decision, marked as suggested.
     """
 
     in_place: Annotated[bool, Parameter(negative=())] = False
@@ -53,16 +53,16 @@ def apply(
 ) -> None:
     """Write decisions about suggestions into the labels: yes becomes positive, no negative.
 
-    A table keeps its columns, their order and all else; where a format cannot hold a no, it is kept
-    in a file beside it and read back with it. `tagfill train OUT --init RUN` continues from there.
+    A table keeps its columns, their order and everything else. If a format cannot store a no, it goes
+    into a file beside it and is read with it. `tagfill train OUT --init RUN` continues from there.
 
     Args:
-        suggestions: What `tagfill recover` wrote, its column `decision` filled in (yes or no, y or
-            n, 1 or 0, true or false; blank says nothing); the JSON export of Label Studio; or the
-            database of `tagfill serve`, a file or an address.
+        suggestions: The file of `tagfill recover` with its column `decision` filled in (yes or no,
+            y or n, 1 or 0, true or false; blank means undecided); the JSON export of Label Studio;
+            or the database of `tagfill serve`, a file or an address.
         data: The labels the suggestions are about.
         out: The file or folder to write; for photos the folder for sidecars, by default theirs.
-        to: Format to write; by default what the suffix of OUT says, else that of DATA. `xmp` writes
+        to: Format to write; by default by the suffix of OUT, else that of DATA. `xmp` writes
             keywords to the photos.
         format: Format of DATA; detected when not given.
         force: Overwrite OUT.

@@ -18,8 +18,8 @@ def backbones(
     """List backbones, or describe one.
 
     Args:
-        name: An offline name, a preset, any timm name, or hf:NAME; none lists what there is.
-        size: Input side in pixels; the usual one if not given.
+        name: An offline name, a preset, any timm name, or hf:NAME; all backbones by default.
+        size: Input side in pixels; the model's own by default.
         json: Print one JSON object.
     """
     if name is None:

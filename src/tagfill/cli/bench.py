@@ -1,4 +1,4 @@
-"""`tagfill bench`: the papers' tables by one command each."""
+"""`tagfill bench`: run the tables of the papers."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def bench(
         recipe: Name of a recipe, or a TOML file of your own; without it, all recipes are listed.
         size: smoke: drawn scenes, seconds; voc: PASCAL VOC 2012 on 2 CPU cores; paper: the full
             protocol.
-        data: Folder of the data; docs/bench.md says what is looked for in it.
+        data: Folder of the data; docs/bench.md lists its content.
         out: Folder of finished cells and tables; recipes share it.
-        seeds: How many, instead of the size's own number.
-        only: Rows or methods to run; of all others finished results are shown.
+        seeds: Number of seeds, instead of that of the size.
+        only: Rows or methods to run; others show finished results.
         columns: Columns to run, likewise.
         write: Write the Markdown page and its pictures into this folder too.
-        run: With --no-run, tables are made of what is finished.
+        run: With --no-run, write tables of finished cells only.
         list_: List the recipes.
         dry_run: Show what would be run.
         json: One JSON object on stdout.

@@ -34,19 +34,19 @@ def evaluate(
     reading: Reading = AS_USUAL,
     json: bool = False,
 ) -> None:
-    """Every metric of a model's scores against labels; unknown entries are left out.
+    """Compute every metric of a model's scores against labels; unknown entries are left out.
 
     Args:
         model: A run or model folder, or a score file: .csv or .parquet with a column "image" and
-            one column a class, or .npy with the rows and columns of DATA.
+            one column per class, or .npy with the rows and columns of DATA.
         data: The label file or folder to compare with.
-        split: The split of DATA to use, where it has splits.
-        observed: Compare with the observed labels even where DATA also has the full ones.
+        split: The split of DATA to use, if it has splits.
+        observed: Compare with the observed labels even if DATA also has the full ones.
         logits: The scores are logits, not probabilities.
         threshold: A tag is given when its probability is at least this. When not given: a run's
             own fitted thresholds, 0.5 for score files.
         average_precision: Which definition of average precision.
-        empty_classes: What classes without positives add to means over classes.
+        empty_classes: How classes without positives count in means over classes.
         bootstrap: Number of resamples for confidence intervals, such as 1000.
         seed: Seed of the resamples.
         format: Format of DATA; detected when not given.

@@ -1,4 +1,4 @@
-"""`tagfill explain`: where in an image a tag is seen."""
+"""`tagfill explain`: where in an image the model sees a tag."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def explain(
     limit: int | None = 1000,
     json: bool = False,
 ) -> int:
-    """Heat maps of tags: where in an image the model sees them.
+    """Draw heat maps of tags: where in an image the model sees them.
 
-    Or, with --pointing, how often the hottest place of a map lies on the thing. Images that cannot
-    be read are named on stderr and skipped; the exit code is then 1.
+    With --pointing, measure how often the hottest place of a map is on the object. Images that
+    cannot be read are named on stderr and skipped; the exit code is then 1.
 
     Args:
         run: A run folder or a model folder.
         images: Image files or folders of them.
-        tags: Tags to look for, with commas between them; by default the most probable ones.
-        top: How many of these.
+        tags: Tags to show, separated by commas; by default the most probable ones.
+        top: Number of the most probable tags.
         out: Folder for the pictures: one for each image and tag, and sheet.png with 100 images.
         pointing: Play the pointing game on these boxes: a COCO instances file or a VOC devkit.
-            Images the run has learnt from are left out.
+            Images the run was trained on are left out.
         split: With --pointing: only this split.
-        image_root: With --pointing: the image folder, where the boxes do not imply it.
+        image_root: With --pointing: the image folder, if the boxes do not imply it.
         limit: With --pointing: at most this many images, evenly spread.
         json: One JSON object on stdout.
     """

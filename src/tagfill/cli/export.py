@@ -1,4 +1,4 @@
-"""`tagfill export`: a model as one file that other programs run."""
+"""`tagfill export`: a model as one file for other programs."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def export(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """A model as one file: normalization, network, calibration and sigmoid inside.
+    """Export a model to one file with normalization, network, calibration and sigmoid.
 
-    The file is compared with torch before it is put in its place, and refused if it differs.
+    The file is compared with torch first and refused if it differs.
 
     Args:
         run: A run folder or a model folder.
         to: onnx, or torch for a torch.export archive (.pt2).
         out: The file; by default model.onnx, model.int8.onnx or model.pt2 in the run folder.
-        int8: 8-bit weights, and 8-bit activations where the run's training photos are at hand to
-            calibrate them: a third of the size; give --data to see what it costs in mAP.
+        int8: 8-bit weights, and 8-bit activations if the run's training photos are available for
+            calibration: a third of the size; --data measures the cost in mAP.
         images: Folder of the pictures to compare on (and of those in DATA); drawn scenes by
             default.
         data: Labels of pictures: measures the mAP of the model before and after.
-        split: The split of DATA to use, where it has splits.
+        split: The split of DATA to use, if it has splits.
         tolerance: Largest difference of a probability that is accepted.
         force: Overwrite OUT.
         json: One JSON object on stdout.

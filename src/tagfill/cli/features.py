@@ -1,4 +1,4 @@
-"""`tagfill features`: what a backbone sees in images, as parquet files."""
+"""`tagfill features`: features of images as parquet files."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def features(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Features of images, one parquet file a block, with a manifest.
+    """Extract features of images to one parquet file per block, with a manifest.
 
-    An interrupted job continues where it stopped when the same command is given again. Images that
+    Run the same command again to continue an interrupted job. Images that
     cannot be read have a reason instead of features; the exit code is then 1.
 
     Args:
         paths: Image files, folders, patterns in quotes, or URLs.
         out: The folder of the results.
         backbone: See `tagfill backbones`.
-        run: Instead: the backbone of a run.
+        run: Use the backbone of a run instead.
         input_size: Side of the square input in pixels.
-        engine: This process, or the workers of a Ray cluster: that of $RAY_ADDRESS, else one on
-            this machine.
-        actors: Workers of a cluster; by default one a processor, or one a GPU.
-        block: Images a file.
-        workers: Threads that decode images, in every worker.
+        engine: This process, or the workers of a Ray cluster ($RAY_ADDRESS, else one on this
+            machine).
+        actors: Workers of a cluster; by default one per processor or GPU.
+        block: Images per file.
+        workers: Threads that decode images in every worker.
         force: Replace the results of another job.
         quiet: No progress and no closing line on stderr.
         json: One JSON object on stdout.
@@ -67,7 +67,7 @@ def run_job_of(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Find the files, do the work, say what came of it; returns the exit code."""
+    """Find the files, run the job and print the result; returns the exit code."""
     import time
 
     from tagfill.cli.output import log, print_json

@@ -25,8 +25,8 @@ def fill(
 ) -> None:
     """Read labels, train, find the missing tags and write a report.
 
-    Run it again to continue after an interruption, or to ask for another precision: what is done
-    already is not repeated.
+    Run it again to continue after an interruption, or for another precision: finished steps are
+    not repeated.
 
     Args:
         data: A folder of photos with keywords inside, or a label file; see `tagfill inspect`.

@@ -26,9 +26,9 @@ def import_weights(
         kind: Where the checkpoint comes from: q2l (Query2Label).
         checkpoint: The file.
         out: Folder to write.
-        classes: Text file with one class name a line, in the checkpoint's order. COCO's 80 names if
-            not given.
-        heads: Attention heads, which no tensor tells; 4 in the released models.
+        classes: Text file with one class name per line, in the checkpoint's order. COCO's 80 names
+            if not given.
+        heads: Number of attention heads, which the file does not state; 4 in released models.
         json: Print one JSON object.
     """
     from tagfill.models.import_q2l import import_q2l

@@ -1,4 +1,4 @@
-"""`tagfill inspect`: what is in a label file."""
+"""`tagfill inspect`: describe a label file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def inspect(
     propose_aliases: Path | None = None,
     json: bool = False,
 ) -> int:
-    """What is in a label file: counts, unknowns, co-occurrence, regime, every problem.
+    """Describe a label file: counts, unknowns, co-occurrence, regime, every problem.
 
     With --images every image file is opened: missing, unreadable and duplicate ones are reported.
     Exits with 2 if the labels cannot be used.
@@ -37,8 +37,9 @@ def inspect(
     Args:
         data: The label file or folder to read.
         format: Format of DATA; detected when not given.
-        workers: Threads that open images; by default one for each processor.
-        propose_aliases: Write tags that look like one to this TOML file, for --aliases.
+        workers: Threads that open images; by default one per processor.
+        propose_aliases: Write tags that look like spellings of one to this TOML file, for
+            --aliases.
         json: One JSON object on stdout.
     """
     from tagfill.cli.inspect_view import show, show_errors
@@ -80,7 +81,7 @@ def _propose(dataset: Dataset, path: Path) -> None:
 
 
 def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dict[str, Any]:
-    """Everything ``inspect`` reports, as JSON would have it."""
+    """Everything ``inspect`` reports, as JSON values."""
     total = Statistics.of(dataset.table)
     check = _check(dataset, images, workers)
     return {

@@ -35,7 +35,7 @@ def show(result: Metadata) -> None:
 
 
 def show_errors(source: Path, errors: Sequence[Problem]) -> None:
-    """Print why labels cannot be used, all of it, on stderr."""
+    """Print all reasons why labels cannot be used on stderr."""
     number = f"{len(errors):,} errors" if len(errors) > 1 else "1 error"
     kinds = grouped(errors)
     lines = [f"tagfill: {source} cannot be used: {number}"]

@@ -17,7 +17,7 @@ from tagfill.remote import url_of
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the columns of a table hold and how its tags are meant; for all commands that read."""
+    """Meaning of the columns and tags of a table; for all commands that read."""
 
     image_column: Annotated[
         str | None, Parameter(help="Column of a table that holds the image files.")
@@ -50,14 +50,14 @@ class TableOptions:
     ] = None
 
     def table_options(self) -> dict[str, Any]:
-        """Those that were given, as ``ReadOptions`` and ``DataConfig`` name them."""
+        """The given options, as ``ReadOptions`` and ``DataConfig`` name them."""
         names = [known.name for known in fields(TableOptions)]
         given = {name: getattr(self, name) for name in names}
         return settled({name: value for name, value in given.items() if value is not None})
 
 
 def settled(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with the aliases of the file that was named in place of its name."""
+    """Options with the aliases read from their file."""
     from tagfill.labels.cleanup import read_aliases
 
     if "aliases" not in options:
@@ -71,11 +71,11 @@ class Reading(TableOptions):
     """How a label file is read.
 
     Args:
-        absent: What a tag that is not mentioned means; by default what is usual for the format.
-        classes: A text file with one class name a line; any other class is then an error.
-        difficult: What VOC objects marked "difficult" count as.
+        absent: What an unlisted tag means; by default as usual for the format.
+        classes: A text file with one class name per line; any other class is an error.
+        difficult: How to count VOC objects marked "difficult".
         min_certainty: CUB attributes stated with less certainty (1 to 4) are unknown.
-        images: Folder the image ids are relative to, where the label file does not imply it.
+        images: Folder the image ids are relative to, if the label file does not imply it.
     """
 
     absent: Absent | None = None
@@ -85,7 +85,7 @@ class Reading(TableOptions):
     images: Path | None = None
 
     def options(self) -> ReadOptions:
-        """The same for the readers."""
+        """The options for the readers."""
         return ReadOptions(
             absent=self.absent,
             classes=None if self.classes is None else read_classes(self.classes),
@@ -114,7 +114,7 @@ _BY_SUFFIX = {
 
 
 def read_classes(path: Path) -> tuple[str, ...]:
-    """The class names of a text file, one a line; blank lines are skipped."""
+    """The class names of a text file, one per line; blank lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -142,7 +142,7 @@ def save(dataset: Dataset, out: Path, format: str, *, force: bool) -> list[str]:
 
 
 def check_free(dataset: Dataset, out: Path, *, force: bool) -> None:
-    """Refuse to overwrite a file unasked, and the one that was read in any case."""
+    """Refuse to overwrite a file without --force, and the source in any case."""
     if out.exists() and not force:
         raise TagfillError("exists already", file=out, remedy="choose another, or add --force")
     if out.exists() and out.resolve() == dataset.source.resolve():
@@ -150,12 +150,12 @@ def check_free(dataset: Dataset, out: Path, *, force: bool) -> None:
 
 
 def counts(table: LabelTable) -> dict[str, int]:
-    """How many entries are in which state."""
+    """Number of entries in each state."""
     return {"positives": table.positives, "negatives": table.negatives, "unknowns": table.unknowns}
 
 
 def metadata(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Flaws as JSON objects."""
+    """Problems as JSON objects."""
     return [asdict(problem) for problem in problems]
 
 
@@ -172,7 +172,7 @@ def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
 
 
 def target_format(dataset: Dataset, out: Path) -> str:
-    """The format to write where the user named none: what OUT's suffix says, else that of DATA."""
+    """The default format to write: by the suffix of OUT, else that of DATA."""
     own = dataset.format if formats()[dataset.format].write else DEFAULT_FORMAT
     fitting = _BY_SUFFIX.get(out.suffix.lower())
     return own if fitting is None or own in fitting else fitting[0]

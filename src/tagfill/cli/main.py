@@ -75,7 +75,7 @@ def spelled_out(tokens: list[str]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; users' mistakes become one message on stderr and exit code 2."""
+    """Run a command; user errors become one message on stderr and exit code 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in tokens
     if debug:

@@ -1,4 +1,4 @@
-"""`tagfill mask`: hide labels as a regime would."""
+"""`tagfill mask`: hide labels by a regime."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Settings:
     """Settings of a regime; each regime has its own defaults.
 
     Args:
-        positives: k_positives_m_negatives: how many to keep in each image, or "all".
-        negatives: k_positives_m_negatives: how many to keep in each image, or "all".
+        positives: k_positives_m_negatives: number to keep per image, or "all".
+        negatives: k_positives_m_negatives: number to keep per image, or "all".
         proportion: known_proportion and positive_proportion: the share to keep; false_negatives:
-            the share of positives to state as negative.
+            the share of positives to mark negative.
         per_image: known_proportion: keep the same share in every image.
         published: known_proportion: draw as the code of SST, SARB and PU-MLC, whose seed is 0.
-        count: fixed_per_class: how many positives and how many negatives to keep in each class.
+        count: fixed_per_class: number of positives and of negatives to keep per class.
         power: biased_by_frequency: weight of a class = its frequency to this power.
     """
 
@@ -59,16 +59,16 @@ def mask(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Hide labels as a regime would: single positive, partial, biased and others.
+    """Hide labels by a regime: single positive, partial, biased and others.
 
     Args:
         data: The label file or folder to read.
         out: The file or folder to write.
         seed: Seed of the draw; 1200 is the one of the single-positive papers.
-        split: The split to mask, or "all"; by default "train" where there are splits, else all
+        split: The split to mask, or "all"; by default "train" if there are splits, else all
             images. Other splits stay fully labeled, so that evaluation stays honest.
-        to: Format to write; by default what the suffix of OUT says, else that of DATA, or
-            csv_wide where that cannot be written.
+        to: Format to write; by default by the suffix of OUT, else that of DATA, or
+            csv_wide if that cannot be written.
         format: Format of DATA; detected when not given.
         force: Overwrite OUT.
         json: One JSON object on stdout.

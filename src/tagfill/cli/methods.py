@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def methods(name: str | None = None, /, *, json: bool = False) -> None:
-    """Methods that can be named, or all about one of them.
+    """List the methods, or describe one.
 
     Args:
         name: a method, or a Python file that defines one; all methods by default.

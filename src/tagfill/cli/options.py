@@ -1,4 +1,4 @@
-"""Options made of the dataclasses they set, so that nothing is declared twice."""
+"""Options derived from dataclasses, so that nothing is declared twice."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from docstring_parser import parse_from_object
 
 
 def options_of(name: str, *kinds: type[Any]) -> type[Any]:
-    """A dataclass of options, all None where not given: the documented fields of other ones.
+    """A dataclass of options, None by default: the documented fields of other dataclasses.
 
     Args:
-        name: of the class made.
+        name: of the new class.
         kinds: dataclasses. A field with a text below it becomes an option with that help, one that
             is annotated with a ``Parameter`` the option it describes.
     """

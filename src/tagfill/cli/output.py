@@ -20,7 +20,7 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table for people: first column left, numbers right."""
+    """A readable table: first column left, numbers right."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for number, column in enumerate(columns):
         made.add_column(column, justify="left" if number == 0 else "right")

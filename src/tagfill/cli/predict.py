@@ -30,7 +30,7 @@ def predict(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Tags for new images, written as they come.
+    """Tag new images; results are written as they come.
 
     Images that cannot be read are named on stderr and skipped; the exit code is then 1.
 
@@ -38,12 +38,12 @@ def predict(
         run: A run folder, a model folder, or an exported .onnx or .pt2 file.
         paths: Image files, folders, patterns in quotes ("photos/**/*.jpg"), or - for names on
             standard input. For a run on given features: .npy files.
-        out: Write here instead of to the terminal; the suffix says the format.
-        format: table for people; json, jsonl (tags), csv, parquet (tags and all probabilities).
-        top: Give this many tags, the most probable ones, whatever their probability.
-        threshold: Give tags from this probability on, instead of from the model's own thresholds.
+        out: Write here instead of to the terminal; the suffix determines the format.
+        format: table (readable); json, jsonl (tags), csv, parquet (tags and all probabilities).
+        top: Give this many tags per image, the most probable ones.
+        threshold: Give tags with at least this probability, instead of the model's thresholds.
             With --top, at most that many.
-        batch_size: Images at once.
+        batch_size: Images per batch.
         workers: Threads that decode images.
         device: Where torch runs: cpu, cuda, cuda:1 ...
         engine: ray: on the workers of a Ray cluster (that of $RAY_ADDRESS, else one on this

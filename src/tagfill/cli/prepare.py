@@ -1,4 +1,4 @@
-"""`tagfill prepare`: official downloads as label tables with the published splits."""
+"""`tagfill prepare`: label tables of official downloads with the published splits."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def prepare(
         keep_empty: COCO: keep images without an object, the larger of the two published sizes.
         val: Hold out the published fifth of the training images for validation.
         published: NUS-WIDE: folder with the published split (formatted_*.npy).
-        difficult: What VOC objects marked "difficult" count as.
-        images: Folder the image ids are relative to, where it is not found.
+        difficult: How to count VOC objects marked "difficult".
+        images: Folder the image ids are relative to, if it is not found.
         force: Overwrite OUT.
         json: One JSON object on stdout.
     """

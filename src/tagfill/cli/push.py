@@ -8,12 +8,12 @@ from pathlib import Path
 def push(source: Path, repository: str, /, *, public: bool = False, json: bool = False) -> None:
     """Put a model with its card, or labels with Croissant metadata, on the Hugging Face hub.
 
-    HF_TOKEN says who you are, HF_ENDPOINT which hub. New repositories are private.
+    HF_TOKEN is your access token, HF_ENDPOINT the hub. New repositories are private.
 
     Args:
         source: A run or model folder, or a label file.
-        repository: owner/name; made where there is none.
-        public: Let everybody see a new repository.
+        repository: owner/name; created if missing.
+        public: Make a new repository public.
         json: One JSON object on stdout.
     """
     from tagfill.cli.output import console, print_json

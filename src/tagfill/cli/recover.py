@@ -30,24 +30,22 @@ def recover(
     quiet: bool = False,
     json: bool = False,
 ) -> None:
-    """Find the tags that the training images of a run have and nobody wrote.
+    """Find missing tags of the training images of a run.
 
     The suggestions are in review order: the most useful answers first. Fill in
-    their column `decision` (yes, no, or leave it) and read it back with `tagfill apply`.
+    their column `decision` (yes, no or blank) and apply it with `tagfill apply`.
 
     Args:
         run: Folder of a finished run.
-        out: Where the suggestions go: .csv, .jsonl, .parquet, or .json for Label Studio.
-        precision: As many tags as possible, of which this share is expected to be right; 0.9 by
-            default.
-        top: Instead: this many of the likeliest tags of every image.
-        budget: Instead: this many tags in all, the most useful to review.
-        completed: Also write the labels with what is sure enough filled in, as far as the precision
-            reaches.
+        out: File of the suggestions: .csv, .jsonl, .parquet, or .json for Label Studio.
+        precision: As many tags as possible with this expected precision; 0.9 by default.
+        top: Instead: this many of the most likely tags of every image.
+        budget: Instead: this many tags in total, the most useful to review.
+        completed: Also write the labels, filled in as far as the precision allows.
         suspects: Also write the positives that look wrong.
-        folds: How often the head is trained again to score images it has not seen.
-        engine: Who computes features that are not in the cache yet: this process, or the workers of
-            a Ray cluster (that of $RAY_ADDRESS, else one on this machine).
+        folds: Number of heads, each trained without the images it scores.
+        engine: Where features that are not cached are computed: in this process, or by the
+            workers of a Ray cluster ($RAY_ADDRESS, else one on this machine).
         force: Overwrite files.
         quiet: No progress.
         json: One JSON object on stdout.

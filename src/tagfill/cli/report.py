@@ -34,12 +34,12 @@ def report(
 ) -> None:
     """Write one HTML file about a run, or one that compares several with the first.
 
-    The file needs no network and no other file: pass it around as it is.
+    The file is self-contained: it needs no network and no other file.
 
     Args:
         runs: Folders of finished runs.
         out: The file; by default report.html, or comparison.html, in the first folder.
-        images: Look for missing tags in at most this many training images, evenly spread; 0 for
+        images: Search at most this many training images for missing tags, evenly spread; 0 for
             none. For one run only.
         quiet: No progress.
         json: One JSON object on stdout.
@@ -69,7 +69,7 @@ def report(
 
 
 def after_training(run: TrainedRun, *, quiet: bool) -> Path | None:
-    """Write a run's report; an error loses the page, never the run."""
+    """Write a run's report; an error loses the page, not the run."""
     from tagfill.cli.output import log
 
     if not quiet:

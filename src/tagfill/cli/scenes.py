@@ -1,4 +1,4 @@
-"""`tagfill scenes`: draw the embedded picture-book data set."""
+"""`tagfill scenes`: draw the built-in picture-book data set."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def scenes(
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Draw the embedded picture-book data set: images, full labels, boxes, a contact sheet.
+    """Draw the built-in picture-book data set: images, full labels, boxes, a contact sheet.
 
     Args:
-        out: Folder to make.
-        count: Number of pictures. More pictures leave the first ones as they are.
+        out: Folder to create.
+        count: Number of pictures. A larger number does not change the first ones.
         size: Side of a picture in pixels.
         seed: Other seeds give other pictures.
         difficulty: From 0 (large, clear things) to 1 (small, hidden, noisy ones).
         test_fraction: Share of pictures in the test split.
-        workers: Number of processes; all cores unless given.
-        overwrite: Replace scenes that are in the folder already.
+        workers: Number of processes; one per core by default.
+        overwrite: Replace scenes in the folder.
         json: Print one JSON object.
     """
     from tagfill.scenes import write_scenes

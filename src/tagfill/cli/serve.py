@@ -20,15 +20,15 @@ def serve(
     """Try the model, review the missing tags and train again, in a browser; also an HTTP interface.
 
     Args:
-        run: The folder of a finished run, its photos where they were.
-        host: Address to listen on. Any but this machine's own needs a token.
+        run: The folder of a finished run; its photos must not have moved.
+        host: Address to listen on. Addresses open to other machines need a token.
         port: Port to listen on.
-        database: Where decisions are kept: a file, sqlite:///FILE or postgresql://USER@HOST/NAME.
+        database: Where decisions are stored: a file, sqlite:///FILE or postgresql://USER@HOST/NAME.
             By default review.db in the run folder.
-        token: What everybody must know to be let in; auto makes one up and prints it. The
-            environment variable TAGFILL_TOKEN is taken where this is not given.
-        read_only: Look, but change nothing.
-        name: A further host name the server goes by.
+        token: Token that clients need; auto creates and prints one. By default the environment
+            variable TAGFILL_TOKEN.
+        read_only: Refuse all changes.
+        name: Another host name of the server.
         engine: Answer requests with this export of the model (.onnx or .pt2) instead of torch.
     """
     import os

@@ -45,7 +45,7 @@ else:
 
 @dataclass(frozen=True)
 class Choices:
-    """What is trained, and how."""
+    """Method, mode and protocol."""
 
     method: str = "auto"
     "See `tagfill methods`; or the path of a Python file with a method of your own."
@@ -80,7 +80,7 @@ def train(
     quiet: bool = False,
     json: bool = False,
 ) -> int:
-    """Train a tagger from labels, however incomplete.
+    """Train a tagger from incomplete labels.
 
     Everything has a default that suits the data; what was chosen is printed. Ctrl-C stops with a
     checkpoint; `tagfill train --resume RUN` continues.
@@ -88,10 +88,10 @@ def train(
     Args:
         data: Label file or folder; see `tagfill inspect`.
         preset: fast, good or best.
-        time_limit: Stop in time, such as 20m or 1h30m.
+        time_limit: Longest training time, such as 20m or 1h30m.
         out: The run folder.
         resume: Continue an interrupted run.
-        previous: With --resume: continue from the checkpoint before the last, where the last is
+        previous: With --resume: continue from the checkpoint before the last, if the last is
             damaged.
         config: Repeat the run of a config.toml.
         tensorboard: Also write TensorBoard scalars into the run folder.
@@ -169,7 +169,7 @@ def make_request(
     choices: Choices = AUTOMATIC,
     preset: PresetName | None = None,
 ) -> Request:
-    """The request of the options given.
+    """The request for the given options.
 
     Args:
         labels: the label source.

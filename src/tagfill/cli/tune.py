@@ -1,4 +1,4 @@
-"""`tagfill tune`: search for the settings that suit the data."""
+"""`tagfill tune`: search for the best settings."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ def tune(
 ) -> int:
     """Search learning rate, batch size and the method's hyper-parameters.
 
-    Points are evaluated on the validation images only. What you fix (--learning-rate, --batch-size,
-    --method.NAME, --protocol) is not searched. --mode linear trains many points at once. The same
-    command continues after an interruption.
+    Points are evaluated on the validation images only. Fixed options (--learning-rate,
+    --batch-size, --method.NAME, --protocol) are not searched. --mode linear trains many points at
+    once. The same command continues after an interruption.
 
     Args:
         data: Label file or folder; see `tagfill inspect`.
-        trials: Finish this many trials in all; 32 by default, and those of the grid where one is
-            named.
-        grid: Begin with a paper's grid. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5.
+        trials: Number of finished trials in total; 32 by default, plus those of a grid.
+        grid: Start with the grid of a paper. mlspl: batch 8 and 16, learning rates 1e-2 to 1e-5.
             em_alpha: alpha of em and em_apl. lac: batch size and delta. lac_queue: K.
         out: Folder of the study, its table and its picture.
         storage: URL of a database that several machines share; by default a file in the folder.

@@ -1,4 +1,4 @@
-"""`tagfill untag`: take suggested tags out of photos again."""
+"""`tagfill untag`: remove suggested tags from photos."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 def untag(
     photos: Path, /, *, confirmed: bool = False, in_place: bool = False, json: bool = False
 ) -> None:
-    """Take back tags that tagfill wrote: suggested ones, and on request confirmed ones.
+    """Remove tags that tagfill wrote: suggested ones, and on request confirmed ones.
 
-    Tags that people wrote and tags that people rejected stay.
+    Tags and rejections by people stay.
 
     Args:
         photos: The folder of photos.
-        confirmed: Take back tags that were suggested and then confirmed, too.
+        confirmed: Also remove tags that were suggested and then confirmed.
         in_place: Change the files themselves, with exiftool; sidecars are always changed.
         json: One JSON object on stdout.
     """
