@@ -53,8 +53,8 @@ def apply(
 ) -> None:
     """Write decisions about suggestions into the labels: yes becomes positive, no negative.
 
-    A table keeps its columns, their order and everything else. If a format cannot store a no, it goes
-    into a file beside it and is read with it. `tagfill train OUT --init RUN` continues from there.
+    A table keeps its columns, their order and everything else. If a format cannot store a no, a
+    file beside it does, which is read with it. `tagfill train OUT --init RUN` continues from there.
 
     Args:
         suggestions: The file of `tagfill recover` with its column `decision` filled in (yes or no,
