@@ -1,4 +1,4 @@
-"""The machine around: waiting threads, malloc, a halved torchvision, the cache, optional extras."""
+"""The environment: waiting threads, malloc, a partial torchvision, the cache, optional extras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of others on our screen and in our files: control characters, markup, odd file names.
+"""Untrusted text in terminals and files: control characters, markup, odd file names.
 
 Class names and file names come from anywhere. On a terminal nothing in them may act, so control
 characters are shown as escapes and rich's markup is off. In files a name must be found again, so

@@ -1,4 +1,4 @@
-"""The whole story on embedded data: draw, hide all tags but one, train, compare, recover."""
+"""The complete example on built-in data: draw, hide all tags but one, train, compare, recover."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Suggested:
 
 
 def recover_tags(data: DemoData) -> tuple[Recovery, Suggested]:
-    """Find the hidden tags of the recommended run, as surely as `tagfill recover` would."""
+    """Find the hidden tags of the recommended run, as `tagfill recover` does."""
     from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.evaluate import cuts
     from tagfill.recover.files import write_suggestions

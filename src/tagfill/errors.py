@@ -14,7 +14,7 @@ Severity = Literal["error", "warning"]
 
 
 class Place(TypedDict, total=False):
-    """Location of a flaw, and its remedy."""
+    """Location of a problem, and its remedy."""
 
     file: str | Path | None
     row: int | None
@@ -22,7 +22,7 @@ class Place(TypedDict, total=False):
 
 
 class TagfillError(Exception):
-    """A mistake a user can mend. The command line prints it on stderr and exits with 2."""
+    """An error that a user can fix. The command line prints it on stderr and exits with 2."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class TagfillError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One flaw of the input, with its place.
+    """One problem of the input, with its place.
 
     ``row`` counts lines of a text file from 1, the header being line 1.
     """
@@ -55,16 +55,16 @@ class Problem:
 
 @dataclass
 class Problems:
-    """Collects flaws while a file is read, so that a user sees all of them at once."""
+    """Collects problems while a file is read, so that a user sees all of them at once."""
 
     entries: list[Problem] = field(default_factory=list)
 
     def error(self, message: str, **place: Unpack[Place]) -> None:
-        """Record a flaw that makes the labels unusable."""
+        """Record a problem that makes the labels unusable."""
         self._add("error", message, **place)
 
     def warn(self, message: str, **place: Unpack[Place]) -> None:
-        """Record a flaw that was handled harmlessly, in a way the message states."""
+        """Record a problem that was handled harmlessly, in a way the message states."""
         self._add("warning", message, **place)
 
     def _add(self, severity: Severity, message: str, **place: Unpack[Place]) -> None:
@@ -81,12 +81,12 @@ class Problems:
 
     @property
     def errors(self) -> list[Problem]:
-        """The flaws that make the labels unusable."""
+        """The problems that make the labels unusable."""
         return [problem for problem in self.entries if problem.severity == "error"]
 
     @property
     def warnings(self) -> list[Problem]:
-        """The flaws that were handled."""
+        """The problems that were handled."""
         return [problem for problem in self.entries if problem.severity == "warning"]
 
     def __iter__(self) -> Iterator[Problem]:
@@ -96,13 +96,13 @@ class Problems:
         return len(self.entries)
 
     def raise_errors(self) -> None:
-        """Raise ``LabelError`` if any unusable flaw was found."""
+        """Raise ``LabelError`` if any unusable problem was found."""
         if self.errors:
             raise LabelError(self.errors)
 
 
 class LabelError(TagfillError):
-    """A label file with flaws that make it unusable; lists them all."""
+    """A label file with problems that make it unusable; lists them all."""
 
     shown = 20
 
@@ -118,7 +118,7 @@ class LabelError(TagfillError):
 
 
 def grouped(problems: Sequence[Problem], examples: int = 3) -> list[Problem]:
-    """More than a few problems of one kind in one file as one: how many, and the first rows.
+    """Merge many problems of one kind in one file into one: how many, and the first rows.
 
     Kinds differ in more than the numbers and quoted names of their sentences.
     """
@@ -138,7 +138,7 @@ def _as_one(alike: Sequence[Problem], examples: int) -> list[Problem]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question after the name most like a mistyped one; nothing where none is like it."""
+    """A question with the name closest to a mistyped one; empty if none is close."""
     close = get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]}? " if close else ""
 
@@ -152,7 +152,7 @@ def _sentence(message: str, file: str | Path | None, row: int | None, remedy: st
 
 
 def features_not_finite() -> TagfillError:
-    """Some features are no numbers: nothing can be learned from them."""
+    """Some features are not numbers: nothing can be learned from them."""
     return TagfillError(
         "some training features are not finite numbers (NaN or infinite)",
         remedy="compute the features again, or leave those images out",

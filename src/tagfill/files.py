@@ -123,7 +123,7 @@ def without_guard(text: str) -> str:
 
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """A temporary folder to fill; it takes the place of ``path``, old files and all."""
+    """A temporary folder to fill; it replaces ``path`` and all files in it."""
     target = Path(path)
     with _named_errors(target, target):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Image files: find them, decode them to upright RGB, and tell which are missing or broken."""
+"""Image files: find them, decode them to upright RGB, and report missing or broken ones."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class ImageCheck:
     """Result of checking the files of a list of images.
 
     Args:
-        checked: how many images were looked for.
+        checked: number of images checked.
         opened: whether their files were opened, too; if not, only missing ones are known.
         missing: ids without a file.
         unreadable: ids whose file cannot be decoded.
@@ -163,7 +163,7 @@ class ImageCheck:
 def check_images(
     images: Sequence[str], root: str | Path, *, decode: bool = True, workers: int | None = None
 ) -> ImageCheck:
-    """Look for the files of images, decode each and compare their bytes.
+    """Find the files of images, decode each and compare their bytes.
 
     Args:
         images: ids, relative to ``root``.

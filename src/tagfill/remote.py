@@ -1,6 +1,6 @@
 """Files behind URLs (s3://, gs://, hf://, https://): fetched by fsspec, tried again, kept locally.
 
-A label file, a configuration or a run may come from anybody, so a URL in one of them is not
+A label file, a configuration or a run may come from anyone, so a URL in one of them is not
 followed. Only places that the user named are: a URL on the command line, in a call from Python, or
 in ``$TAGFILL_REMOTE``. What was fetched before is read from the cache without asking.
 """

@@ -1,6 +1,6 @@
 """Python files that may be run: those the user named, and no others.
 
-A run folder, a configuration or a recipe may come from anybody. A method in it that is the path of
+A run folder, a configuration or a recipe may come from anyone. A method in it that is the path of
 a Python file is not run unless the user named that file, or said ``--trust-code``.
 """
 

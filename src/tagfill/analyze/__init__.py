@@ -1,1 +1,1 @@
-"""Figures that look into runs: one module a figure, each with its data as CSV."""
+"""Figures of runs: one module per figure, each with its data as CSV."""

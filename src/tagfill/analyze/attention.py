@@ -1,4 +1,4 @@
-"""Where tags are seen that nobody wrote: Xie et al. 2022 (LAC), Fig. 6.
+"""Where the model sees missing tags: Xie et al. 2022 (LAC), Fig. 6.
 
 Every row is an image, the heat map of a tag that was observed, and those of tags recovered.
 """
@@ -60,7 +60,7 @@ def draw(subject: Subject) -> Drawing:
 
 
 def _recovered(recovery: Recovery) -> dict[int, list[tuple[int, float]]]:
-    """By image with an observed tag: the likeliest recovered classes with their probability."""
+    """By image with an observed tag: the most likely recovered classes with their probability."""
     entries = recovery.suggest(Amount(precision=PRECISION))
     told = (recovery.table.values == POSITIVE).any(axis=1)
     tags: dict[int, list[tuple[int, float]]] = {}

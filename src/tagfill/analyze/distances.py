@@ -79,7 +79,7 @@ def _scatter(axis: Any, name: str, base: Floats, others: Sequence[tuple[str, Flo
         ylabel="Wasserstein distance, other runs"
         if len(others) > 1
         else f"Wasserstein distance, {others[0][0]}",
-        title="one point a class; above the line is better",
+        title="one point per class; above the line is better",
     )
     axis.legend(loc="lower right")
 

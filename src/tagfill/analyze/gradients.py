@@ -1,6 +1,6 @@
 """The pull of each loss on a logit: Zhou et al. 2022, Fig. 2a.
 
-Only losses that are sums over entries have such a curve; those that look at a whole batch or at
+Only losses that are sums over entries have such a curve; those that depend on a whole batch or on
 label estimates have another one at every step.
 """
 
@@ -27,7 +27,7 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1, 1.5)))
 
 
 def draw(subject: Subject) -> Drawing:
-    """One panel for each state of a label, one line a loss."""
+    """One panel for each state of a label, one line per loss."""
     losses, skipped = _losses(subject)
     if not losses:
         raise CannotDrawError(f"no curve for {', '.join(skipped)}: not a sum over entries")

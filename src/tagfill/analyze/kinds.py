@@ -20,4 +20,4 @@ KINDS = {
 
 
 class CannotDrawError(TagfillError):
-    """A figure that cannot be made of the given runs; the message is the reason."""
+    """A figure that cannot be drawn for the given runs; the message is the reason."""

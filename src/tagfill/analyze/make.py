@@ -1,4 +1,4 @@
-"""Draw the figures that were asked for, or all that can be made."""
+"""Draw the requested figures, or all that are possible."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
     """Draw figures into a folder.
 
     Args:
-        subject: the runs, and what to look at.
+        subject: the runs, and the options of figures.
         out: the folder.
         kinds: names of ``KINDS``; all that can be made by default.
 

@@ -19,7 +19,7 @@ ENTRIES = "unobserved_positives"
 
 
 def draw(subject: Subject) -> Drawing:
-    """One panel a run: probability upwards, epochs to the right, share of entries as color."""
+    """One panel per run: probability upwards, epochs to the right, share of entries as color."""
     runs = subject.some()
     shares = [_shares(run) for run in runs]
     highest = max(share.max() for share in shares)

@@ -32,7 +32,7 @@ class Filled:
         found: number of missing tags suggested.
         expected_precision: share of them expected to be right; none where nothing was found.
         expected_missing: how many tags are probably missing in all.
-        images: photos that were looked at.
+        images: number of searched photos.
         headline: the result in one sentence.
     """
 

@@ -126,7 +126,7 @@ def fit(
     progress: bool | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
-    """Train a tagger from labels, however incomplete; the same as ``tagfill train``.
+    """Train a tagger from incomplete labels; the same as ``tagfill train``.
 
     Args:
         labels: a label file or folder, a ``LabelTable``, a ``Dataset``, a data frame with a column
@@ -182,7 +182,7 @@ def fit(
 
 @speaks_python
 def resume(path: str | Path, *, progress: bool | None = None, trust_code: bool = False) -> Run:
-    """Go on with an interrupted run, to the same end as if it had never stopped.
+    """Continue an interrupted run; it ends as if it had never stopped.
 
     Args:
         path: the run folder.

@@ -116,7 +116,7 @@ class Run(TrainedRun):
         Args:
             precision: as many tags as possible, of which this share is expected to be right; 0.9
                 when nothing else is asked for.
-            top: instead, this many of the likeliest tags of every image.
+            top: instead, this many of the most likely tags of every image.
             budget: instead, this many tags in all, the most useful to review.
         """
         from tagfill.recover.choose import Amount
@@ -151,7 +151,7 @@ class Run(TrainedRun):
 
         Args:
             image: a file or a PIL image.
-            tags: what to look for; by default the most probable tags.
+            tags: tags to explain; by default the most probable ones.
             top: how many of these.
         """
         from tagfill.explain.draw import Seen, sheet

@@ -1,4 +1,4 @@
-"""A small table for people: rows in Python, text in a terminal, pictures in a notebook."""
+"""A small table: rows in Python, text in a terminal, pictures in a notebook."""
 
 from __future__ import annotations
 

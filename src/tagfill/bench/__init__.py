@@ -1,1 +1,1 @@
-"""The papers' tables by one command each: methods x regimes x seeds under one protocol."""
+"""The tables of the papers, one command each: methods x regimes x seeds under one protocol."""

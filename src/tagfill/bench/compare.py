@@ -1,4 +1,4 @@
-"""How sure a difference is: a row against the baseline on the same resampled test images."""
+"""Uncertainty of a difference: a row against the baseline on the same resampled test images."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def k_interval(
 
     Args:
         positives: [N] of each image.
-        images: M, how many are looked at.
+        images: M, how many are counted.
         draws: T.
         seed: of the draws.
     """

@@ -41,7 +41,7 @@ class Labels:
         seed: of the draw; 1200 is that of the papers.
         settings: of the regime.
         images: share of the training images that are used.
-        reviewed: so many unknown entries have been looked at and are known.
+        reviewed: number of unknown entries that were reviewed and are known.
         order: of that review: "likely" as `tagfill recover` ranks them, "uncertain" those nearest
             to even chances, or "random".
     """
@@ -145,14 +145,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Curve:
-    """The columns of a table along an axis, or the epochs of one, drawn as one line a row.
+    """The columns of a table along an axis, or the epochs of one, drawn as one line per row.
 
     Args:
         axis: what the columns differ in.
-        points: where each column stands on it.
+        points: position of each column on it.
         epochs: a column whose validation metrics after every epoch are drawn instead.
         first: the first of these epochs.
-        times: rows that stand so many times further along it.
+        times: rows that lie this many times further along it.
         level: a column drawn as level lines instead.
         log: whether the axis is logarithmic.
     """

@@ -26,7 +26,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table for people: texts in rows."""
+    """One readable table: texts in rows."""
 
     title: str
     headers: tuple[str, ...]

@@ -100,7 +100,7 @@ class Metrics:
         ranking: order of the classes within images.
         calibration: ``None`` where the scores are not probabilities.
         intervals: bootstrap intervals by name of the metric; empty where none were asked for.
-        per_class: one entry a class.
+        per_class: one entry per class.
     """
 
     images: int

@@ -1,4 +1,4 @@
-"""How sure a metric is: percentile bootstrap over images, and the paired difference of two models.
+"""Uncertainty of metrics: percentile bootstrap over images, and paired differences of two models.
 
 A resample is a whole-number weight for every image. A statistic takes [N, B] weights, B resamples
 at a time, and returns [B] values; statistics that sort do so once, before the first resample.
@@ -84,7 +84,7 @@ def paired_bootstrap(
     """Interval of the difference of two statistics, both taken on the same resamples.
 
     Pairing removes what both models share (hard images), so a difference far smaller than either
-    model's own interval can still be told from zero.
+    model's own interval can still be significant.
     """
 
     def difference(weights: Weights) -> Floats:

@@ -1,4 +1,4 @@
-"""Score files of anyone's model: CSV or parquet by image id, or a plain matrix."""
+"""Score files of any model: CSV or parquet by image id, or a plain matrix."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def load_scores(path: str | Path, table: LabelTable) -> ScoreFile:
         table: the images and classes that must be there. Others in the file are noted, not used.
 
     Raises:
-        TagfillError: an image or class is missing, an image stands twice, a score is not a number,
+        TagfillError: an image or class is missing, an image appears twice, a score is not a number,
             or the shape does not fit.
     """
     source = Path(path)

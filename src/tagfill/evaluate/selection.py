@@ -92,7 +92,7 @@ CRITERIA: dict[str, Callable[[npt.ArrayLike, npt.ArrayLike], float]] = {
 
 
 def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Criterion:
-    """The criterion that is honest for these validation labels, or the one the user named.
+    """The right criterion for these validation labels, or the one the user named.
 
     Args:
         labels: [N, K] of 1, 0, -1, the validation labels as observed.

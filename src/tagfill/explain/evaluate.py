@@ -1,4 +1,4 @@
-"""A trained model in the pointing game, on images it has not learnt from."""
+"""A trained model in the pointing game, on images it was not trained on."""
 
 from __future__ import annotations
 
@@ -111,16 +111,16 @@ def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], l
     there = {row: path for row, path in files.items() if path is not None}
     missing = len(files) - len(there)
     notes = [f"{missing} images are not in {root}"] if missing else []
-    learnt = _learnt_from(run)
-    if learnt is None:
+    learned = _trained_on(run)
+    if learned is None:
         return there, [*notes, "it is not known whether the run was trained on these images"]
-    fresh = {row: path for row, path in there.items() if path.resolve() not in learnt}
+    fresh = {row: path for row, path in there.items() if path.resolve() not in learned}
     if len(fresh) < len(there):
         notes.append(f"{len(there) - len(fresh)} images are left out: the run was trained on them")
     return fresh, notes
 
 
-def _learnt_from(run: Path) -> set[Path] | None:
+def _trained_on(run: Path) -> set[Path] | None:
     try:
         _, config = RunFolder.open(run)
         data = prepare(config.data)

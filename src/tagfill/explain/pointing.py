@@ -1,4 +1,4 @@
-"""The pointing game: does the hottest place of a tag's map lie on the thing?
+"""The pointing game: is the hottest place of a tag's map on the object?
 
 Zhang et al. 2016: for every image and class with a box, a hit if the maximum of the map is inside
 one of the boxes. Chance is what a random point would reach, the mean share of the image that the

@@ -1,1 +1,1 @@
-"""Trained models as files other programs run: ONNX, and torch.export archives."""
+"""Trained models as files for other programs: ONNX, and torch.export archives."""

@@ -1,1 +1,1 @@
-"""Work on more images than one process holds: blocks, here or on a Ray cluster, and their parts."""
+"""Jobs on many images: blocks, processed here or on a Ray cluster, and their results."""

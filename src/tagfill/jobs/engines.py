@@ -1,4 +1,4 @@
-"""Who works: this process, or the workers of a Ray cluster."""
+"""Where jobs run: in this process, or on the workers of a Ray cluster."""
 
 from __future__ import annotations
 

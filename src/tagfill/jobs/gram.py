@@ -39,7 +39,7 @@ class GramWork:
     classes: int
 
     def about(self) -> dict[str, Any]:
-        """Nothing is kept of it."""
+        """Nothing: the result is not stored."""
         return {"work": "gram"}
 
     def open(self) -> Do:

@@ -100,7 +100,7 @@ class FeatureWork:
 def feature_table(
     files: Sequence[str], rows: Sequence[Numbers | None], errors: Sequence[str | None]
 ) -> pa.Table:
-    """A row a file: its name, its features in half precision, or why there are none."""
+    """One row per file: its name, its features in half precision, or why there are none."""
     halves = [None if row is None else row.astype(np.float16).reshape(-1) for row in rows]
     shape = next((row.shape for row in rows if row is not None), ())
     columns = {

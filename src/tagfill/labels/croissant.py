@@ -29,7 +29,7 @@ _CONTEXT = {
 
 
 def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[str, Any]:
-    """The description of a wide CSV: one record an image, one field a class.
+    """The description of a wide CSV: one record per image, one field per class.
 
     Args:
         labels: the file, as ``csv_wide`` writes it: a column of images, then one of each class.

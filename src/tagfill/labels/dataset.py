@@ -16,7 +16,7 @@ from tagfill.labels.table import Hierarchy, LabelTable, Rows
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Where things are: one row a box, in fractions of the image's width and height.
+    """Where things are: one row per box, in fractions of the image's width and height.
 
     Args:
         image: [M] row number of the image in the label table.
@@ -34,7 +34,7 @@ class Boxes:
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """Unconfirmed tags proposed by a model: one row a tag.
+    """Unconfirmed tags proposed by a model: one row per tag.
 
     Args:
         image: [M] row number of the image in the label table.
@@ -71,7 +71,7 @@ class Dataset:
         free_tags: whether people typed the classes freely, so that variants of one may be among
             them.
         notes: decisions of the reader a user should see, such as what absence means.
-        problems: flaws found while reading, all of them handled.
+        problems: problems found while reading, all of them handled.
     """
 
     table: LabelTable

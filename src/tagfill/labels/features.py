@@ -1,4 +1,4 @@
-"""Feature files: matrices [N, D] of numbers, one row an image."""
+"""Feature files: matrices [N, D] of numbers, one row per image."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def consistent(
 ) -> npt.NDArray[np.floating]:
     """Scores or probabilities [N, K] in which no child is likelier than its parents.
 
-    A parent is at least as likely as the likeliest of its children.
+    A parent is at least as likely as the most likely of its children.
 
     >>> consistent(np.array([[0.2, 0.9]]), ["bird", "robin"], {"robin": ("bird",)}).tolist()
     [[0.9, 0.9]]

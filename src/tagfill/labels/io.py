@@ -41,11 +41,11 @@ def load_labels(
         path: the label source.
         format: name of its format; detected when not given.
         options: what absence means, the class list and the like.
-        problems: collects the flaws. When given, errors in single rows do not raise: those labels
+        problems: collects problems. If given, errors in single rows do not raise: those labels
             stay unknown and the caller decides (this is how ``tagfill inspect`` works).
 
     Raises:
-        TagfillError: the source is missing, of no known format, or flawed beyond use.
+        TagfillError: the source is missing, of no known format, or unusable.
     """
     source = local_source(path)
     if not source.exists():

@@ -17,7 +17,7 @@ class Regime(StrEnum):
     REVIEWED = "reviewed"
     """Some positives, and answers to suggestions."""
     SINGLE_POSITIVE = "single_positive"
-    """One positive an image."""
+    """One positive per image."""
     POSITIVE_ONLY = "positive_only"
     """Some positives and nothing else."""
     UNLABELED = "unlabeled"

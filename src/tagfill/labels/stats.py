@@ -76,7 +76,7 @@ class Statistics:
 
     @cached_property
     def without_positive(self) -> tuple[str, ...]:
-        """Classes no image is known to have: they cannot be learnt."""
+        """Classes no image is known to have: they cannot be learned."""
         return self._named(self.class_positives == 0)
 
     @cached_property

@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelTable:
-    """Which image has which tag, as far as anyone knows.
+    """Which image has which tag, as far as known.
 
     Args:
         images: N image ids, each once: paths relative to the image folder, with forward slashes.

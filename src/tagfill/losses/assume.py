@@ -51,7 +51,7 @@ def ignore_unobserved_negatives(logits: Tensor, observed: Tensor, truth: Tensor)
 
 
 def assume_negative(logits: Tensor, observed: Tensor) -> Tensor:
-    """Cross-entropy with every unknown entry taken for a negative.
+    """Cross-entropy with every unknown entry counted as negative.
 
     -[z=1] log p - [z!=1] log(1 - p)
 

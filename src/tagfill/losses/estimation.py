@@ -33,7 +33,7 @@ def learn_from(
     weight: float | None = None,
     per_class: bool = False,
 ) -> Estimation:
-    """One side of regularized online label estimation: ``logits`` learn, ``other`` stands still.
+    """One side of regularized online label estimation: ``logits`` learn, ``other`` is fixed.
 
     L'(F | Y) = mean of CE(p, stop-gradient(q)) + L_EPR(F, Z)
 

@@ -11,7 +11,7 @@ from tagfill.losses.terms import by_label, negative_term, positive_term
 
 
 def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:
-    """Cross-entropy weighted by how far an entry is from right, unknown taken for negative.
+    """Cross-entropy weighted by how far an entry is from right, unknown counted as negative.
 
     -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
 
@@ -38,7 +38,7 @@ def asymmetric(
     detach_weight: bool = False,
     eps: float = 0.0,
 ) -> Tensor:
-    """Focal loss with a focus of its own for negatives, unknown taken for negative.
+    """Focal loss with a separate focus for negatives, unknown counted as negative.
 
     -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
 

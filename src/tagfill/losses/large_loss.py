@@ -1,4 +1,4 @@
-"""Large loss: unknown entries that cost most as negatives are taken for hidden positives.
+"""Large loss: unknown entries that cost most as negatives are treated as hidden positives.
 
 Kim et al. 2022 (Large Loss Matters). Networks learn clean labels before noisy ones, so that after
 an epoch or two the largest losses among assumed negatives belong to the false ones.
@@ -37,12 +37,12 @@ def large_loss_rejection(logits: Tensor, observed: Tensor, *, count: int) -> Ten
 
 
 def large_loss_correction(logits: Tensor, observed: Tensor, *, count: int) -> Tensor:
-    """Assume negative, the ``count`` unknown entries of largest loss taken for positive (LL-Ct).
+    """Assume negative, the ``count`` unknown entries of largest loss counted as positive (LL-Ct).
 
     Args:
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
-        count: how many entries of the batch are taken for positive.
+        count: how many entries of the batch count as positive.
 
     Returns:
         [N, K] terms, unreduced.

@@ -63,7 +63,7 @@ def non_negative_risk(
         observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         prior: [K] pi, the share of positives.
         beta: how far r may fall below zero.
-        gamma: how strongly to step back where it did; 0 stands still.
+        gamma: how strongly to step back in that case; 0 for not at all.
         surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
         positives_in_unlabeled: observed positives are part of U.
 

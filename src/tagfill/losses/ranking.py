@@ -11,7 +11,7 @@ def pairwise_ranking(logits: Tensor, observed: Tensor) -> Tensor:
 
     for each positive i: sum over j with z_j != 1 of max(0, 1 - p_i + p_j)
 
-    Cole et al. 2021 (MLSPL), supplement A (PR); "0" there is an unknown label taken for a negative.
+    Cole et al. 2021 (MLSPL), supplement A (PR); "0" there is an unknown label counted as negative.
     Probabilities differ by at most 1, so the hinge never cuts, and the sum over j is
     n (1 - p_i) + sum of p_j with n the number of such j: no pair has to be formed.
 

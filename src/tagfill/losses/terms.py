@@ -1,4 +1,4 @@
-"""The two terms every loss here is made of, from logits and stable for any of them.
+"""The two terms of every loss here, from logits and stable for any of them.
 
 With p = sigmoid(logit): a positive entry costs -log p, a negative one -log(1 - p).
 """

@@ -1,4 +1,4 @@
-"""What images and classes of a batch tell each other: losses of SST and SARB."""
+"""Knowledge transfer between images and classes of a batch: losses of SST and SARB."""
 
 from __future__ import annotations
 

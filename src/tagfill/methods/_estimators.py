@@ -49,7 +49,7 @@ class Estimator:
         raise NotImplementedError
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from ``state``."""
+        """Continue from ``state``."""
         raise NotImplementedError
 
     def inherit(self, previous: Estimator) -> None:

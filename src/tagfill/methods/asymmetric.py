@@ -118,7 +118,7 @@ METHODS = {
            -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
 
 Ridnik et al. 2021 (ASL), with g+ 0, g- 4, margin 0.05; compared in Zhou et al. 2022 (EM + APL),
-Table 1. Unknown is taken for negative. Entries with p below the margin have neither loss nor
+Table 1. Unknown counts as negative. Entries with p below the margin have neither loss nor
 gradient.
 
 The published training script lets no gradient through the focal weights, raises probabilities to
@@ -139,7 +139,7 @@ Adam hides and weight decay does not.""",
     loss = scale x mean over images and classes of -[z=1] (1 - p)^g+ log p - [z!=1] p^g- log(1 - p)
 
 Liu et al. 2021 (Query2Label), with g+ 0 and g- 1; Eq. 11 of the reproduction by Islam et al., which
-prints it without the minus. Made for full labels; unknown is taken for negative.
+prints it without the minus. Made for full labels; unknown counts as negative.
 
 The published code and its README have g- 2, raise probabilities to 1e-5 inside logarithms, let no
 gradient through the focal weights and multiply the mean by 1000 (``gamma_negative``, ``eps``,
@@ -149,7 +149,7 @@ gradient through the focal weights and multiply the mean by 1000 (``gamma_negati
         Info("Focal loss", "Lin et al. 2017; Zhou et al. 2022 (EM + APL), Table 1"),
         FocalConfig,
         _focal,
-        text="""Focal loss: tags the network gets right count less; unknown is taken for negative.
+        text="""Focal loss: tags the network gets right count less; unknown counts as negative.
 
     loss = mean over images and classes of -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
 

@@ -1,4 +1,4 @@
-"""The method protocol: what the training loop and a method tell each other.
+"""The method protocol: the interface of the training loop and a method.
 
 A method is one module of this package, named like the method; near relatives share one, which
 lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's module exposes
@@ -251,7 +251,7 @@ class Method:
         return []
 
     def state(self) -> dict[str, Tensor]:
-        """Everything ``load_state`` needs to go on as if never interrupted; copy it to keep it."""
+        """Everything ``load_state`` needs to continue exactly; copy it to keep it."""
         return {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""Entropy maximization with asymmetric pseudo-labels: the surest absences are learnt, step by step.
+"""Entropy maximization with asymmetric pseudo-labels: the surest absences are learned step by step.
 
     loss = mean over images and classes of
            -[z=1] log p - [z=0] log(1 - p) - [unknown] alpha H(p)

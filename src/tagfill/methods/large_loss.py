@@ -1,4 +1,4 @@
-"""Large loss: the assumed negatives hardest to learn are taken for hidden positives.
+"""Large loss: the assumed negatives hardest to learn are treated as hidden positives.
 
     loss = mean over images and classes of -[z=1] log p - [z!=1] log(1 - p), in which unknown
            entries of the batch with the largest loss, from the second epoch on,
@@ -12,7 +12,7 @@ negatives stay.
 
 The published code modifies every entry that ties with the last chosen one, and all entries where
 the count exceeds those with a loss; here exactly the count, at most the unknown ones. As released
-it compares strings by identity and runs LL-Ct for LL-Cp; the authors' later code (BoostLU) mends
+it compares strings by identity and runs LL-Ct for LL-Cp; the authors' later code (BoostLU) fixes
 that and is what is meant here. The presets ``voc``, ``coco``, ``nus`` and ``cub`` are the authors'
 best values; the default is that of VOC.
 """

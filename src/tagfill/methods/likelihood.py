@@ -1,4 +1,4 @@
-"""Likelihood of written tags: how the labels came to be, and what is likeliest given that.
+"""Likelihood of written tags: how the labels came to be, and what is most likely given that.
 
     P(labels | x) = prod_{yes} p * prod_{no} (1 - p) * E_t[ prod_{unknown} (1 - p + p t) ]
     loss = -log P(labels | x) + smoothing (softplus(g) + softplus(-g)), mean over images and classes
@@ -12,7 +12,7 @@ A linear head on fixed features is found at once: full-batch L-BFGS with an L2 p
 the strength of the penalty, and whether features are taken as they are, as signed square roots or
 standardized are those with the best cross-validated likelihood of the observed labels, so that no
 truth, no epochs and no learning rate are needed. In the training loop (fine-tuning, other heads)
-the writer is the likeliest one given how often each tag was written. This project's own;
+the writer is the most likely one given how often each tag was written. This project's own;
 docs/learner.md derives it.
 """
 
@@ -50,7 +50,7 @@ class Config:
     Args:
         writer: "some": any n of the tags that are there were written; "each": each tag with the
             same chance; "auto" takes the likelier one.
-        share: chance of being written for "each"; "auto" takes the likeliest of a few.
+        share: chance of being written for "each"; "auto" takes the most likely of a few.
         strength: of the L2 penalty of a linear head, relative to the features' mean sum of squares;
             "auto" chooses it by cross-validated likelihood.
         smoothing: keeps scores from running away; likelihood cannot choose it.
@@ -86,7 +86,7 @@ class WrittenTags(Method):
         self.choice = Choice(smoothing=config.smoothing)
 
     def start(self, setup: Setup) -> None:
-        """Find the likeliest writer of the labels."""
+        """Find the most likely writer of the labels."""
         super().start(setup)
         self.choice = self._writer(setup.observed.cpu())
 
@@ -130,7 +130,7 @@ class WrittenTags(Method):
         return {"writer": torch.tensor([share, choice.most], dtype=torch.float64)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on with the same writer."""
+        """Continue with the same writer."""
         if "writer" not in state:
             return
         share, most = state["writer"].tolist()

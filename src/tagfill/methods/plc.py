@@ -11,11 +11,11 @@ paper picks delta on validation from 0.5 to 0.9; 0.6 is the published code's for
 negatives, which the paper does not have, are observed entries like known positives.
 
 As in the published code the strong view learns the observed labels too (``include_observed``): Eq.
-4 leaves them out, and then only the weak view is told what is there, which cost 1.9 and 5.3 points
+4 leaves them out, and then only the weak view has labels, which cost 1.9 and 5.3 points
 of mAP in two small runs on VOC. The pseudo-labels of each image's last visit are kept for the log.
 
-``strong_labels`` "assumed" is a control that tells consistency from augmentation: the strong view
-learns what the weak one does, assumed negatives and all, and nothing is a pseudo-label.
+``strong_labels`` "assumed" is a control that separates consistency from augmentation: the strong
+view learns what the weak one does, assumed negatives and all, and nothing is a pseudo-label.
 
 The published code takes means over entries instead of sums over classes, L_PLC's over the entries
 in play (``normalize`` "entries"); the preset ``published`` does so.

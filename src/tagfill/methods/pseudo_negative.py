@@ -1,4 +1,4 @@
-"""Pseudo-negative sampling: at every visit one unknown tag of an image is taken for absent.
+"""Pseudo-negative sampling: at every visit one unknown tag of an image counts as absent.
 
     loss = mean over images and classes of -[z=1] log p - ([z=0] + eta) log(1 - p),
     eta = 1 for one unknown entry of each image, drawn uniformly anew at every visit

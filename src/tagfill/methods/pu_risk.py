@@ -58,7 +58,7 @@ class NonNegativeConfig:
         prior: pi, one number for all classes or one per class separated by commas; "auto" estimates
             it from the observed labels.
         beta: how far r may fall below zero.
-        gamma: how strongly to step back where it did; 0 stands still.
+        gamma: how strongly to step back in that case; 0 for not at all.
         surrogate: "logistic" for cross-entropy, "sigmoid" for l+ = 1 - p and l- = p.
         positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives add (1 - pi) E_N[l-], with cross-entropy.

@@ -1,4 +1,4 @@
-"""Ridge: least squares in closed form, what nobody wrote taken for absent.
+"""Ridge: least squares in closed form, what nobody wrote counted as absent.
 
     minimize sum of (w . x + b - [z=1])^2 + lambda |w|^2,    logit = 4 (w . x + b) - 2
 

@@ -5,8 +5,8 @@
                 + mean over images of sum over classes of -[z=1] log p - [z=0] log(1 - p)
                 + lambda ((mean over images of sum over classes of p - k) / K)^2
 
-with p the classifier's and q the estimated probabilities. Cole et al. 2021 (MLSPL), Sec. 5.4,
-Eq. 11, with Eq. 10 inside; Sec. 6.1 for the estimates: one logit an entry, at first uniform between
+with p the classifier's and q the estimated probabilities. Cole et al. 2021 (MLSPL), Sec. 5.4, Eq.
+11, with Eq. 10 inside; Sec. 6.1 for the estimates: one logit per entry, initially uniform between
 the logits of 0.4 and 0.6 where unknown ("0" there) and the logit of 0.995 at positives, with 10
 times the classifier's learning rate. Here known negatives are used and start at the logit of 0.005;
 lambda, for which the paper has no value, is the published code's; k is a number you give or an

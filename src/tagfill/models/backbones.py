@@ -57,7 +57,7 @@ class Backbone(nn.Module):
         """Fix the first stages, the stem counting as one; None fixes everything, 0 nothing.
 
         BatchNorm layers of fixed stages keep their statistics. Global branches of ``lgconv`` are
-        new and go on learning unless everything is fixed.
+        new and keep learning unless everything is fixed.
         """
         count = len(self.stages)
         if stages is not None and not 0 <= stages <= count:

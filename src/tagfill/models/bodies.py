@@ -36,7 +36,7 @@ def tokens_to_map(tokens: Tensor, image: Tensor, prefix: int | None = None) -> T
 
     Args:
         tokens: [N, T, D] with class and register tokens, if any, in front.
-        image: [N, 3, H, W] what the tokens were made of.
+        image: [N, 3, H, W] the input of the tokens.
         prefix: how many tokens to drop; None finds the largest grid of the image's proportions.
 
     Returns:

@@ -1,8 +1,8 @@
 """Checks of a model file before anything is built from it.
 
-A model folder may come from anybody. Nothing in it is executed, nothing is fetched for it, and what
-it asks for must be possible: numbers finite, sizes within reason, all parts of one and the same
-model.
+A model folder may come from anyone. Nothing in it is executed, nothing is downloaded for it, and
+what it asks for must be possible: numbers finite, sizes within reason, all parts of one and the
+same model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FETCHING = ("kernel", "implementation", "auto_map", "quantization", "trust", "c
 
 
 def check_architecture(library: str, name: Any, options: Any) -> None:
-    """Refuse architectures that would be looked for elsewhere, and options that load things."""
+    """Refuse architectures that would be downloaded, and options that load files."""
     if not isinstance(name, str) or not _ARCHITECTURE.fullmatch(name):
         raise TagfillError(
             f"the architecture {name!r} is not one of the installed {library}",

@@ -55,7 +55,7 @@ class Ema(Generic[ModuleT]):
         return {**self.module.state_dict(), _STEPS: torch.tensor(self.steps)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where ``state_dict`` was taken."""
+        """Continue from ``state_dict``."""
         weights = dict(state)
         self.steps = int(weights.pop(_STEPS))
         self.module.load_state_dict(weights)

@@ -86,7 +86,7 @@ def import_q2l(
     Args:
         checkpoint: the file; read as tensors only.
         classes: names in the checkpoint's order; None takes COCO's where there are 80.
-        heads: of the attention, which no tensor tells; 4 in all released models.
+        heads: number of attention heads, which no tensor reveals; 4 in all released models.
 
     Raises:
         TagfillError: not such a checkpoint, or not one of the released backbones.

@@ -30,7 +30,7 @@ class Head(nn.Module):
 
         Args:
             features: [N, D, H, W] maps, or [N, D] where the head reads pooled features.
-            maps: also return where each class was seen, if the head can tell.
+            maps: also return where each class was seen, if the head supports it.
         """
         raise NotImplementedError
 

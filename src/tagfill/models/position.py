@@ -16,7 +16,7 @@ def sine_position(
     temperature: float = 10000.0,
     device: torch.device | None = None,
 ) -> Tensor:
-    """2-D sine code of any grid: half of the channels tell the row, the other half the column.
+    """2-D sine code of any grid: half of the channels encode the row, the other half the column.
 
     With u = 2 pi (row + 1) / height and C = channels / 2, channels 2i and 2i + 1 of the first half
     are sin and cos of u / temperature^(2i / C). Carion et al. 2020, as used by Query2Label.

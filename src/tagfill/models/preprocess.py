@@ -44,5 +44,5 @@ class Preprocess:
 
 
 def eval_transform(spec: BackboneSpec, size: int | None = None) -> Preprocess:
-    """The evaluation transform of a backbone: bilinear, at its own size unless told otherwise."""
+    """The evaluation transform of a backbone: bilinear, at its own size by default."""
     return Preprocess(size or spec.size, spec.mean, spec.std)

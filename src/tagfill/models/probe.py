@@ -1,4 +1,4 @@
-"""One look at an architecture, without memory for its weights."""
+"""Inspect an architecture without allocating its weights."""
 
 from __future__ import annotations
 

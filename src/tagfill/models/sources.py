@@ -27,7 +27,7 @@ class WeightSource:
     """An architecture to build and weights to fetch.
 
     Args:
-        draft: the spec, but for what only a look at the architecture tells.
+        draft: the spec, without what only the architecture itself reveals.
         weights: where the weights are, with their version.
         license: of the weights.
         repository: of the model hub, where the weights are there.

@@ -62,7 +62,7 @@ class TagRule:
     def of(
         cls, metadata: Metadata, *, top: int | None = None, threshold: float | None = None
     ) -> TagRule:
-        """The model's own thresholds, unless told otherwise.
+        """The model's own thresholds by default.
 
         ``threshold`` takes their place. ``top`` alone gives that many tags whatever their
         probability; with a threshold, those of them that reach it.

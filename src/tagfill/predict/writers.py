@@ -38,7 +38,7 @@ class Writer(Protocol):
 
 
 class TableWriter:
-    """One line an image: its name, and its tags with their probabilities."""
+    """One line per image: its name, and its tags with their probabilities."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.width = stream, 0

@@ -48,7 +48,7 @@ class ModelCard:
         stages: of training.
         versions: of the software.
         rare: classes with few known training positives.
-        unlearnt: classes with none.
+        unlearned: classes with none.
         toml: settings that repeat the run.
         again: the command for it.
     """
@@ -60,7 +60,7 @@ class ModelCard:
     stages: tuple[StageCard, ...]
     versions: dict[str, str]
     rare: tuple[str, ...]
-    unlearnt: tuple[str, ...]
+    unlearned: tuple[str, ...]
     toml: str
     again: str
 
@@ -80,7 +80,7 @@ def model_card(content: RunContent, rows: list[ClassRow]) -> ModelCard:
             **content.metadata.get("versions", {}),
         },
         rare=tuple(row.name for row in known if 0 < (row.positives or 0) < FEW),
-        unlearnt=tuple(row.name for row in known if not row.positives),
+        unlearned=tuple(row.name for row in known if not row.positives),
         toml=tomli_w.dumps(plain(dataclasses.asdict(config))),
         again=f"tagfill train --config {content.path / 'config.toml'} --out NEW_FOLDER",
     )

@@ -77,7 +77,7 @@ def compare(contents: Sequence[RunContent]) -> Comparison:
 
 
 def unique_names(contents: Sequence[RunContent]) -> list[str]:
-    """Folder names, with as much of the path as tells them apart."""
+    """Folder names, with as much of the path as makes them unique."""
     paths = [content.path.resolve() for content in contents]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.parts[-depth:]) for path in paths]

@@ -1,4 +1,4 @@
-"""Everything a report is made of, read from a run folder and the data it points to."""
+"""The content of a report, read from a run folder and the data it points to."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RunContent:
         bundle: the model, where it can be read.
         data: the labels, where they are as they were.
         held_out: scored splits by name.
-        gaps: what could not be looked at, and why.
+        gaps: what could not be read, and why.
     """
 
     run: TrainedRun

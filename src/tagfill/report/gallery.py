@@ -55,9 +55,9 @@ class Recovered:
     """Missing tags.
 
     Args:
-        images: those looked at.
+        images: the searched ones.
         of_images: all images.
-        unknown: entries nobody labeled among them.
+        unknown: unlabeled entries among them.
         expected_missing: tags expected to be missing.
         share_written: share of the tags that are there that is known.
         missing: tags that are, where the truth is known.
@@ -66,7 +66,7 @@ class Recovered:
         precision: what that is.
         cuts: how many tags at several precisions.
         how: where the probabilities come from.
-        cards: the likeliest.
+        cards: the most likely.
     """
 
     images: int
@@ -106,7 +106,7 @@ class Errors:
 def recovered(
     content: RunContent, recovery: Recovery, precision: float = DEFAULT_PRECISION
 ) -> Recovered:
-    """Metrics of recovery, and the likeliest missing tags."""
+    """Metrics of recovery, and the most likely missing tags."""
     assert content.data is not None
     split, truth = _split(recovery), recovery.truth
     probability, unknown = recovery.probability, recovery.unknown

@@ -45,7 +45,7 @@ class Learned:
         regime: what the training labels look like.
         splits: counts, training images first; empty where the labels are gone.
         images: of every split, as the run noted them.
-        without_positive: classes that cannot be learnt.
+        without_positive: classes that cannot be learned.
         notes: what was decided, and why.
     """
 
@@ -152,7 +152,7 @@ def _cut(points: list[Point], rules: list[float]) -> list[Series]:
 
 
 def epochs_of(content: RunContent) -> list[Metadata]:
-    """One event an epoch; an epoch that was repeated after an interruption counts once."""
+    """One event per epoch; an epoch that was repeated after an interruption counts once."""
     latest: dict[tuple[int, int], Any] = {}
     for event in content.happened("epoch"):
         latest[event["stage"], event["epoch"]] = event

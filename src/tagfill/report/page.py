@@ -47,7 +47,7 @@ def write_report(
     Args:
         run: its folder.
         out: the file; ``report.html`` in the run folder by default.
-        images: look for missing tags in this many training images, evenly spread; 0 for none.
+        images: search this many training images for missing tags, evenly spread; 0 for none.
         recovery: what ``recover`` has found already.
         precision: share of the suggested tags that should be right.
         sinks: where progress goes.

@@ -95,7 +95,7 @@ def together(service: Service, count: int) -> dict[str, Any]:
 
 
 def suspects(service: Service, count: int) -> list[dict[str, Any]]:
-    """Written tags that look wrong and nobody has looked at, the least likely first."""
+    """Unreviewed written tags that look wrong, least likely first."""
     ledger = service.ledger
     listed = []
     for row, tag, chance in service.model.suspects():

@@ -50,7 +50,7 @@ class Columns:
         return self._new_name.get(tag, tag)
 
     def number(self, tag: str) -> int:
-        """The column of a tag; one nobody has used before gets a new column."""
+        """The column of a tag; a new tag gets a new column."""
         name = self.name(tag)
         if name not in self._numbers:
             self._numbers[name] = len(self.names)

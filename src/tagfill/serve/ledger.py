@@ -33,7 +33,7 @@ class Entry:
 
     Args:
         image, tag: the entry of the label table it is about.
-        value: 1, 0, or -1 where a person could not tell.
+        value: 1, 0, or -1 if the person was unsure.
         kind: answer, complete, accept, bulk, rename or undo.
         view: the page it was made on.
         who: the person.

@@ -59,7 +59,7 @@ def library_of(data: TrainingData, source: Path) -> Library:
     """The photos and labels of a run.
 
     Raises:
-        TagfillError: the run was trained on given features, so there is nothing to look at.
+        TagfillError: the run was trained on given features, so there are no photos.
     """
     if any(split.paths is None for split in data.splits.values()):
         raise TagfillError(

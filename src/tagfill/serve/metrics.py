@@ -1,4 +1,4 @@
-"""What /metrics tells Prometheus."""
+"""The metrics of /metrics, for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to look at next: the order of photos and tags, and who is looking at what."""
+"""What to review next: the order of photos and tags, and who reviews what."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Queue:
     def tag_order(self, column: int) -> Rows:
         """Photos that may have a tag: likely ones in random order, then the others by chance.
 
-        Random order makes those looked at a sample of all likely ones, so that they speak for the
+        Random order makes the reviewed ones a sample of all likely ones, so that they represent the
         rest.
         """
         if column not in self._order:
@@ -145,14 +145,14 @@ class Queue:
         )
 
     def remaining(self, column: int) -> Rows:
-        """Likely photos of a tag that nobody has looked at."""
+        """Unreviewed likely photos of a tag."""
         order = self.tag_order(column)
         likely = np.nan_to_num(self.probability[order, column]) >= LIKELY
         rows: Rows = order[self.open_entries()[order, column] & likely]
         return rows
 
     def tag_page(self, column: int, who: str, count: int, exclude: Collection[int] = ()) -> Rows:
-        """The next photos of a tag, leased to one person, the likeliest first."""
+        """The next photos of a tag, leased to one person, most likely first."""
         order = self.tag_order(column)
         rows = order[self.open_entries()[order, column]].tolist()
         tag = self._names[column]
@@ -197,7 +197,7 @@ class Queue:
         return sample
 
     def suggestions(self, row: int) -> list[int]:
-        """Tags to ask about on a photo's card, the likeliest first."""
+        """Tags to ask about on a photo's card, most likely first."""
         columns = np.flatnonzero(self.open_entries()[row])
         order = np.argsort(-self.probability[row, columns], kind="stable")[:SHOWN]
         return [int(column) for column in columns[order]]

@@ -36,7 +36,7 @@ class ProgressFile:
             self._write(int(facts["epoch"]), int(facts["epochs"]), "training")
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Work went on."""
+        """Work progressed."""
         if time.monotonic() - self._told >= self.every:
             self._write(done, total, label)
 

@@ -105,7 +105,7 @@ class Policy:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two texts are equal, in a time that does not tell where they differ."""
+    """Whether two texts are equal, in a time that does not reveal where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
 
 
@@ -132,7 +132,7 @@ class Gate:
         self._throttle = Throttle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request before anything else looks at it."""
+        """Check a request before anything else handles it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -169,7 +169,7 @@ class Gate:
     async def _pass_upload(
         self, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
-        """Requests with images: so many, and so many bytes, at the same time."""
+        """Limits of requests with images: how many, and how many bytes, at the same time."""
         limit = self.policy.upload_bytes
         size = int(headers.get("content-length", limit))
         full = self._arriving > 0 and self._arriving + size > self.policy.arriving_bytes

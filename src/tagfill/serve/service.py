@@ -33,7 +33,7 @@ class Person:
     """Who asks.
 
     Args:
-        name: as the log has it.
+        name: as in the log.
         session: of a browser; None for programs with a token.
     """
 

@@ -1,4 +1,4 @@
-"""When enough was looked at: how right the rest of a tag's suggestions is, after any answer.
+"""When to stop a review: the precision of the remaining suggestions of a tag, after any answer.
 
 The suggestions of a tag are a finite set, and those shown are a random sample of it without
 repetition. With any prior over how many of the N are right, the ratio of prior to posterior is a
@@ -30,7 +30,7 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Rest:
-    """How many of the suggestions not looked at are right, as a share.
+    """Share of the unreviewed suggestions that is right.
 
     Args:
         count: how many there are.
@@ -49,7 +49,7 @@ class Rest:
 
 
 def rest_of(population: int, right: int, wrong: int, error: float = ERROR) -> Rest:
-    """Bounds on the share of right suggestions among those not looked at.
+    """Bounds on the share of right suggestions among the unreviewed ones.
 
     Args:
         population: all suggestions of the tag.

@@ -123,7 +123,7 @@ async def decode(
 
 
 def small(picture: Image.Image) -> Image.Image:
-    """A picture of at most so many pixels a side."""
+    """A picture of at most this many pixels per side."""
     picture.thumbnail((MOST_SIDE, MOST_SIDE))
     return picture
 

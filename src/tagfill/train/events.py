@@ -24,7 +24,7 @@ class Sink(Protocol):
         """Something happened."""
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Work went on; called often, so it must be cheap."""
+        """Work progressed; called often, so it must be cheap."""
 
     def close(self) -> None:
         """The run is over."""
@@ -192,7 +192,7 @@ class Events:
         self.event("note", text=text)
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Work went on."""
+        """Work progressed."""
         for sink in self.sinks:
             sink.progress(done, total, label)
 

@@ -45,7 +45,7 @@ class Extractor:
         device: where torch runs the backbone, if it is torch.
         workers: threads that decode images.
         root: the cache folder.
-        tell: told of damaged files.
+        tell: called with a message about damaged files.
     """
 
     backbone: Backbone

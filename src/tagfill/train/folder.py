@@ -48,7 +48,7 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """Where an interrupted run goes on from."""
+        """Where an interrupted run continues from."""
         return self.path / "checkpoints" / "last.safetensors"
 
     @property

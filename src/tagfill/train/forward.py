@@ -46,8 +46,8 @@ class _Mix:
 class Forward:
     """Runs the network on a batch and gathers the outputs of all processes.
 
-    All random draws depend on (seed, epoch, batch) alone, so that training can go on from any batch
-    as if it had never stopped.
+    All random draws depend on (seed, epoch, batch) alone, so that training can continue from any
+    batch as if it had never stopped.
 
     Args:
         network: as training calls it.

@@ -28,9 +28,9 @@ class Positives:
     Args:
         observed: [N, K] labels.
         features: gives the [N, D] pooled features the estimate is made from.
-        events: tells the user.
+        events: messages to the user.
         validation: labels of validation images; where training labels went through a review,
-            those labeled in full tell more than what was reviewed.
+            those labeled in full say more than reviewed ones.
     """
 
     def __init__(

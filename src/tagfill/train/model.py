@@ -49,7 +49,7 @@ class Assembly:
         config: of the run.
         data: its splits.
         device: where the backbone extracts features.
-        events: tells the user.
+        events: messages to the user.
         network: a trained one; a new one is built when not given.
         limits: the user's wish to stop ends the extraction of features too.
     """

@@ -1,4 +1,4 @@
-"""How well images are looked at: the best backbone and size whose features take five minutes here.
+"""Quality of features: the best backbone and size whose extraction takes five minutes here.
 
 Resolution and a larger backbone are what bring most per second (docs/results/features.md): flipped
 views, maxima and features of earlier layers bring less or nothing. A choice is made once, when a
@@ -37,7 +37,7 @@ _TIMED_SECONDS, _SAMPLE = 2.0, 64
 
 @dataclass(frozen=True)
 class Step:
-    """A way to look at images.
+    """A backbone and an input size.
 
     Args:
         quality: its name.

@@ -99,7 +99,7 @@ def train(
 
 
 def resume(path: Path, sinks: Sequence[Sink] = (), *, previous: bool = False) -> TrainedRun:
-    """Go on with an interrupted run, to the same end as if it had never stopped.
+    """Continue an interrupted run; it ends as if it had never stopped.
 
     Args:
         path: the run folder.

@@ -1,10 +1,10 @@
 """Files of a run: checkpoints, and at the end model, scores and metrics.
 
 A checkpoint is one file, written whole or not at all, tensors and JSON only. It holds everything
-that training needs to go on as if it had never stopped: network, optimizer, schedule, method state,
-EMA copy, early stopping, position. Random numbers need no saving, because every draw depends only
-on the seed and the position. A checksum tells a damaged file; the checkpoint before the last is
-kept as well.
+that training needs to continue as if it had never stopped: network, optimizer, schedule, method
+state, EMA copy, early stopping, position. Random numbers need no saving, because every draw depends
+only on the seed and the position. A checksum detects a damaged file; the checkpoint before the last
+is kept as well.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Selector:
     last_epoch: int = 0
 
     def update(self, epoch: int, score: float) -> bool:
-        """Take an epoch's score; tells whether it is the best so far."""
+        """Add an epoch's score; returns whether it is the best so far."""
         self.last_epoch = epoch
         if self.best_score is not None and not score > self.best_score:
             return False

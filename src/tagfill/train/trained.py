@@ -139,7 +139,7 @@ class TrainedRun:
 
     @property
     def image_folder(self) -> Path | None:
-        """Where the images are, where training was told."""
+        """The image folder, if training had one."""
         images = self.config.data.images
         return None if images is None else Path(images)
 

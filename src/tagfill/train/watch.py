@@ -23,7 +23,7 @@ LARGEST = 50_000_000
 
 
 class Watch:
-    """Looks at the logits of one epoch after the other.
+    """Summarizes the logits of each epoch.
 
     Args:
         observed: [N, K] labels.
@@ -78,7 +78,7 @@ class Watch:
         return {"logits": self.logits} if self._seen else {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from ``state``."""
+        """Continue from ``state``."""
         if "logits" in state and self.active:
             self.logits.copy_(state["logits"])
             self._seen = True

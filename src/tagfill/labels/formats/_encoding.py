@@ -38,7 +38,7 @@ def encoding_of(path: Path) -> str | None:
     """The encoding of a text file; ``None`` where its bytes are no text.
 
     Raises:
-        TagfillError: it is text in several encodings, or in none that can be told.
+        TagfillError: it is text in several encodings, or in an unknown one.
     """
     state = path.stat()
     return _encoding_of(path, state.st_size, state.st_mtime_ns)

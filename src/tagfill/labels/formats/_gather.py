@@ -28,7 +28,7 @@ class Gather:
     Args:
         source: the file being read.
         options: what absence means, the class list, the image folder.
-        problems: where flaws are reported.
+        problems: where problems are reported.
         absent: what absence means unless ``options`` says otherwise; ``None`` where the format
             states unknowns itself.
         free_tags: whether people typed the classes freely.

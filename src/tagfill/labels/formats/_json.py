@@ -25,7 +25,7 @@ def parse_json(text: str, path: Path, row: int | None = None) -> Any:
     Args:
         text: the whole file, or one line of it.
         path: the file, to name in errors.
-        row: the line's number; told from the place of the fault by default.
+        row: line number; by default that of the error.
     """
     try:
         return json.loads(text, parse_int=_integer)

@@ -1,4 +1,4 @@
-"""Tables with tags as text: lists of tags in one entry, or one statement a row."""
+"""Tables with tags as text: lists of tags in one entry, or one statement per row."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _note_separators(gather: Gather, texts: list[str]) -> None:
 def read_long(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
-    """The data set of a table with one statement a row."""
+    """The data set of a table with one statement per row."""
     gather = Gather(sheet.path, options, problems, "unknown", free_tags=plan.value is None)
     gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     record_of: dict[str, int] = {}

@@ -22,7 +22,7 @@ class Records:
 
     Args:
         ids: image id of each record.
-        rows: where in the source each record stands.
+        rows: row of each record in the source.
         classes: K class names.
         values: [records, K] labels.
         source: the file they come from.

@@ -19,7 +19,7 @@ VALUE_NAMES = frozenset(
 )
 """Whether the tag of the row is there."""
 LABEL_NAMES = frozenset(_words("label class tag category klasse kategorie etikett"))
-"""One tag a row."""
+"""One tag per row."""
 TAGS_NAMES = frozenset(
     _words(
         "tags labels keywords keyword subject subjects classes categories taglist tagslist"

@@ -9,7 +9,7 @@ Path = tuple[str, ...]
 
 
 class PathList:
-    """Collects paths of tags; a name that stands under several parents keeps its whole path.
+    """Collects paths of tags; a name with several parents keeps its whole path.
 
     >>> paths = PathList()
     >>> paths.add(0, ["animal", "bat"]); paths.add(1, ["sport", "bat"])

@@ -36,7 +36,7 @@ class Plan:
     """What the columns of a table hold.
 
     Args:
-        shape: name of the format: one column a class, one row a statement, or lists of tags.
+        shape: name of the format: one column per class, one row per statement, or lists of tags.
         image: the column of image ids.
         labels: columns that may be classes (wide).
         tags: columns of tags (lists; in a long table the one column of labels).
@@ -62,7 +62,7 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     Args:
         sheet: the table.
         options: columns the user named.
-        shape: the format the user named; told from the columns by default.
+        shape: the format the user named; by default recognized from the columns.
 
     Raises:
         TagfillError: the columns do not fit the shape, or a column that was named is not there.
@@ -186,7 +186,7 @@ class _Columns:
         return self._shape_by_names() or self._shape_by_content()
 
     def _statements(self) -> tuple[list[int], list[int]]:
-        """Columns that hold one tag a row, and those that say whether it is there."""
+        """Columns that hold one tag per row, and those that say whether it is there."""
         single = [n for n in self.rest if is_label_name(self.header[n])]
         values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
         lists = [n for n in self.rest if is_tags_name(self.header[n])]

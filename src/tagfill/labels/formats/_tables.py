@@ -1,4 +1,4 @@
-"""Tables of all shapes: one way to open them, tell their shape and read them."""
+"""Tables of all shapes: open them, recognize their shape and read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wide tables, one column a class: which columns are classes, and the data set they make."""
+"""Wide tables, one column per class: which columns are classes, and the data set they make."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels
 def read_wide(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
-    """The data set of a table with one column a class."""
+    """The data set of a table with one column per class."""
     entries, tallies = read_entries(sheet, plan, problems)
     names = _class_names(sheet, plan, options)
     kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
@@ -140,7 +140,7 @@ def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
 
 
 def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:
-    """A sentence on the columns that were not looked at."""
+    """A note on the columns that were not read."""
     names = [
         repr(sheet.header[column].strip() or f"column {column + 1}") + f" ({reason})"
         for column, reason in sorted(plan.left_out.items())

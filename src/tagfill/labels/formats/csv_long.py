@@ -1,4 +1,4 @@
-"""Long CSV: one row a statement, ``image,label[,value][,split]``.
+"""Long CSV: one row per statement, ``image,label[,value][,split]``.
 
 Value 1 is positive, 0 negative, empty unknown; without a value column every row is a positive. A
 row with an image and no label lists the image; rows with a label and no image, above all others,

@@ -1,4 +1,4 @@
-"""Wide CSV: one row an image, one column a class, entries 1, 0 or empty, or other ticks."""
+"""Wide CSV: one row per image, one column per class, entries 1, 0 or empty, or other ticks."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def read_samples(
         samples: the objects.
         source: where they come from.
         options: what absence means, the class list.
-        problems: where flaws are reported.
+        problems: where problems are reported.
         fields: the fields to read; all by default.
     """
     gather = Gather(source, options, problems, FORMAT.default_absent)

@@ -1,4 +1,4 @@
-"""JSON lines, or a JSON list: one object an image, as in Hugging Face's ``metadata.jsonl``.
+"""JSON lines, or a JSON list: one object per image, as in Hugging Face's ``metadata.jsonl``.
 
 Read are, besides ``file_name`` and an optional ``split``:
 own shape ``{"positives": [...], "negatives": [...]}``, whatever is in neither being unknown, with

@@ -31,7 +31,7 @@ def photo_changes(
         before: the labels as they were read.
         after: the labels as they are to be.
         confidence: of suggested tags, decided or not.
-        suggested: images and tags that nobody has decided on, to be written as suggestions.
+        suggested: undecided images and tags, to be written as suggestions.
     """
     fresh = after.values != before.table.values
     if before.format != "xmp":

@@ -33,7 +33,7 @@ class Photo:
     Args:
         tags: keywords, confirmed by being there.
         paths: keywords as paths, the most general name first.
-        suggested: tags a model proposed and nobody confirmed.
+        suggested: unconfirmed tags that a model proposed.
         rejected: tags a person rejected.
         faults: sentences on what could not be read.
     """

@@ -1,6 +1,6 @@
 """The official data sets of the papers, as their users have them, in the published order and split.
 
-One module a data set. To add one, write an ``OfficialSet`` and name it in ``SOURCES``.
+One module per data set. To add one, write an ``OfficialSet`` and name it in ``SOURCES``.
 """
 
 from __future__ import annotations

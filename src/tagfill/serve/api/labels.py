@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/labels", tags=["labels"])
 
 @router.post("")
 def bulk(service: Served, person: Asker, wanted: BulkRequest) -> Saved:
-    """Say of many photos that they have a tag, do not have it, or that nobody knows."""
+    """Mark many photos as having a tag, not having it, or unknown."""
     with service.ledger.lock:
         service.refresh()
         value = VALUES[wanted.value]

@@ -32,7 +32,7 @@ def photo_card(service: Served, photo: int) -> Card:
 
 @router.get("/{photo}/picture", response_class=Response, responses=JPEG)
 def picture(service: Served, photo: int, size: Size = Size.SMALL) -> Response:
-    """The photo, its longer side at most so many pixels, encoded again."""
+    """The photo, encoded again with a longer side of at most this many pixels."""
     row = service.row(photo)
     try:
         return Response(service.pictures.jpeg(row, size), media_type="image/jpeg", headers=KEPT)

@@ -91,7 +91,7 @@ async def explain(
         int, Query(ge=0, le=50, description="Number of similar training photos.")
     ] = 6,
 ) -> Explained:
-    """All probabilities of one image, heat maps of the likeliest tags, and photos alike."""
+    """All probabilities of one image, heat maps of the most likely tags, and similar photos."""
     uploads = await read_uploads(request)
     if len(uploads) > 1:
         raise HTTPException(413, "explain takes one image at a time")

@@ -1,4 +1,4 @@
-"""/api/review: cards to look at, answers, undo."""
+"""/api/review: cards to review, answers, undo."""
 
 from __future__ import annotations
 

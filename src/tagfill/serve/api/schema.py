@@ -43,7 +43,7 @@ class Suggested(Model):
 
 
 class Card(Model):
-    """A photo to look at."""
+    """A photo to review."""
 
     photo: int
     name: str
@@ -244,7 +244,7 @@ class SeenTag(Model):
 
 
 class Nearest(Model):
-    """A training photo that looks alike."""
+    """A similar training photo."""
 
     photo: int
     name: str
@@ -253,7 +253,7 @@ class Nearest(Model):
 
 
 class Explained(Model):
-    """What a model sees in an image, and what it was told of images alike."""
+    """What a model sees in an image, and the labels of similar images."""
 
     model: str
     name: str
