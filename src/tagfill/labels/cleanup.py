@@ -180,7 +180,7 @@ def read_aliases(path: Path) -> Aliases:
 
 def write_aliases(variants: Sequence[Variants], path: Path) -> None:
     """Write proposed aliases for people to look through; ``--aliases`` reads them."""
-    lines = ["# The tag on the left is taken for the class on the right; delete what is wrong.", ""]
+    lines = ["# The tag on the left becomes the class on the right; delete wrong lines.", ""]
     lines.append("[aliases]")
     for group in variants:
         lines += ["", f"# {group.kind}: {' '.join(str(group).split())}"]

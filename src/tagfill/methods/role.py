@@ -5,14 +5,14 @@
                 + mean over images of sum over classes of -[z=1] log p - [z=0] log(1 - p)
                 + lambda ((mean over images of sum over classes of p - k) / K)^2
 
-with p the classifier's and q the estimated probabilities. Cole et al. 2021 (MLSPL), Sec. 5.4, Eq.
-11, with Eq. 10 inside; Sec. 6.1 for the estimates: one logit per entry, initially uniform between
-the logits of 0.4 and 0.6 where unknown ("0" there) and the logit of 0.995 at positives, with 10
-times the classifier's learning rate. Here known negatives are used and start at the logit of 0.005;
-lambda, for which the paper has no value, is the published code's; k is a number you give or an
-estimate from the observed labels. With lambda = K, as in ``epr``, a linear classifier on VOC 2012
-predicts a little better (86.6 against 86.1 mAP on validation images after 8 epochs) and recovers
-the hidden training tags much worse (77 against 93).
+with p the classifier's and q the estimated probabilities. Cole et al. 2021 (MLSPL), Sec. 5.4,
+Eq. 11, with Eq. 10 inside; Sec. 6.1 for the estimates: one logit per entry, initially uniform
+between the logits of 0.4 and 0.6 where unknown ("0" there) and the logit of 0.995 at positives,
+with 10 times the classifier's learning rate. Here known negatives are used and start at the logit
+of 0.005; lambda, for which the paper has no value, is the published code's; k is a number you
+give or an estimate from the observed labels. With lambda = K, as in ``epr``, a linear classifier
+on VOC 2012 predicts a little better (86.6 against 86.1 mAP on validation images after 8 epochs)
+and recovers the hidden training tags much worse (77 against 93).
 
 Estimators: ``dense`` is the paper's table of N x K logits. ``low_rank`` and ``network`` are the
 ways out of its size that Sec. 7 names; ``memory_mapped`` keeps the table and its moments in a file.
