@@ -122,7 +122,7 @@ def threshold_rows(scores: dict[str, Scored]) -> Iterator[str]:
             calibration = fit_calibration(logits, believed)
             seen = apply_calibration(logits, calibration)
             probabilities = apply_calibration(tested, calibration)
-            fitted = fit_thresholds(seen, believed)
+            fitted = fit_thresholds(seen, believed, calibrated=True)
             alone = fit_thresholds(seen, believed, shrink=0)
             entries = [plain, f1(probabilities, 0.5, test), f1(probabilities, fitted.common, test)]
             entries += [
@@ -183,18 +183,22 @@ A run fits three things to the validation scores and keeps them with the model (
    are likeliest, and with it the probability that each unknown tag is there.
 2. **Calibration** (`fit_calibration`): p = sigmoid(slope x + bias) for each class, drawn toward the
    line of all classes, fitted to these probabilities.
-3. **Thresholds** (`fit_thresholds`): the highest F1, or the target precision or recall, with n
-   labeled positives weighing n against {shrink:g} for the common threshold, and below {least}
-   positives the common threshold alone. Without known negatives, precision and F1 are expected
-   values under 1., and recall is that of labeled positives.
+3. **Thresholds** (`fit_thresholds`): the highest sum of micro and macro F1. A tag of probability p
+   adds (2 p - F) / D to micro F1 and (2 p - F_k) / (K D_k) to macro F1, where D_k counts the tags
+   taken in class k and those that are there, D their sum over the K classes. So the threshold of a
+   class is a mean of the common one and of F_k / 2, its own, with the weights D_k and D / K:
+   frequent classes near the common one. F_k is expected under 2., so that a class's few labels
+   do not move it; the common one is the best on the validation images. Below {least} positives the
+   common one alone. A target precision or recall (`goal`) is met on the labels themselves, n
+   positives weighing n against {shrink:g} for the common threshold.
 
 ## F1 (micro / macro, %)
 
-0.5 on raw probabilities; after calibration 0.5, one common threshold, one a class without
-shrinkage, and one a class drawn toward the common one (what a run stores). Last: the best common
+0.5 on raw probabilities; after calibration 0.5, one common threshold, one a class fitted to its
+labels alone, and those of 3. (what a run stores). Last: the best common
 threshold, chosen with the truth of the test images.
 
-| method | known in validation | raw | calibrated | common | per class | shrunk (stored) | best |
+| method | known in validation | raw | calibrated | common | per class | stored | best |
 |---|---|---|---|---|---|---|---|
 {thresholds}
 

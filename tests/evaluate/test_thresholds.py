@@ -103,6 +103,35 @@ def test_rare_classes_are_drawn_toward_the_common_threshold():
     assert drawn_in.as_dict()["classes_at_common"] == 1
 
 
+def test_calibrated_probabilities_say_the_best_sum_of_micro_and_macro_f1():
+    draw = np.random.default_rng(0)
+    probabilities = sigmoid(2 * draw.normal(size=(4000, 2)) + np.array([-0.5, -4.0]))
+
+    def reached(thresholds):
+        rates = precision_recall(expected_counts(probabilities >= thresholds, probabilities))
+        return rates.overall_f1 + rates.class_f1_mean_of_f1
+
+    fitted = fit_thresholds(probabilities, probabilities, calibrated=True)
+    grid = np.linspace(0.02, 0.6, 30)
+    best = max(reached(np.array([one, other])) for one in grid for other in grid)
+    assert reached(fitted.values) > best - 0.002
+    assert reached(fitted.values) > reached(fitted.common) + 0.01
+    assert abs(fitted.values[0] - fitted.common) < abs(fitted.values[1] - fitted.common)
+
+
+def test_calibrated_thresholds_do_not_follow_the_noise_of_few_labels():
+    draw = np.random.default_rng(1)
+    probabilities = sigmoid(2 * draw.normal(size=(300, 12)) - 3)
+    labels, unseen = (draw.random((2, 300, 12)) < probabilities).astype(np.int8)
+    stored = fit_thresholds(probabilities, labels, calibrated=True)
+    alone = fit_thresholds(probabilities, labels, **ALONE)
+    reached = [
+        precision_recall(count(at_threshold(probabilities, one.values), unseen)).overall_f1
+        for one in (stored, alone)
+    ]
+    assert reached[0] > reached[1]
+
+
 def test_expected_f1_of_probable_labels_in_closed_form():
     """F1 = 2 TP / (predicted + positives), in expectation."""
     probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.2], [0.1]])

@@ -113,7 +113,7 @@ def fit_decision_rule(
     """
     calibration = fit_calibration(logits, targets, kind=kind)
     probabilities = apply_calibration(logits, calibration)
-    thresholds = fit_thresholds(probabilities, targets, goal=goal, target=target)
+    thresholds = fit_thresholds(probabilities, targets, goal=goal, target=target, calibrated=True)
     decided = at_threshold(probabilities, thresholds.values)
     expected = precision_recall(expected_counts(decided, targets))
     return DecisionRule(calibration, thresholds, expected)
