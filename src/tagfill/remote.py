@@ -1,4 +1,4 @@
-"""Files behind URLs (s3://, gs://, hf://, https://): fetched by fsspec, tried again, kept locally.
+"""Files behind URLs (s3://, gs://, hf://, https://): downloaded with retries, cached locally.
 
 A label file, a configuration or a run may come from anyone, so a URL in one of them is not
 followed. Only places that the user named are: a URL on the command line, in a call from Python, or
@@ -47,14 +47,14 @@ def url_of(path: str | Path | None) -> str | None:
 
 
 def allow(*places: object) -> None:
-    """Take note of what the user named: the hosts and buckets of URLs may be asked."""
+    """Allow the hosts and buckets of URLs that the user named."""
     for place in places:
         if isinstance(place, str | Path) and (url := url_of(place)):
             _named.add(_place(url))
 
 
 def local_file(path: str | Path) -> Path:
-    """The path itself, or the local copy of what a URL names, fetched again where it changed.
+    """The path itself, or the local copy of a URL, downloaded again if it has changed.
 
     Raises:
         TagfillError: it is not there, cannot be fetched, or was named by a file and not by the
@@ -182,7 +182,7 @@ def remote_files(url: str, suffixes: Iterable[str]) -> Iterator[RemoteFile]:
 
 
 def prune(older_than_days: float) -> None:
-    """Delete what was fetched that long ago."""
+    """Delete files downloaded that long ago."""
     limit = time.time() - older_than_days * 86_400
     for file in (cache_root() / "remote").rglob("*"):
         with suppress(OSError):
@@ -260,12 +260,12 @@ class _Store:
             ) from error
 
     def info(self, url: str) -> str:
-        """What changes when the file does."""
+        """Metadata that changes when the file does."""
         details = self._tried("info", url)
         return json.dumps({str(key): str(value) for key, value in details.items()}, sort_keys=True)
 
     def fetch(self, url: str, copy: Path) -> None:
-        """Copy a file in pieces; the local one is whole or not there."""
+        """Copy a file in pieces; the local file is complete or absent."""
         with atomic_path(copy, sync=False) as draft:
             self._tried("get_file", url, str(draft))
 

@@ -1,4 +1,4 @@
-"""Settings from outside: TOML documents as dataclasses, and values as the type their field has."""
+"""Settings: TOML documents as dataclasses, and values converted to the type of their field."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def build(kind: Any, document: Mapping[str, Any], path: Path, place: str = "") -
 
 
 def plain(value: Any) -> Any:
-    """A value as TOML can hold it: lists for tuples, nothing for None."""
+    """A value as TOML can hold it: lists for tuples, None is left out."""
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items() if member is not None}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A scikit-learn estimator for people with embeddings: feature matrices and incomplete labels.
+"""A scikit-learn estimator for embeddings: feature matrices and incomplete labels.
 
 >>> import numpy as np
 >>> from tagfill.sklearn import IncompleteLabelClassifier
@@ -168,12 +168,12 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             self.estimates_[train] = beliefs.cpu().numpy()
 
     def decision_function(self, X: npt.ArrayLike) -> Floats:
-        """Logits [N, K]; of the second class alone, [N], where ``y`` was a vector of two."""
+        """Logits [N, K]; [N] of the second class if ``y`` was a vector of two classes."""
         logits = self._logits(self._checked(X))
         return logits if self._multi_label or len(self.classes_) > 2 else logits[:, 0]
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
-        """Probability of every tag [N, K]; where ``y`` was a vector, of every class, summing to 1.
+        """Probability of every tag [N, K]; if ``y`` was a vector, of every class, summing to 1.
 
         Several classes are treated one against the rest, as ``OneVsRestClassifier`` does.
         """
@@ -185,7 +185,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return np.asarray(probability / probability.sum(axis=1, keepdims=True))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Tags [N, K] of 1 and 0; where ``y`` was a vector, one class for every row."""
+        """Tags [N, K] of 1 and 0; if ``y`` was a vector, one class for every row."""
         probability = self.predict_proba(X)
         if self._multi_label:
             return (probability >= self.threshold).astype(np.int64)

@@ -15,14 +15,14 @@ _everything = False
 
 
 def trust(method: str) -> str:
-    """Take note that the user named a method; a file may then be run. Returns the name."""
+    """Record that the user named a method; its file may then be run. Returns the name."""
     if is_file(method):
         _named.add(Path(method).resolve())
     return method
 
 
 def trust_everything() -> None:
-    """Take note that the user trusts all code that files name."""
+    """Record that the user trusts all code that files name."""
     global _everything
     _everything = True
 

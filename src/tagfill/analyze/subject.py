@@ -68,7 +68,7 @@ class RunView(TrainedRun):
         return raw
 
     def train_truth(self) -> Labels:
-        """[N, K] the full labels of the training images; an error where they are unknown."""
+        """[N, K] the full labels of the training images; an error if they are unknown."""
         truth = self.data.train.truth
         if truth is None:
             raise CannotDrawError(

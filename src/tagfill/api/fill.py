@@ -30,7 +30,7 @@ class Filled:
         suggestions: file of the missing tags, to confirm or reject.
         report: the HTML page.
         found: number of missing tags suggested.
-        expected_precision: share of them expected to be right; none where nothing was found.
+        expected_precision: share of them expected to be right; none if nothing was found.
         expected_missing: how many tags are probably missing in all.
         images: number of searched photos.
         headline: the result in one sentence.

@@ -124,8 +124,8 @@ class Run(TrainedRun):
 
         amount = Amount(precision, top, budget)
         recovery = self.recovery
-        cells = recovery.suggest(amount)
-        rows = suggestion_rows(cells, recovery.table, recovery.evidence.kind)
+        entries = recovery.suggest(amount)
+        rows = suggestion_rows(entries, recovery.table, recovery.evidence.kind)
         for row in rows:
             del row["decision"]  # for files that people fill in
         paths = recovery.paths

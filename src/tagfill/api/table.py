@@ -110,7 +110,7 @@ class Table(Sequence[Row]):
 
 
 def thumbnail(file: Path, side: int = _THUMBNAIL) -> str:
-    """A small picture for HTML; nothing where the file cannot be read."""
+    """A small picture for HTML; nothing if the file cannot be read."""
     try:
         picture = open_image(file, side)
     except TagfillError:

@@ -1,4 +1,4 @@
-"""The curves of a recipe: its main figure along an axis, one line per row."""
+"""The curves of a recipe: its main metric along an axis, one line per row."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Cell:
     def check(self) -> RunConfig | None:
         """The part of the configuration that does not depend on the data.
 
-        None where a model is evaluated.
+        None if a model is evaluated.
 
         Raises:
             TagfillError: the cell could not be run on any data.

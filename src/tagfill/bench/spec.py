@@ -90,7 +90,7 @@ class Row:
 
     Args:
         title: as in the paper.
-        method: its name here; none where nothing is trained.
+        method: its name here; none if nothing is trained.
         model: a model folder under the data folder, to be evaluated.
         settings: options of ``tagfill train`` with underscores; ``preset`` is the method's preset,
             ``method.NAME`` and ``head.NAME`` are hyper-parameters.

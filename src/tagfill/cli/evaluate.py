@@ -81,7 +81,7 @@ def evaluate(
         "split": split,
         "labels": kind,
         **metrics.as_dict(),
-        "notes": [*dataset.notes, *given.notes, *_of_all_parts(dataset, split)],
+        "notes": [*dataset.notes, *given.notes, *_of_all_splits(dataset, split)],
         "problems": metadata(dataset.problems),
     }
     if json:
@@ -91,7 +91,7 @@ def evaluate(
     show(result)
 
 
-def _of_all_parts(dataset: Dataset, split: str | None) -> list[str]:
+def _of_all_splits(dataset: Dataset, split: str | None) -> list[str]:
     """A note if no split was chosen."""
     if split is not None or set(dataset.splits) <= {"test"}:
         return []

@@ -98,7 +98,7 @@ class Metrics:
         top_3_at_threshold: those of the three that also reach the threshold.
         at_k: precision, recall and hit rate of the k best.
         ranking: order of the classes within images.
-        calibration: ``None`` where the scores are not probabilities.
+        calibration: ``None`` if the scores are not probabilities.
         intervals: bootstrap intervals by name of the metric; empty where none were asked for.
         per_class: one entry per class.
     """

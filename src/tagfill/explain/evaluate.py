@@ -24,7 +24,7 @@ from tagfill.train.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Judgment:
+class Evaluation:
     """The result, the number of images, and a note on their choice."""
 
     result: PointingResult
@@ -39,7 +39,7 @@ def evaluate_pointing(
     *,
     split: str | None = None,
     limit: int | None = None,
-) -> Judgment:
+) -> Evaluation:
     """Play the pointing game on labeled boxes.
 
     Args:
@@ -72,7 +72,7 @@ def evaluate_pointing(
     if not len(game.label):
         raise TagfillError("no class in common with the model", file=dataset.source)
     result = game.result(dataset.table.classes)
-    return Judgment(result, len(paths), tuple(notes))
+    return Evaluation(result, len(paths), tuple(notes))
 
 
 def _spread(paths: dict[int, Path], limit: int | None) -> dict[int, Path]:

@@ -40,7 +40,7 @@ def undrawable(texts: Iterable[str]) -> set[str]:
 
 
 def boxes_note(letters: Iterable[str]) -> list[str]:
-    """A note on characters that cannot be drawn; none where there are none."""
+    """A note on characters that cannot be drawn; none if there are none."""
     lacking = sorted(letters)
     if not lacking:
         return []

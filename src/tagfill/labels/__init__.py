@@ -1,4 +1,4 @@
-"""Label tables: one code for positive, negative and unknown, read from any usual format."""
+"""Label tables: one code for positive, negative and unknown, read from any common format."""
 
 from tagfill.labels.dataset import Boxes, Dataset, Suggestions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows

@@ -1,4 +1,4 @@
-"""Tags that are one but spelled several ways: found, listed and, on request, merged."""
+"""Spellings of one tag: find, list and, on request, merge them."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def find_denials(classes: Iterable[str]) -> dict[str, str]:
 
 
 def merge_case(table: LabelTable) -> Aliases:
-    """The aliases that make one class of names that differ only in case."""
+    """Aliases that merge names that differ only in case."""
     counts = dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
     groups = _alike(counts, _case_key, "case", set())
     return tuple((other, group.name) for group in groups for other in group.others)
 
 
 def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
-    """The data set with some classes taken for others; an image has a class if it has any of them.
+    """The data set with classes merged by aliases; an image has a class if it has any of its names.
 
     Raises:
         TagfillError: aliases lead in a circle.
@@ -161,7 +161,7 @@ def canonical_names(classes: Sequence[str], options: ReadOptions) -> Callable[[s
 
 
 def read_aliases(path: Path) -> Aliases:
-    """The names of an aliases file, each with the class it is taken for."""
+    """The names of an aliases file, each with its class."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -179,7 +179,7 @@ def read_aliases(path: Path) -> Aliases:
 
 
 def write_aliases(variants: Sequence[Variants], path: Path) -> None:
-    """Write proposed aliases for people to look through; ``--aliases`` reads them."""
+    """Write proposed aliases for review; ``--aliases`` reads them."""
     lines = ["# The tag on the left becomes the class on the right; delete wrong lines.", ""]
     lines.append("[aliases]")
     for group in variants:

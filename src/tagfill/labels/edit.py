@@ -1,4 +1,4 @@
-"""Changed labels in the file a user has: its columns, their order and all else stay.
+"""Write changed labels into a copy of the user's file: columns, order and everything else stay.
 
 Only entries whose label changed are rewritten, in the words the file itself uses.
 """

@@ -1,4 +1,4 @@
-"""Data sets of FiftyOne in memory, in and out; ``fiftyone`` itself is the user's to install."""
+"""FiftyOne data sets in memory, read and written; users install ``fiftyone`` themselves."""
 
 from __future__ import annotations
 

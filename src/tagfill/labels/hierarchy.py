@@ -37,7 +37,7 @@ def with_parents(tags: Iterable[str], hierarchy: Hierarchy) -> list[str]:
 
 
 def complete(table: LabelTable, hierarchy: Hierarchy) -> tuple[LabelTable, int]:
-    """State what follows: a child's presence is its parents', a parent's absence its children's.
+    """Add what follows: present children imply their parents, absent parents absent children.
 
     Returns:
         The table, and how many entries contradicted that. A child that is there wins over a parent
@@ -59,7 +59,7 @@ def complete(table: LabelTable, hierarchy: Hierarchy) -> tuple[LabelTable, int]:
 def consistent(
     scores: npt.NDArray[np.floating], classes: Sequence[str], hierarchy: Hierarchy
 ) -> npt.NDArray[np.floating]:
-    """Scores or probabilities [N, K] in which no child is likelier than its parents.
+    """Scores or probabilities [N, K] in which no child is more likely than its parents.
 
     A parent is at least as likely as the most likely of its children.
 

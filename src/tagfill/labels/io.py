@@ -1,4 +1,4 @@
-"""The one way in and out: read labels of any format, write them in any that can be written."""
+"""Read labels of any format, write them in any writable one."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
 
 
 def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]:
-    """Write labels; returns sentences on what the format could not hold."""
+    """Write labels; returns notes on what the format could not hold."""
     label_format = find(format)
     target = Path(path)
     if label_format.write is None:
@@ -151,7 +151,7 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
 
 
 def keep_rejections(table: LabelTable, target: Path) -> list[str]:
-    """Write negatives beside a file that cannot hold them; returns what is lost all the same.
+    """Write negatives beside a file that cannot hold them; returns what is still lost.
 
     Labels without unknowns need no rejections: read with ``--absent negative`` they are whole.
     """

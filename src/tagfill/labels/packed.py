@@ -1,4 +1,4 @@
-"""Images inside of label sources, as in tar shards or parquet files, unpacked into the cache."""
+"""Images inside label sources, such as tar shards or parquet files, unpacked into the cache."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tagfill.remote import UNPACKED, WHOLE, is_inside
 
 
 def unpacked(dataset: Dataset) -> Path | None:
-    """The folder with the images of a source that holds them itself; ``None`` where it does not.
+    """The folder with the unpacked images of a source; ``None`` if it contains none.
 
-    An interrupted unpacking goes on where it stopped. An image whose name leads out of the folder
+    An interrupted unpacking continues where it stopped. An image whose name leads out of the folder
     is left out: it counts as missing.
     """
     known = formats().get(dataset.format)

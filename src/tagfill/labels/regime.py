@@ -1,4 +1,4 @@
-"""How labels came to be known: the one vocabulary for it."""
+"""Regimes: how labels came to be known."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ def rejections_path(source: Path) -> Path:
 
 
 def is_rejections(path: Path) -> bool:
-    """Whether a file is one of these."""
+    """Whether a file contains rejections."""
     return path.name.endswith(_SUFFIX)
 
 
 def write_rejections(table: LabelTable, source: Path) -> Path | None:
-    """Write the negatives of a table; old rejections beside it give way.
+    """Write the negatives of a table; old rejections beside it are replaced.
 
     Returns:
         The file, if there is anything in it.

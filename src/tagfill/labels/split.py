@@ -1,4 +1,4 @@
-"""Split images: as published, or with every tag in fair shares."""
+"""Split images: as published, or stratified by tag."""
 
 from __future__ import annotations
 

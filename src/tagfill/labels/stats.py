@@ -1,4 +1,4 @@
-"""Count what a label table holds, and name the regime it looks like."""
+"""Count the labels of a table and recognize its regime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK = 8_192  # rows that fit the cache; float32 counts them exactly
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Figures of one label table.
+    """Statistics of one label table.
 
     Args:
         images: N.
@@ -86,7 +86,7 @@ class Statistics:
 
     @property
     def regime(self) -> Regime:
-        """What the labels look like; the first that holds.
+        """The regime; the first that matches.
 
         - ``full``: there are images and no label is unknown.
         - ``unlabeled``: no label is known.

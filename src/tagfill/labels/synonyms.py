@@ -1,4 +1,4 @@
-"""Words for one thing that occur as tags of photos, English and German: few, and only plain ones.
+"""Synonyms among tags of photos, English and German: a few plain words only.
 
 They are proposed, never merged unasked. Words that also mean something else are not among them.
 """

@@ -111,7 +111,7 @@ def sampled_negative(logits: Tensor, observed: Tensor, chosen: Tensor) -> Tensor
 
 
 def sample_unknown(observed: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One unknown entry of each image, uniformly; none where nothing is unknown.
+    """One unknown entry of each image, uniformly; none if nothing is unknown.
 
     Args:
         observed: [N, K] labels 1, 0, -1.

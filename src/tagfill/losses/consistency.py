@@ -1,4 +1,4 @@
-"""What a network says about one view of an image as the label of another view."""
+"""Predictions for one view of an image as labels of another view."""
 
 from __future__ import annotations
 

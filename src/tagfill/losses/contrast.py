@@ -1,4 +1,4 @@
-"""Embeddings of one class together, those of different classes apart."""
+"""Contrastive losses: embeddings of one class together, others apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logarithms with a floor, as published code has them."""
+"""Logarithms with a floor, as in published code."""
 
 from __future__ import annotations
 

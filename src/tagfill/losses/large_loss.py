@@ -17,7 +17,7 @@ from tagfill.losses.terms import positive_term
 
 
 def modified_count(entries: int, rate: float) -> int:
-    """ceil(entries x rate), unharmed by the last digit of a product such as 3 x 0.1."""
+    """ceil(entries x rate), robust to rounding of products such as 3 x 0.1."""
     return math.ceil(round(entries * rate, 9))
 
 

@@ -1,4 +1,4 @@
-"""Losses that bear with false negatives among unknown entries: Hill, SPLC, generalized robust."""
+"""Losses that tolerate false negatives among unknown entries: Hill, SPLC, generalized robust."""
 
 from __future__ import annotations
 

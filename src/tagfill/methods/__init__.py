@@ -80,7 +80,7 @@ def staged_names() -> list[str]:
 def stages(
     name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
 ) -> tuple[StagePlan, ...]:
-    """The stages of a method's own schedule; empty where it has none."""
+    """The stages of a method's own schedule; empty if it has none."""
     plan = getattr(find(name), "stages", None)
     return () if plan is None else tuple(plan(configure(name, settings, preset)))
 
@@ -88,13 +88,13 @@ def stages(
 def head_settings(
     name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
 ) -> dict[str, Any]:
-    """What the head a method needs must be set to."""
+    """Settings of the head that a method needs."""
     wanted = getattr(find(name), "head_settings", None)
     return {} if wanted is None else dict(wanted(configure(name, settings, preset)))
 
 
 def fixed_by_head(name: str, head_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a method that follow from what the user has set of the head."""
+    """Settings of a method that follow from the user's head settings."""
     fixed = getattr(find(name), "fixed_by_head", None)
     return {} if fixed is None else dict(fixed(head_settings))
 

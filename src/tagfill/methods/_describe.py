@@ -27,7 +27,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Description:
-    """All about one method.
+    """Description of one method.
 
     Args:
         name: what to call it by.

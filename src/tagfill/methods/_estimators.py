@@ -29,7 +29,7 @@ class Estimator:
         raise NotImplementedError
 
     def learn(self, step: Step, objective: Callable[[Tensor], Tensor]) -> None:
-        """Take a step of one's own, where the training loop's optimizer does not.
+        """Take an own step, if the optimizer of the training loop does not.
 
         Args:
             step: whose optimizer step is done.
@@ -53,7 +53,7 @@ class Estimator:
         raise NotImplementedError
 
     def inherit(self, previous: Estimator) -> None:
-        """Begin with the estimates of another of the same kind, without its momentum."""
+        """Start from the estimates of another of the same kind, without its momentum."""
         self.load_state(previous.state())
 
 
@@ -194,7 +194,7 @@ class RowFactors(_Learned):
 
 
 class SmallNetwork(_Learned):
-    """A hidden layer from what is predicted and observed of an image to what it may hold.
+    """A hidden layer from predictions and observed labels of an image to its estimates.
 
     Its size does not depend on the number of images. It sees the classifier's probabilities,
     without sending gradients back, and the observed labels, and adds to the evidence of the latter.

@@ -11,7 +11,7 @@ EMPTY = -1
 
 
 class Queue:
-    """A ring buffer: new entries take the place of the oldest.
+    """A ring buffer: new entries replace the oldest.
 
     Args:
         slots: how many entries it holds.

@@ -94,7 +94,7 @@ class Rows:
         self.steps = int(state["steps"])
 
     def inherit(self, previous: Rows) -> None:
-        """Begin with the values another table has now, without its momentum."""
+        """Start from the current values of another table, without its momentum."""
         for index in torch.arange(len(previous)).split(CHUNK):
             self.fill(previous.read(index), int(index[0]))
 

@@ -32,7 +32,7 @@ def require_reduction(value: str) -> None:
 
 
 def reduced(terms: Elementwise, reduction: Reduction) -> Elementwise:
-    """A loss whose mean over all entries is the asked reduction of ``terms``."""
+    """A loss whose mean over all entries is the requested reduction of ``terms``."""
     if reduction == "mean":
         return terms
 

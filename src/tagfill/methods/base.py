@@ -45,7 +45,7 @@ LossTerms = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Needs:
-    """What a method asks of the loop, the model and the labels.
+    """What a method needs from the loop, the model and the labels.
 
     Args:
         truth: trains on the full labels behind masked ones (an oracle).
@@ -84,7 +84,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Info:
-    """What a user reads about a method.
+    """Title and source of a method, for users.
 
     Args:
         title: one line.
@@ -115,7 +115,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a method learns at the start of training.
+    """What a method gets at the start of training.
 
     Args:
         observed: [N, K] int8 labels of the training images (1, 0, -1).
@@ -258,7 +258,7 @@ class Method:
         """Restore what ``state`` gave; called after ``start``."""
 
     def solve(self, problem: LinearProblem) -> LinearWeights | None:
-        """A linear head on fixed features, found at once from all images; called after ``start``.
+        """A linear head on fixed features, solved directly from all images; called after ``start``.
 
         None leaves the head to the training loop.
         """
@@ -274,7 +274,7 @@ class Method:
     def pseudo_labels(self) -> Tensor | None:
         """[N, K] int8 what unknown entries have been labeled so far (1, 0; else -1).
 
-        None where a method labels no entries one by one, though it may have estimates of all.
+        None if a method labels no entries one by one, though it may have estimates of all.
         """
         return None
 
@@ -300,7 +300,7 @@ class ElementwiseMethod(Method):
 
 
 class MethodModule(Protocol):
-    """The face of a method's module."""
+    """The interface of a method's module."""
 
     INFO: Info
     Config: type[Any]
@@ -308,7 +308,7 @@ class MethodModule(Protocol):
 
 
 class NamedMethod:
-    """One of several methods that share a module, with the face a module of its own would have.
+    """One of several methods that share a module, with the interface of a module.
 
     Args:
         info: as ``INFO``.

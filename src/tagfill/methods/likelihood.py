@@ -79,7 +79,7 @@ SEARCH = {"strength": Range(1e-3, 1.0), "smoothing": Range(0.01, 0.3)}
 
 
 class WrittenTags(Method):
-    """The likelihood as a loss of batches, and as a problem that is solved at once."""
+    """The likelihood as a loss of batches, and as a problem that is solved directly."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -47,7 +47,7 @@ class Config:
 
 
 class Ridge(ElementwiseMethod):
-    """Squares of entries, or their minimum at once."""
+    """Squared errors of entries, or their minimum in closed form."""
 
     def __init__(self, config: Config) -> None:
         super().__init__("ridge", _squares)

@@ -125,7 +125,7 @@ class OnlineEstimation(Method):
         self.rate = float("nan")
 
     def start(self, setup: Setup) -> None:
-        """Settle k and guess at random."""
+        """Resolve k and start with random estimates."""
         super().start(setup)
         self.k = resolve_k(self.config.k, setup, "role")
         self.rate = self._multiple() * setup.learning_rate
@@ -147,7 +147,7 @@ class OnlineEstimation(Method):
         self.estimator.learn(step, objective)
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:
-        """Keep the scores that the small network's estimates are made of."""
+        """Keep the scores that are the input of the small network's estimates."""
         if isinstance(self.estimator, SmallNetwork) and scores is not None:
             self.estimator.scores = scores.detach()
 
@@ -163,7 +163,7 @@ class OnlineEstimation(Method):
         self.estimator.load_state(state)
 
     def inherit(self, previous: Method) -> None:
-        """Begin with the estimates of an earlier stage (MLSPL's LinearInit)."""
+        """Start from the estimates of an earlier stage (MLSPL's LinearInit)."""
         assert isinstance(previous, OnlineEstimation)
         self.estimator.inherit(previous.estimator)
 

@@ -75,7 +75,7 @@ class Config:
 
 
 class SemanticTransfer(LabelFeatureMethod):
-    """Knows which classes go together and what each looked like lately."""
+    """Learns which classes go together, and keeps recent features of each."""
 
     def __init__(self, config: Config) -> None:
         super().__init__("sst", config.examples)

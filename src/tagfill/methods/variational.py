@@ -130,7 +130,7 @@ class Variational(Method):
         require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
-        """The risk, and what is switched on beside it."""
+        """The risk, and the optional terms."""
         logits, observed = step.output.logits, step.observed
         parts = list(zip(logits.chunk(self.shares), observed.chunk(self.shares), strict=True))
         terms: LossTerms = {}

@@ -1,1 +1,1 @@
-"""Networks: backbones by name, heads, and what is saved of them."""
+"""Networks: backbones by name, heads, and their files."""

@@ -24,7 +24,7 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
-        """Queries and keys know their place, values do not.
+        """Queries and keys have positions, values do not.
 
         Args:
             tokens: [N, T, d]
@@ -59,7 +59,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self, state: Tensor, queries: Tensor, memory: Tensor, position: Tensor, *, maps: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Update what is known of each label.
+        """Update the embedding of each label.
 
         Args:
             state: [N, K, d] what earlier layers found.

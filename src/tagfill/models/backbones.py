@@ -1,4 +1,4 @@
-"""The one surface of all backbones: maps, pooled features, stages, freezing."""
+"""The common interface of all backbones: maps, pooled features, stages, freezing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Backbone(nn.Module):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether nothing of it learns."""
+        """Whether all of it is frozen."""
         return not any(parameter.requires_grad for parameter in self.parameters())
 
     def freeze(self, stages: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Architectures of timm and transformers behind one face: images in, a feature map out."""
+"""Architectures of timm and transformers behind one interface: images in, a feature map out."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class TransformersBody(nn.Module):
 
 
 class FeatureBody(nn.Module):
-    """Stands in for a backbone where features are given: [N, D] or maps pass unchanged."""
+    """Replaces the backbone if features are given: [N, D] or maps pass unchanged."""
 
     def forward(self, features: Tensor) -> Tensor:
         """[N, D] becomes a map of one cell."""

@@ -83,7 +83,7 @@ class Metadata:
         return torch.rand(2, self.channels, *((7, 7) if self.maps else ()))
 
     def to_json(self) -> str:
-        """Text that ``from_json`` reads; written for people and other programs, too."""
+        """Text that ``from_json`` reads; readable by people and other programs."""
         what: dict[str, Any] = {"reads": self.reads, "channels": self.channels, "maps": self.maps}
         if self.reads == "images":
             how = {"color": "RGB", "range": [0, 1], "resize": "squash", "filter": "bilinear"}

@@ -81,7 +81,7 @@ def rebuild_backbone(spec: BackboneSpec, most: float = math.inf) -> Backbone:
 
 
 def given_features(channels: int) -> Backbone:
-    """Stand-in for a backbone where features are given instead of images."""
+    """Replaces the backbone if features are given instead of images."""
     spec = BackboneSpec(
         name="given features",
         library="features",
@@ -108,7 +108,7 @@ def describe(name: str, size: int | None = None) -> dict[str, Any]:
 
 
 def weights_here(name: str, source: WeightSource) -> bool:
-    """Whether the weights can be had without a network."""
+    """Whether the weights are available without a network."""
     if name in OFFLINE:
         return OFFLINE[name].is_installed
     return source.repository is not None and hub.is_cached(source.repository)

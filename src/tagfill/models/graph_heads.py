@@ -66,7 +66,7 @@ SSGRL_PRESETS = {"published": SsgrlConfig(hidden=1024, joint=512, halve=True)}
 
 
 class SemanticDecoupling(nn.Module):
-    """Features of every class, gathered where an attention of its own looks.
+    """Features of every class, gathered by its own attention.
 
     a_kp = softmax over places p of w . (V tanh(U x_p * W v_k) + b), f_k = sum over p of a_kp x_p
     """
@@ -147,7 +147,7 @@ class SsgrlHead(GraphHead):
 
 @dataclass(frozen=True)
 class MlGcnConfig:
-    """Classifiers made by a graph convolution over classes (Chen et al. 2019, ML-GCN).
+    """Classifiers computed by a graph convolution over classes (Chen et al. 2019, ML-GCN).
 
     Args:
         hidden: width between the two graph convolutions.
@@ -186,7 +186,7 @@ class MlGcnHead(GraphHead):
         self.graph.copy_(scale[:, None] * weighted * scale)
 
     def classifiers(self) -> Tensor:
-        """[K, D] the weights the graph makes."""
+        """[K, D] the weights computed by the graph."""
         hidden = F.leaky_relu(self.graph @ self.first(self.words), 0.2)
         weights: Tensor = self.graph @ self.second(hidden)
         return weights

@@ -48,7 +48,7 @@ class FeatureEngine:
 def feature_engine(
     backbone: Backbone, kind: Kind, device: torch.device, *, images: int = WORTH_EXPORTING
 ) -> FeatureEngine:
-    """ONNX Runtime on the CPU, torch elsewhere and where the graph differs from it.
+    """ONNX Runtime on the CPU; torch elsewhere, and if the graph differs.
 
     Args:
         backbone: its weights do not change any more.
@@ -71,7 +71,7 @@ def find_graph(
     A file's name ends in the hash of its content; a damaged one is made again.
 
     Returns:
-        None where there is no graph, or the architecture cannot be exported faithfully.
+        None if there is no graph, or the architecture cannot be exported faithfully.
     """
     folder = (root or cache_root()) / "graphs"
     key = f"{fingerprint(backbone)}-{backbone.spec.size}-{kind}"
@@ -167,7 +167,7 @@ def _session(path: Path, threads: int) -> Callable[[Numbers], Numbers]:
 
 
 def session_options(threads: int) -> Any:
-    """Options of a session whose threads sleep while they wait, for other processes' sake."""
+    """Options of a session whose threads sleep while they wait, to spare other processes."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -204,7 +204,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Exporters talk to the root logger and to stdout."""
+    """Silence exporters, which write to the root logger and to stdout."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

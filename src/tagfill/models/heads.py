@@ -60,7 +60,7 @@ HEADS: dict[str, HeadKind] = {
 
 
 def head_giving(needs: Set[str]) -> str | None:
-    """The first head that gives all of this besides scores; None where nothing is needed."""
+    """The first head that gives all of this besides scores; None if nothing is needed."""
     fitting = (name for name, kind in HEADS.items() if needs and needs <= kind.gives)
     return next(fitting, None)
 

@@ -1,4 +1,4 @@
-"""Weights from the model hub, or a quick and clear answer that it cannot be reached."""
+"""Weights from the model hub, or a quick and clear error if it cannot be reached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_cached(repository: str, file: str | None = None) -> bool:
 
 
 def is_reachable() -> bool:
-    """Whether the hub answers; a proxy of the environment is used, ``HF_HUB_OFFLINE`` obeyed."""
+    """Whether the hub responds; uses the proxy of the environment and obeys ``HF_HUB_OFFLINE``."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
@@ -57,7 +57,7 @@ def offline() -> Iterator[None]:
 
 @contextmanager
 def fetching(repository: str, name: str, file: str | None = None) -> Iterator[None]:
-    """Around a download: fails at once where the hub is out of reach, uses the cache if it can.
+    """Context of a download: fails quickly if the hub cannot be reached, uses the cache if it can.
 
     The hub's own client would retry for a minute first.
 

@@ -118,7 +118,7 @@ def import_q2l(
 
 
 def find_origin(state: State, checkpoint: str | Path) -> _Origin:
-    """Which released network a checkpoint holds, by the names in it."""
+    """The released network of a checkpoint, recognized by its names."""
     if "backbone.0.body.conv1.weight" in state:
         deep = "backbone.0.body.layer3.22.conv1.weight" in state
         bottleneck = "backbone.0.body.layer1.0.conv3.weight" in state

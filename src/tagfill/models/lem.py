@@ -47,7 +47,7 @@ class LemHead(Head):
         )
 
     def train_embeddings(self, wanted: bool) -> None:
-        """Free the projection head, as in the second training stage, or fix it as in the first."""
+        """Unfreeze the projection head (second training stage) or freeze it (first stage)."""
         self.projection.requires_grad_(wanted)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:

@@ -1,4 +1,4 @@
-"""The two libraries backbones come from, imported when first needed and in a working order."""
+"""The two libraries backbones come from, imported on first use and in an order that works."""
 
 from __future__ import annotations
 

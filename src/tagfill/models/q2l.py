@@ -1,4 +1,4 @@
-"""Query2Label: each label asks the feature map whether it is there."""
+"""Query2Label: each label queries the feature map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported files as they were written: checksums inside ONNX files, archives known by their hash.
+"""Integrity of exported files: checksums in ONNX files, archives known by their hash.
 
 An ONNX file is data; its last bytes are an entry of its metadata with a checksum of all bytes
 before, so that damage is noticed. A torch.export archive holds pickles, which are code: it is
@@ -27,7 +27,7 @@ def seal(path: Path) -> None:
 
 
 def sealed_bytes(path: Path) -> bytes:
-    """The content of an ONNX file; one without a checksum is taken as it is.
+    """The content of an ONNX file; a file without a checksum is accepted.
 
     Raises:
         TagfillError: the file is not as it was when it was exported.
@@ -45,7 +45,7 @@ def sealed_bytes(path: Path) -> bytes:
 
 
 def remember(path: Path) -> None:
-    """Take note that an archive was written here; where that fails it needs ``--trust-code``."""
+    """Record that an archive was written here; if that fails it needs ``--trust-code``."""
     with suppress(TagfillError):
         write_bytes(_note(path.read_bytes()), b"")
 

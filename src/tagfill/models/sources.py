@@ -24,7 +24,7 @@ _LABELS = ("id2label", "label2id")
 
 @dataclass(frozen=True)
 class WeightSource:
-    """An architecture to build and weights to fetch.
+    """An architecture to build and weights to load.
 
     Args:
         draft: the spec, without what only the architecture itself reveals.

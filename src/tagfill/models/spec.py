@@ -79,7 +79,7 @@ class BackboneSpec:
         return spec
 
     def check(self) -> None:
-        """Refuse what no installed library can build, or would have to fetch.
+        """Refuse what no installed library can build without a download.
 
         Raises:
             TagfillError: and what is wrong.

@@ -1,4 +1,4 @@
-"""Regimes: pure, seeded functions from full labels to the ones an annotator would have left.
+"""Regimes: pure, seeded functions from full labels to observed labels.
 
 Entries that are unknown in the full labels stay unknown.
 """

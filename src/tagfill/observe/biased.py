@@ -1,4 +1,4 @@
-"""A single positive as a hurried annotator would choose it: the large, the central, the usual.
+"""A biased single positive: large, central or frequent objects are more likely.
 
 Arroyo, Perona and Cole 2023, "Understanding label bias in single positive multi-label learning".
 One positive i of image n is kept, with probability w_ni / sum_j w_nj over the image's positives j.
@@ -19,7 +19,7 @@ LEAST_DISTANCE = 0.0005
 
 
 def biased_by_size(truth: Labels, seed: int, boxes: Boxes) -> Labels:
-    """Keep one positive of each image, the larger the likelier.
+    """Keep one positive of each image, larger ones more likely.
 
     w_ni = summed area of the boxes of class i in image n.
 
@@ -35,7 +35,7 @@ def biased_by_size(truth: Labels, seed: int, boxes: Boxes) -> Labels:
 
 
 def biased_by_place(truth: Labels, seed: int, boxes: Boxes) -> Labels:
-    """Keep one positive of each image, the nearer to the image's center the likelier.
+    """Keep one positive of each image, those near the center more likely.
 
     w_ni = sum of 1/d over the boxes of class i in image n, d the distance between the centers of
     box and image. Distances are taken in fractions of width and height, not in pixels as in the
@@ -48,7 +48,7 @@ def biased_by_place(truth: Labels, seed: int, boxes: Boxes) -> Labels:
 
 
 def biased_by_frequency(truth: Labels, seed: int, *, power: float = 1.0) -> Labels:
-    """Keep one positive of each image, the more frequent its class the likelier.
+    """Keep one positive of each image, frequent classes more likely.
 
     w_i = (number of positives of class i in ``truth``) ** power. The published "semantic" draw
     takes w_i from a table of words people use; ``weighted_single_positive`` accepts such a table.

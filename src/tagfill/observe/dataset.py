@@ -17,7 +17,7 @@ TRAIN = "train"
 def observe_dataset(
     dataset: Dataset, regime: Masking, seed: int, split: str | None = None
 ) -> Dataset:
-    """Hide labels of a data set as a regime would.
+    """Hide labels of a data set by a regime.
 
     Full labels are taken from ``dataset.truth`` where there is one, else from the table. Images
     outside the masked split keep their full labels, so that evaluation stays honest. Each split is
@@ -43,7 +43,7 @@ def observe_dataset(
 
 
 def default_split(dataset: Dataset) -> str:
-    """The split that is masked unless the user says otherwise."""
+    """The split that is masked by default."""
     if not dataset.splits:
         return ALL
     if TRAIN not in dataset.splits:

@@ -12,7 +12,7 @@ from tagfill.observe.regimes import Masking
 
 
 def observe_official(dataset: Dataset, regime: Masking, seed: int) -> Dataset:
-    """Hide labels of the training images as a regime would, before validation is held out.
+    """Hide labels of the training images by a regime, before validation is held out.
 
     The published code draws over training and validation images together, in their order, and
     divides them afterwards; drawing over the training images alone would give other labels.

@@ -1,4 +1,4 @@
-"""The regimes by name: a function each, and the defaults of its settings.
+"""The regimes by name: their functions, and the defaults of their settings.
 
 To add a regime, write its function and name it in ``REGIMES``.
 """
@@ -23,7 +23,7 @@ from tagfill.observe.published import k_positives_m_negatives, single_positive
 
 @dataclass(frozen=True)
 class Masking:
-    """A way in which labels become incomplete.
+    """A regime with its settings.
 
     Args:
         draw: from full labels and a seed to observed labels.

@@ -1,1 +1,1 @@
-"""Tags for streams of images, however many, in constant memory."""
+"""Tags for any number of images in constant memory."""

@@ -1,4 +1,4 @@
-"""Predictions as a table for people, JSON, JSON lines, CSV or parquet; written as they come."""
+"""Predictions as a readable table, JSON, JSON lines, CSV or parquet; written as they come."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TableWriter:
 
 
 class JsonLinesWriter:
-    """``{"image": ..., "tags": {name: probability}}`` a line."""
+    """``{"image": ..., "tags": {name: probability}}`` per line."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream

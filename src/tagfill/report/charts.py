@@ -29,7 +29,7 @@ class Bar(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A mark on an axis: where, and what is written there."""
+    """A mark on an axis: its position and text."""
 
     place: float
     text: str

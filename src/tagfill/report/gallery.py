@@ -1,4 +1,4 @@
-"""Entries worth a look: recovered tags, errors, and labels in doubt, each with its picture."""
+"""Entries to show: recovered tags, errors, and labels in doubt, each with its picture."""
 
 from __future__ import annotations
 

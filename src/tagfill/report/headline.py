@@ -38,7 +38,7 @@ class Metric:
 
     Args:
         key: what it is; templates know the words.
-        value: in percent; None where there is nothing to measure.
+        value: in percent; None if there is nothing to measure.
         low, high: 95 % bootstrap interval, where the images could be scored again.
     """
 
@@ -138,7 +138,7 @@ class Calibration:
 
 
 def calibration(held: HeldOut | None) -> Calibration | None:
-    """How often tags of a given probability are present; None where that is unknown."""
+    """How often tags of a given probability are present; None if that is unknown."""
     if held is None or not held.has_negatives:
         return None
     raw = sigmoid(held.logits.astype(np.float64))

@@ -106,7 +106,7 @@ class Curves:
 
 
 def curves(content: RunContent) -> Curves | None:
-    """Curves of a run; None where nothing was noted."""
+    """Curves of a run; None if nothing was noted."""
     epochs = epochs_of(content)
     if not epochs:
         return None

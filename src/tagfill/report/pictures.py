@@ -1,4 +1,4 @@
-"""Small pictures that travel inside the page."""
+"""Small pictures embedded in the page."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Waiting = tuple[Numbers, "Future[Numbers]"]
 
 
 class QueueFullError(Exception):
-    """More images are waiting than are let in."""
+    """Too many images are waiting."""
 
 
 class Batcher:

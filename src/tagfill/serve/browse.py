@@ -33,7 +33,7 @@ class Filter:
 
 
 def matching(service: Service, wanted: Filter) -> Rows:
-    """Photos that fit; by probability where suggestions are asked for, else in the file's order."""
+    """Photos that fit; by probability if suggestions are wanted, else in the order of the file."""
     chosen = np.ones(len(service.library), dtype=bool)
     column = None if wanted.tag is None else service.column(wanted.tag)
     if column is not None and wanted.state != "any":
@@ -86,7 +86,7 @@ def tag_counts(service: Service) -> list[dict[str, Any]]:
 
 
 def together(service: Service, count: int) -> dict[str, Any]:
-    """How often the most frequent tags are found on the same photo."""
+    """How often the most frequent tags occur on the same photo."""
     positive = (service.ledger.values == POSITIVE).astype(np.int64)
     columns = np.argsort(-positive.sum(axis=0), kind="stable")[:count]
     pairs = positive[:, columns].T @ positive[:, columns]

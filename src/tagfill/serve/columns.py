@@ -1,4 +1,4 @@
-"""The tags there are: those of the label file, those people added, and what was renamed."""
+"""All tags: those of the label file, those people added, and renamed ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 
 
 class Rename(Protocol):
-    """A tag that bears another name now."""
+    """A renamed tag."""
 
     @property
     def tag(self) -> str:
@@ -19,7 +19,7 @@ class Rename(Protocol):
 
     @property
     def target(self) -> str | None:
-        """The new one; where it exists already, the two are one tag from now on."""
+        """The new name; if it exists, the two tags are merged."""
 
 
 class Columns:
@@ -46,7 +46,7 @@ class Columns:
         self.base = _merged(table.values, self.sources, len(self.names))
 
     def name(self, tag: str) -> str:
-        """What a tag is called now."""
+        """The current name of a tag."""
         return self._new_name.get(tag, tag)
 
     def number(self, tag: str) -> int:
@@ -58,7 +58,7 @@ class Columns:
         return self._numbers[name]
 
     def find(self, tag: str) -> int | None:
-        """The column of a tag that is there."""
+        """The column of an existing tag."""
         return self._numbers.get(self.name(tag))
 
 

@@ -1,4 +1,4 @@
-"""Where decisions are kept: SQLite with a write-ahead log, or PostgreSQL by its address."""
+"""Storage of decisions: SQLite with a write-ahead log, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Database:
             yield connection
 
     def setting(self, name: str, default: str) -> str:
-        """A value kept in the database; the default is stored where there is none yet."""
+        """A value in the database; stores the default if there is none."""
         chosen = sa.select(settings.c.value).where(settings.c.name == name)
         with self.write() as connection:
             value = connection.scalar(chosen)

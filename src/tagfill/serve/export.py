@@ -1,4 +1,4 @@
-"""Labels as files to take away."""
+"""Labels as files to download."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Jobs:
         }
 
     def cancel(self, job: str) -> None:
-        """Stop a job and remove what it has made so far.
+        """Stop a job and remove its files.
 
         Raises:
             TagfillError: it runs on another machine.

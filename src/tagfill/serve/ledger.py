@@ -104,7 +104,7 @@ class Ledger:
     # reading
 
     def refresh(self) -> None:
-        """Take in what other servers have written."""
+        """Read what other servers have written."""
         with self.lock:
             query = sa.select(decisions).where(decisions.c.id > self._last).order_by("id")
             with self.database.read() as connection:
@@ -204,7 +204,7 @@ class Ledger:
 
     @property
     def completed(self) -> list[int]:
-        """Photos somebody called complete."""
+        """Photos marked as complete."""
         return [row for row, photo in self._photos.items() if photo.complete]
 
     def answers(self, column: int) -> Iterator[tuple[int, Entry]]:
@@ -230,7 +230,7 @@ class Ledger:
         return [entry for _, entry in zip(range(limit), lines, strict=False)]
 
     def is_undone(self, batch: str) -> bool:
-        """Whether an action was taken back."""
+        """Whether an action was undone."""
         return batch in self._undone
 
     def count(self, condition: Callable[[Entry], bool]) -> int:
@@ -243,7 +243,7 @@ class Ledger:
     # writing
 
     def write(self, entries: Sequence[Entry], *, release: Iterable[tuple[str, str]] = ()) -> str:
-        """Append one action of a person; on return it is on disk. Gives the batch's name.
+        """Append one action of a person; on return it is on disk. Returns the name of the batch.
 
         Args:
             entries: its lines.
@@ -265,7 +265,7 @@ class Ledger:
         return batch
 
     def undo(self, who: str) -> list[Entry]:
-        """Take back the person's last action; gives its lines, none where nothing is left."""
+        """Undo the person's last action; returns its lines, none if nothing is left."""
         with self.lock:
             self.refresh()
             mine = self._by_person.get(who, [])

@@ -1,4 +1,4 @@
-"""The photos a server is about: names, files and the labels their owner wrote."""
+"""The photos of a server: names, files and original labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tagfill.train.data import TrainingData
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """All photos of a run, whatever split they are in; a photo is known by its row.
+    """All photos of a run in any split; a photo is identified by its row.
 
     Args:
         table: the labels as their owner wrote them.

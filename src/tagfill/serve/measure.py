@@ -1,4 +1,4 @@
-"""Metrics on photos whose labels are complete, because somebody said so."""
+"""Metrics on photos that were marked as complete."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ KEPT = 64
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What a model says of all photos of a library.
+    """Probabilities of a model for all photos of a library.
 
     Args:
         classes: its K classes.
@@ -43,12 +43,12 @@ class Posterior:
     written: Floats
 
     def over(self, columns: Columns, values: Floats) -> Floats:
-        """[N, K] numbers of these classes, brought to the tags there are; nan for others."""
+        """[N, K] numbers of these classes, aligned to the current tags; nan for others."""
         return spread_over(self.classes, columns, values)
 
 
 def spread_over(classes: Sequence[str], columns: Columns, values: Floats) -> Floats:
-    """[N, K] numbers of some classes, brought to the tags there are; nan for others."""
+    """[N, K] numbers of some classes, aligned to the current tags; nan for others."""
     spread = np.full((len(values), len(columns.names)), np.nan)
     for source, name in enumerate(classes):
         target = columns.find(name)
@@ -59,7 +59,7 @@ def spread_over(classes: Sequence[str], columns: Columns, values: Floats) -> Flo
 
 @dataclass(eq=False)
 class ServedModel:
-    """A finished run, ready to answer.
+    """A finished run, ready to serve.
 
     Args:
         run: the run.
@@ -89,7 +89,7 @@ class ServedModel:
 
     @cached_property
     def engine(self) -> Engine:
-        """What answers requests: the exported file, or torch on the model's network."""
+        """The engine of requests: the exported file, or torch on the model's network."""
         if self.exported is None:
             return bundle_engine(self.bundle)
         engine = open_engine(self.exported)
@@ -134,7 +134,7 @@ class ServedModel:
         ]
 
     def nearest(self, picture: Image.Image, count: int) -> list[tuple[int, float]]:
-        """Training photos that look most like a picture: row and similarity in -1..1."""
+        """The training photos most similar to a picture: row and similarity in -1..1."""
         import torch
 
         with self._explaining, torch.no_grad():
@@ -147,7 +147,7 @@ class ServedModel:
 
 
 def open_model(path: Path, library: Library, exported: Path | None = None) -> ServedModel:
-    """Load a run's model and what it says of the library's photos.
+    """Load a run's model and its probabilities for the photos of the library.
 
     Raises:
         TagfillError: the folder holds no finished run, or one of other photos.
@@ -164,7 +164,7 @@ def open_run(path: Path, exported: Path | None = None) -> tuple[Library, ServedM
 
 
 def posterior_of(path: Path, library: Library, sinks: Sequence[Sink] = ()) -> Posterior:
-    """What a run says of the library's photos."""
+    """Probabilities of a run for the photos of the library."""
     return _posterior(Run.open(path, sinks), library)
 
 

@@ -1,4 +1,4 @@
-"""Photos as a browser gets them: made small, encoded again, without their metadata."""
+"""Photos for the browser: reduced, encoded again, without metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tagfill.images import open_image
 
 
 class Size(IntEnum):
-    """Longer sides there are, in pixels."""
+    """Available longer sides, in pixels."""
 
     TINY = 160
     SMALL = 320
@@ -62,7 +62,7 @@ class Pictures:
 
 
 def encode(image: Image.Image, size: int) -> bytes:
-    """An image as JPEG without metadata, at most so large."""
+    """An image as JPEG without metadata, of limited size."""
     image.thumbnail((size, size), Image.Resampling.LANCZOS)
     stream = io.BytesIO()
     image.convert("RGB").save(stream, "JPEG", quality=_QUALITY)

@@ -1,4 +1,4 @@
-"""HTTP connections that cannot be held open for nothing."""
+"""HTTP connections with timeouts for idle clients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOST_CONNECTIONS = 512
 
 
 class PatientOnce(H11Protocol):
-    """uvicorn's protocol, with an end to waiting for headers and for clients that do not read."""
+    """uvicorn's protocol, with timeouts for headers and for clients that do not read."""
 
     _timer: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """A client has come."""
+        """A client has connected."""
         super().connection_made(transport)
         if len(self.connections) > MOST_CONNECTIONS:
             transport.close()
@@ -43,12 +43,12 @@ class PatientOnce(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as the answer comes."""
+        """The client reads too slowly."""
         super().pause_writing()
         self._unread = self.loop.call_later(READ_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client has read on."""
+        """The client reads again."""
         self._stop_offering()
         super().resume_writing()
 

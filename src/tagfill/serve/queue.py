@@ -37,7 +37,7 @@ WHOLE_PHOTO = ""
 
 @dataclass(frozen=True)
 class TagStatus:
-    """How far the review of one tag has come.
+    """Progress of the review of one tag.
 
     Args:
         suggested: likely entries, answered or not.
@@ -71,7 +71,7 @@ class Queue:
         self.update()
 
     def update(self) -> None:
-        """Follow the tags there are."""
+        """Update to the current tags."""
         names = tuple(self.ledger.columns.names)
         if names == self._names:
             return
@@ -90,13 +90,13 @@ class Queue:
         self._order: dict[int, Rows] = {}
 
     def open_entries(self) -> npt.NDArray[np.bool_]:
-        """[N, K] entries that can still be asked."""
+        """[N, K] entries that are still open."""
         ledger = self.ledger
         still: npt.NDArray[np.bool_] = self._askable & (ledger.values == UNKNOWN) & ~ledger.asked
         return still
 
     def chance(self, row: int, column: int) -> float | None:
-        """The probability of an entry; None where the model does not know the tag."""
+        """The probability of an entry; None if the model does not know the tag."""
         value = float(self.probability[row, column])
         return None if np.isnan(value) else round(value, 4)
 
@@ -120,7 +120,7 @@ class Queue:
         return self._order[column]
 
     def status(self, column: int) -> TagStatus:
-        """How far the review of a tag has come."""
+        """Progress of the review of a tag."""
         ledger = self.ledger
         likely = self._askable[:, column] & (np.nan_to_num(self.probability[:, column]) >= LIKELY)
         answers = [

@@ -1,4 +1,4 @@
-"""JSON answers that can hold any text."""
+"""JSON responses that can hold any text."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 class SafeJSON(JSONResponse):
-    """JSON in ASCII: no text a client sends can make the answer fail."""
+    """JSON in ASCII: no text of a client can make the response fail."""
 
     def render(self, content: Any) -> bytes:
-        """The bytes of the answer."""
+        """The bytes of the response."""
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 

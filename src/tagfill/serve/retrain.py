@@ -1,4 +1,4 @@
-"""A process of its own that trains again from the labels as reviewed; see ``jobs``."""
+"""A separate process that trains again from the reviewed labels; see ``jobs``."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ LABELS, PROGRESS, RESULT = "labels.csv", "progress.json", "result.json"
 
 
 class ProgressFile:
-    """Tells the server how far training is, twice a second at most."""
+    """Reports the progress of training to the server, at most twice a second."""
 
     every = 0.5
 
     def __init__(self, path: Path) -> None:
         self._path, self._told = path, 0.0
 
-    def event(self, kind: str, facts: Mapping[str, Any]) -> None:
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
         """An epoch has ended."""
         if kind == "epoch":
-            self._write(int(facts["epoch"]), int(facts["epochs"]), "training")
+            self._write(int(metadata["epoch"]), int(metadata["epochs"]), "training")
 
     def progress(self, done: int, total: int, label: str) -> None:
         """Work progressed."""
@@ -97,7 +97,7 @@ def _images(data: DataConfig) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Train, and write down how it ended."""
+    """Train, and record the result."""
     base, folder, out = map(Path, arguments)
     result: dict[str, str | None] = {"state": "done", "message": None}
     try:

@@ -1,4 +1,4 @@
-"""Who may ask what: hosts, tokens, sessions, cross-site requests, sizes, and headers."""
+"""Access control: hosts, tokens, sessions, cross-site requests, sizes, and headers."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class Policy:
     body_seconds: float = 30.0
 
     def sign(self, session: str) -> str:
-        """A session's signature; another token makes all sessions void."""
+        """A session's signature; a new token invalidates all sessions."""
         return self._digest(f"session:{session}")
 
     def csrf(self, session: str) -> str:
-        """What a page must send along with whatever changes something."""
+        """The token that a page must send with every change."""
         return self._digest(f"csrf:{session}")
 
     def _digest(self, text: str) -> str:
@@ -87,11 +87,11 @@ class Policy:
         return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
     def knows_host(self, host: str) -> bool:
-        """Whether the server goes by this name."""
+        """Whether this is a name of the server."""
         return host in self.hosts or ("*" in self.hosts and _is_address(host))
 
     def has_token(self, headers: Headers) -> bool:
-        """Whether the right token came along, as a bearer's or as a password."""
+        """Whether the request has the right token, as bearer token or password."""
         kind, _, rest = headers.get("authorization", "").partition(" ")
         given = rest.strip()
         if kind.lower() == "basic":
@@ -124,7 +124,7 @@ def host_name(header: str) -> str:
 
 
 class Gate:
-    """Lets in what may come in, and gives every answer the same headers."""
+    """Admits allowed requests and sets the same headers on every response."""
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self.app, self.policy = app, policy

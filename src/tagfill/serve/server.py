@@ -57,7 +57,7 @@ class Options:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Names the server may be called by; "*" for any address."""
+        """Host names of the server; "*" for any address."""
         own = LOOPBACK | {self.host, *(name.lower() for name in self.names)}
         return own | {"*"} if self.host in EVERYWHERE else own
 
@@ -82,7 +82,7 @@ def open_service(run: Path, options: Options) -> Service:
 
 
 def build_service(library: Library, model: ServedModel, options: Options) -> Service:
-    """The state of a server on photos and a model that are open already."""
+    """The state of a server for open photos and an open model."""
     from tagfill.serve.service import Service
 
     database = Database(database_url(options.database, model.path / DATABASE))

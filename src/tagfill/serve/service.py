@@ -30,7 +30,7 @@ SERVED = "served model"
 
 @dataclass(frozen=True)
 class Person:
-    """Who asks.
+    """The user of a request.
 
     Args:
         name: as in the log.
@@ -74,18 +74,18 @@ class Service:
                 self.database.store_setting(SERVED, str(self.model.path))
 
     def refresh(self) -> None:
-        """Follow what other servers on the same database have written."""
+        """Read what other servers on the same database have written."""
         self.ledger.refresh()
         self.queue.update()
 
     def row(self, photo: int) -> int:
-        """A photo's row; 404 for one that is not there."""
+        """A photo's row; 404 if there is none."""
         if not 0 <= photo < len(self.library):
             raise HTTPException(404, "no such photo")
         return photo
 
     def column(self, tag: str) -> int:
-        """A tag's column; 404 for one that is not there."""
+        """A tag's column; 404 if there is none."""
         column = self.ledger.columns.find(tag)
         if column is None:
             raise HTTPException(404, "no such tag")
@@ -94,7 +94,7 @@ class Service:
     def entry(
         self, person: Person, row: int, tag: str, value: int, *, kind: str, view: str
     ) -> Entry:
-        """A line for the log, with what the model says of it."""
+        """A line for the log, with the probability of the model."""
         column = self.ledger.columns.find(tag)
         known = column is not None and column < self.queue.probability.shape[1]
         return Entry(
@@ -118,7 +118,7 @@ class Service:
         return Person(str(name) if name else f"guest-{session[:4]}", session)
 
     def rename_person(self, session: str, name: str) -> None:
-        """Call a session by a person's name."""
+        """Set the person's name of a session."""
         with self.database.write() as connection:
             connection.execute(people.delete().where(people.c.session == session))
             connection.execute(people.insert().values(session=session, name=name))
@@ -154,7 +154,7 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """The service a request is for; it has read the log to its end."""
+    """The service a request is for; its log is up to date."""
     service: Service = request.app.state.service
     return service
 

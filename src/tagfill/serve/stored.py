@@ -1,4 +1,4 @@
-"""Decisions of a database for commands that know nothing of servers."""
+"""Decisions of a database, for commands without a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guessing a token is slow: few wrong ones per address and minute."""
+"""Limits the guessing of tokens: few wrong ones per address and minute."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Throttle:
         self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
 
     def wait(self, address: str) -> int:
-        """Seconds until an address may try again; 0 where it may now."""
+        """Seconds until an address may try again; 0 if it may now."""
         times = self._wrong.get(address)
         if times is None or len(times) < MOST_WRONG:
             return 0

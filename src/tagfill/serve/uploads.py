@@ -33,7 +33,7 @@ _decoders = ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1), thread_n
 
 @dataclass(frozen=True)
 class Upload:
-    """Bytes somebody sent, and what they call them; the name is only ever shown."""
+    """Uploaded bytes and their name; the name is only displayed."""
 
     name: str
     content: bytes

@@ -1,4 +1,4 @@
-"""The loop of many settings at once, each with the images and draws of its own single run."""
+"""The training loop for many settings at once, each with the data and draws of its single run."""
 
 from __future__ import annotations
 

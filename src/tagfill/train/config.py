@@ -66,7 +66,7 @@ class DataConfig(TableLayout):
         _require("val_fraction", self.val_fraction, 0, 0.95)
 
     def absolute(self) -> DataConfig:
-        """The same with paths that hold from any folder, so that a run can be resumed from any."""
+        """The same with absolute paths, so that a run can be resumed from any folder."""
 
         def full(path: str | None) -> str | None:
             return None if path is None else url_of(path) or str(Path(path).absolute())
@@ -83,7 +83,7 @@ class DataConfig(TableLayout):
 
 
 def is_feature_file(features: str | None) -> bool:
-    """Whether features are named by their file, not by the name of a set in the label source."""
+    """Whether features are a file, not a feature set of the label source."""
     return features is not None and features.endswith(".npy")
 
 
@@ -130,7 +130,7 @@ class MethodConfig:
 
 @dataclass(frozen=True)
 class StageConfig:
-    """One stretch of training with one method on one kind of input."""
+    """One stage of training with one method on one kind of input."""
 
     method: MethodConfig
     inputs: InputKind = "features"

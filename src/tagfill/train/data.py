@@ -32,7 +32,7 @@ MISSING_TOLERATED = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Images of one purpose.
+    """Images of one split.
 
     Args:
         table: observed labels.
@@ -287,7 +287,7 @@ def _begins_with(folder: str, images: Sequence[str]) -> bool:
 
 
 def without_unreadable(data: TrainingData) -> TrainingData:
-    """Leave out, and name, the images that cannot be decoded; those with features can."""
+    """Leave out and report images that cannot be decoded; those with features can."""
     known, notes = known_hashes(), list(data.notes)
     splits: dict[str, Split | None] = {"val": None, "test": None}
     for name, split in data.splits.items():

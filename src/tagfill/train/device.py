@@ -14,7 +14,7 @@ from tagfill.train.config import Precision
 
 
 def make_accelerator(precision: Precision = "no", threads: int | None = None) -> Accelerator:
-    """The accelerator of this process; on the CPU, launched processes talk through gloo."""
+    """The accelerator of this process; on the CPU, launched processes communicate through gloo."""
     if threads is not None:
         torch.set_num_threads(threads)
     on_cpu = not torch.cuda.is_available()
@@ -27,7 +27,7 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
 
 @contextmanager
 def single_thread(wanted: bool = True) -> Iterator[None]:
-    """One thread, where matrices are too small to share: waiting for others costs more."""
+    """Use one thread if matrices are too small to share: waiting costs more."""
     before = torch.get_num_threads()
     if wanted:
         torch.set_num_threads(1)

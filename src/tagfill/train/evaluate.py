@@ -1,4 +1,4 @@
-"""How good the trained network is on the images that were held out."""
+"""Evaluate the trained network on the held-out images."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Sink(Protocol):
 
 
 class EventFile:
-    """``events.jsonl``: one JSON object a line, flushed at once, appended to on resume."""
+    """``events.jsonl``: one JSON object per line, flushed immediately, appended on resume."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Terminal:
             self._console.print(_epoch_line(metadata))
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Move the bar, a few times a second at most; off a terminal, a line now and then."""
+        """Move the bar, a few times a second at most; elsewhere, print a line at intervals."""
         live, now = is_live(self._console), time.monotonic()
         self._pace.at(done, total)
         if now - self._shown < (self.refresh_seconds if live else self.plain_seconds):
@@ -100,7 +100,7 @@ class Terminal:
         self._bar.update(self._task, completed=done, total=total, description=label)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -123,14 +123,14 @@ def progress_sinks(wanted: bool | None = None) -> tuple[Sink, ...]:
 
 
 class Pace:
-    """How fast something goes, and how long it will still take."""
+    """Speed and remaining time of a task."""
 
     def __init__(self) -> None:
         self._done = self._total = self._first = 0
         self._start = time.monotonic()
 
     def at(self, done: int, total: int) -> Pace:
-        """Say how far it is; going back starts another count."""
+        """Set the progress; going back restarts the count."""
         if done < self._done or total != self._total or not self._total:
             self._start, self._first = time.monotonic(), done
         self._done, self._total = done, total
@@ -142,7 +142,7 @@ class Pace:
 
     @property
     def time_left(self) -> str:
-        """For people: in seconds, minutes or hours; nothing as long as it is not known."""
+        """As text in seconds, minutes or hours; empty while unknown."""
         if self._done <= self._first:
             return ""
         seconds = (self._total - self._done) / self.per_second
@@ -177,7 +177,7 @@ class TensorBoard:
 
 
 class Events:
-    """Hands every event to all sinks."""
+    """Passes every event to all sinks."""
 
     def __init__(self, *sinks: Sink) -> None:
         self.sinks = sinks

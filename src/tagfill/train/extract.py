@@ -1,4 +1,4 @@
-"""Run a frozen backbone over image files once, and keep its features."""
+"""Run a frozen backbone over image files once, and cache its features."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Extractor:
         self._fill(self.store(), paths, progress)
 
     def store(self) -> FeatureStore:
-        """Where its features are kept."""
+        """The store of its features."""
         spec = self.backbone.spec
         about = {
             "backbone": spec.name,

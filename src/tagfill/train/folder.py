@@ -1,4 +1,4 @@
-"""The run folder: where everything about a run is kept."""
+"""The run folder: all files of a run."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class RunFolder:
                 self.path.rmdir()  # only a folder in which nothing came about is empty
 
     def create(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
-        """Begin a new run; a folder that holds one already, or anything else, is left alone."""
+        """Start a new run; a folder with a run, or with anything else, is refused."""
         self.require_free()
         save_config(config, self.config, {**metadata, **_environment()})
 
@@ -139,16 +139,16 @@ class RunFolder:
         return folder, load_config(folder.config)
 
     def settle(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
-        """Write the settings again, now that nothing is left open; other metadata stay."""
+        """Write the final settings; other metadata stay."""
         before = tomllib.loads(self.config.read_text(encoding="utf-8"))["metadata"]
         save_config(config, self.config, {**before, **metadata})
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """Write the metrics; the file is there only when the run is finished."""
+        """Write the metrics; the file exists only when the run is finished."""
         write_json(self.metrics, metrics, default=_plain)
 
     def read_events(self) -> list[dict[str, Any]]:
-        """The log; an epoch that a crash made it repeat counts once, as it was the last time."""
+        """The log; an epoch repeated after a crash counts once, by its last record."""
         events: dict[object, dict[str, Any]] = {}
         for number, event in enumerate(_whole_lines(self.events)):
             repeated = event["event"] == "epoch"

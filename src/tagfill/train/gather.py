@@ -20,7 +20,7 @@ from tagfill.models.output import Output
 
 
 def is_first_process() -> bool:
-    """Whether this process is the first of those that torchrun started, before they meet."""
+    """Whether this process is the first of those that torchrun started, before they connect."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -40,11 +40,11 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and speaks to the user."""
+        """Whether this process writes files and prints messages."""
         return self.rank == 0
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is up in any process; all agree on the answer."""
+        """Whether the flag is set in any process; the same result in all."""
         if self.size == 1:
             return flag
         flags = torch.tensor(int(flag), device=_device())

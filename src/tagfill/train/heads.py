@@ -13,7 +13,7 @@ from tagfill.models.plain_heads import LinearHead
 
 
 class Heads(nn.Module):
-    """G linear heads side by side, each with weights and a learning rate of its own.
+    """G linear heads side by side, each with its own weights and learning rate.
 
     An optimizer has one learning rate for a tensor. So it is given the weights in units of their
     head's learning rate: steps of Adam and SGD are proportional to the rate, and a step of rate 1
@@ -77,7 +77,7 @@ class Heads(nn.Module):
                 unit.grad.add_(decay * part.detach())
 
     def after_step(self) -> None:
-        """Make the weights of their units."""
+        """Compute the weights from their units."""
         for part, unit in zip(self.parameters(), self.units, strict=True):
             torch.mul(unit.detach(), _beside(self._rates, part), out=part.data)
 

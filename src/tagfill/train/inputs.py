@@ -37,7 +37,7 @@ class InputBatch:
 
 
 class Inputs(Protocol):
-    """A fixed set of images, in one form or another."""
+    """A fixed set of images, as features or files."""
 
     def __len__(self) -> int: ...
 

@@ -1,4 +1,4 @@
-"""When to stop: the user's wish, the clock."""
+"""When to stop: a request of the user, or the time limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):  # noqa: N818 - not a fault
-    """The user asked to stop; a checkpoint has been kept."""
+    """The user asked to stop; a checkpoint was saved."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Limits:
 
 @contextmanager
 def stop_on_signal(limits: Limits) -> Iterator[None]:
-    """First Ctrl-C or SIGTERM: stop after the current batch with a checkpoint. Second: at once."""
+    """First Ctrl-C or SIGTERM: stop after the batch with a checkpoint. Second: immediately."""
 
     def ask_to_stop(number: int, frame: Any) -> None:
         if limits.stop_requested:

@@ -66,7 +66,7 @@ class Stage:
         events: where progress goes.
         keep: stores checkpoints.
         seed: order and random draws depend on it and the position alone.
-        limits: deadline, saving interval, and the user's wish to stop.
+        limits: deadline, saving interval, and requests to stop.
         number, stages: for display.
         shard: divide the network among the processes.
     """
@@ -134,7 +134,7 @@ class Stage:
         return -(-len(self.data.inputs) // self.config.batch_size)
 
     def run(self) -> None:
-        """Train to the end; afterwards the network holds the best weights found."""
+        """Train to the end; afterwards the network has the best weights."""
         if not self._solve():
             self._loop()
         self.save()

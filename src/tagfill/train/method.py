@@ -1,4 +1,4 @@
-"""Make a method and start it: what it learns from, and how many positives to expect."""
+"""Build a method and start it with its labels and the expected number of positives."""
 
 from __future__ import annotations
 
@@ -122,6 +122,6 @@ def begin(
 
 
 def head_learning_rate(stage: StageConfig) -> float:
-    """Of the classification head, which may learn faster than a backbone beside it."""
+    """Learning rate of the classification head, which may be higher than the backbone's."""
     multiplier = stage.head_multiplier if stage.inputs == "images" else 1.0
     return stage.learning_rate * multiplier

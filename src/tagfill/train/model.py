@@ -51,7 +51,7 @@ class Assembly:
         device: where the backbone extracts features.
         events: messages to the user.
         network: a trained one; a new one is built when not given.
-        limits: the user's wish to stop ends the extraction of features too.
+        limits: a request to stop ends the extraction of features too.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Assembly:
         return self.network if stage.inputs == "images" else head
 
     def follow_head(self) -> None:
-        """Describe the head as it is, where training chose how it takes its features."""
+        """Update the description of the head if training chose its feature transform."""
         head, config = self.network.head, self.network.config
         if isinstance(head, LinearHead) and isinstance(config, LinearConfig):
             self.network.config = replace(config, power=head.power, unit=head.unit)
@@ -276,6 +276,6 @@ def _recompute_activations(network: Network) -> None:
 
 
 def with_size(config: RunConfig, network: Network) -> RunConfig:
-    """The configuration with the input size the backbone settled on."""
+    """The configuration with the input size of the backbone."""
     size = network.backbone.spec.size or None
     return replace(config, model=replace(config.model, input_size=size))

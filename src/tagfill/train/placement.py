@@ -54,11 +54,11 @@ class Placement(ABC):
 
     @abstractmethod
     def whole(self, tensor: Tensor) -> Tensor:
-        """A tensor in one piece, with gradient; all processes must ask for it."""
+        """A tensor in one piece, with gradient; all processes must call this."""
 
     @abstractmethod
     def to_store(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tensors in one piece, for process 0 to write; all processes must ask for them."""
+        """Tensors in one piece, for process 0 to write; all processes must call this."""
 
     @abstractmethod
     def from_store(
@@ -119,7 +119,7 @@ class Replicated(Placement):
         return torch.empty_like(parameter).copy_(tensor)
 
     def finish(self, best: Mapping[str, Tensor]) -> None:
-        """The network that was trained takes them."""
+        """The trained network gets them."""
         self.network.load_state_dict(best)
 
 
@@ -131,7 +131,7 @@ def place(
     shard: bool,
     ema_warmup: bool = True,
 ) -> Placement:
-    """Put a network where it is to be trained; one process alone has nothing to shard."""
+    """Place a network for training; a single process has nothing to shard."""
     if not shard or World.current().size == 1:
         return Replicated(network, accelerator, ema, ema_warmup)
     from tagfill.train.shard import Sharded  # torch takes a second to load its part

@@ -1,4 +1,4 @@
-"""Training protocols as the papers state them, and presets for people in a hurry.
+"""Training protocols as the papers state them, and quick presets.
 
 Where a paper is silent, the value is its published code's; docs/fidelity.md lists every one. What
 differs between data sets has a protocol of its own, such as ``mlspl_cub``.

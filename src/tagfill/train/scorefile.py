@@ -34,7 +34,7 @@ def key_of(model: Path, split: Split) -> str:
 
 
 def read(file: Path, key: str) -> Scores | None:
-    """What ``write`` kept under the key; None where there is nothing, or nothing sound."""
+    """What ``write`` kept under the key; None if there is nothing, or nothing sound."""
     try:
         with safe_open(file, framework="numpy") as kept:
             metadata = kept.metadata() or {}

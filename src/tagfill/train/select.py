@@ -1,4 +1,4 @@
-"""Which epoch is the best one, and when to stop looking."""
+"""Which epoch is the best one, and when to stop."""
 
 from __future__ import annotations
 

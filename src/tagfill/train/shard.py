@@ -77,7 +77,7 @@ class Sharded(Placement):
         return piece(tensor, parameter)
 
     def finish(self, best: Mapping[str, Tensor]) -> None:
-        """The waiting network takes them, gathered, and moves to the device."""
+        """The waiting network gets them, gathered, and moves to the device."""
         self.network.load_state_dict(
             {name: self.whole(tensor).cpu() for name, tensor in best.items()}
         )
@@ -142,7 +142,7 @@ def piece(tensor: Tensor, like: Tensor) -> Tensor:
 
 @contextmanager
 def put_together(module: nn.Module) -> Iterator[None]:
-    """Hold all weights of a sharded module in every process, so that passes exchange nothing."""
+    """Gather all weights of a sharded module in every process, so that passes exchange nothing."""
     parts = [part for part in module.modules() if isinstance(part, FSDPModule)]
     inner = [part for part in parts if part is not module]
     for block in inner:

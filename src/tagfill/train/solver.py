@@ -1,4 +1,4 @@
-"""Linear heads on fixed features that a method finds at once, without epochs."""
+"""Linear heads on fixed features that a method solves directly, without epochs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def solve_head(
     seed: int,
     last: bool,
 ) -> LinearWeights | None:
-    """Give a linear head the weights its method finds; None where the loop has to train it.
+    """Give a linear head the weights its method finds; None if the loop has to train it.
 
     Args:
         network: what the stage trains.

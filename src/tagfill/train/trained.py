@@ -1,4 +1,4 @@
-"""A run, opened: settings, data, model and scores, each loaded once and kept."""
+"""An opened run: settings, data, model and scores, each loaded once."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TrainedRun:
 
     @classmethod
     def adopt(cls, run: TrainedRun) -> Self:
-        """The same run, with all that was read of it, as an object of this class."""
+        """The same run, with its loaded data, as an object of this class."""
         adopted = cls.__new__(cls)
         adopted.__dict__.update(vars(run))
         return adopted
@@ -161,7 +161,7 @@ class TrainedRun:
         return network.head if self.stage.inputs == "features" else network
 
     def split(self, name: str) -> Split:
-        """The images of one purpose: train, val or test."""
+        """The images of one split: train, val or test."""
         splits = self.data.splits
         if name not in splits:
             raise TagfillError(

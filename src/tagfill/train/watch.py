@@ -46,7 +46,7 @@ class Watch:
             self._seen = True
 
     def finish(self, method: Method) -> dict[str, Any]:
-        """Sum the epoch up, and forget it.
+        """Summarize the epoch, and reset.
 
         Returns:
             ``positive_loss``, the mean of -log p over observed positives; where the truth is known,
@@ -85,7 +85,7 @@ class Watch:
 
 
 def pseudo_label_metrics(method: Method, observed: Tensor, truth: Tensor) -> dict[str, Any] | None:
-    """How right a method's labels of unknown entries are; None where it has none.
+    """Precision and recall of a method's labels of unknown entries; None if it has none.
 
     A method that only has estimates is taken to label an entry positive from a probability of 0.5
     on, else negative. Recall is the share of all unknown entries of the kind.

@@ -36,7 +36,7 @@ def write_table(trials: Sequence[Trial], out: Path) -> Path:
 
 
 def write_picture(trials: Sequence[Trial], criterion: str, out: Path) -> Path:
-    """Scores in the order of the trials, and against every number searched; a ring is the best."""
+    """Scores in the order of the trials, and against every searched number; a ring is the best."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

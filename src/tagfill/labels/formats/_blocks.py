@@ -1,4 +1,4 @@
-"""Wide CSV files in blocks of lines: plain ones are cut up at once, others record by record.
+"""Wide CSV files in blocks of lines: plain ones are split with numpy, others record by record.
 
 A block is plain where every line has as many fields as the header, quotes enclose whole fields
 without quotes or delimiters in them, and every entry is a label. Both ways accept exactly the

@@ -35,7 +35,7 @@ _TO_UTF8 = "save it as UTF-8, for example: iconv -f latin1 -t utf-8 OLD > NEW"
 
 
 def encoding_of(path: Path) -> str | None:
-    """The encoding of a text file; ``None`` where its bytes are no text.
+    """The encoding of a text file; ``None`` if it is not text.
 
     Raises:
         TagfillError: it is text in several encodings, or in an unknown one.

@@ -29,7 +29,7 @@ class Gather:
         source: the file being read.
         options: what absence means, the class list, the image folder.
         problems: where problems are reported.
-        absent: what absence means unless ``options`` says otherwise; ``None`` where the format
+        absent: what absence means unless ``options`` says otherwise; ``None`` if the format
             states unknowns itself.
         free_tags: whether people typed the classes freely.
 
@@ -90,7 +90,7 @@ class Gather:
         return number
 
     def declare(self, names: Iterable[str], row: int | None = None) -> None:
-        """Number classes that the source lists: they are as meant, not as typed."""
+        """Number classes that the source lists: their spelling is intended."""
         self.free_tags = False
         for name in names:
             self.label(name, row)
@@ -109,14 +109,14 @@ class Gather:
         self.paths.add(record, names, row)
 
     def mark(self, record: int, label: int | None, value: int, row: int | None = None) -> None:
-        """State one label of a record; a class that was refused (``None``) is passed over."""
+        """State one label of a record; a class that was refused (``None``) is skipped."""
         if label is not None and value != UNKNOWN:
             statement = (record, label, value, -1 if row is None else row)
             for column, number in zip(self._statements, statement, strict=True):
                 column.append(number)
 
     def split(self, record: int, name: str, row: int | None = None) -> None:
-        """Put an image into a named part; an empty name is no statement."""
+        """Put an image into a named split; an empty name is ignored."""
         name = name.strip()
         if name and not is_text(name):
             self.problems.error(f"split {name!r} is not text", file=self.source, row=row)
@@ -211,6 +211,6 @@ class Gather:
 
 
 def absence_note(absent: Absent) -> str:
-    """Say what a tag that is not mentioned was taken to mean."""
+    """A note on what unlisted tags mean."""
     other = "negative" if absent == "unknown" else "unknown"
     return f"tags that are not mentioned count as {absent} (--absent {other} changes this)"

@@ -25,7 +25,7 @@ _ENDINGS = ("", ".jpg", ".JPG", ".jpeg", ".png")
 
 
 def is_text(name: str) -> bool:
-    """Whether a name can be written down: lone halves of characters cannot, zeros must not."""
+    """Whether a name can be written: lone surrogates and NUL characters cannot."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -34,7 +34,7 @@ def is_text(name: str) -> bool:
 
 
 def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tuple[str, ...]:
-    """Class names that can be written down; others are errors and spelled out."""
+    """Class names that can be written; others are errors and are escaped."""
     bad = [name for name in names if not is_text(name)]
     if bad:
         problems.error(f"class {bad[0]!r} is not text", file=source)
@@ -42,7 +42,7 @@ def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tup
 
 
 def odd_ids(images: Sequence[str]) -> Rows:
-    """Numbers of the ids that need attention: all but addresses and plain relative paths."""
+    """Numbers of the ids that need attention: all but URLs and plain relative paths."""
     texts = pa.array(images, pa.string())
     odd = pa.compute.match_substring_regex(texts, _ODD)
     address = pa.compute.match_substring_regex(texts, _URL)

@@ -60,7 +60,7 @@ class Records:
         return table, place
 
     def splits(self, place: Rows, stated: Mapping[int, str]) -> dict[str, Rows]:
-        """Rows of each named part.
+        """Rows of each named split.
 
         Args:
             place: the table row of every record.
@@ -127,7 +127,7 @@ class Records:
 
 
 def usual_split(name: str) -> str:
-    """A split's name in the project's words: train, val, test, or as the source calls it."""
+    """A split's normalized name: train, val, test, or the name in the source."""
     return _SPLIT_NAMES.get(name.strip().lower(), name.strip())
 
 

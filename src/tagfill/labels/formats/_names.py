@@ -85,12 +85,12 @@ def is_label_name(name: str) -> bool:
 
 
 def is_about_file(name: str) -> bool:
-    """Whether a column of that name usually says something of the file, not of what it shows."""
+    """Whether a column of that name usually describes the file, not its content."""
     return plain_name(name) in _ABOUT_FILES
 
 
 def free_image_name(taken: Iterable[str]) -> str:
-    """A usual name for the image column that is no class."""
+    """A common name for the image column that is not a class."""
     lowered = {name.lower() for name in taken}
     usual = ("image", "file_name", "filename", "path", "image_id", "image_name")
     return next((name for name in usual if name not in lowered), "image id")

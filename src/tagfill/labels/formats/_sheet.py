@@ -31,7 +31,7 @@ class Sheet:
     Args:
         path: the file it comes from.
         header: names of the columns; numbers where the file has no header.
-        header_row: row of the header; ``None`` where there is none.
+        header_row: row of the header; ``None`` if there is none.
         records: starts over at the first record below the header.
         sample: fields of the first records.
         notes: decisions a user should see.
@@ -60,7 +60,7 @@ def csv_sheet(path: Path) -> Sheet:
 def make_sheet(
     path: Path, rows: Callable[[], Iterator[Record]], notes: Sequence[str] = ()
 ) -> Sheet:
-    """Find the header among the first rows; blank rows are passed over."""
+    """Find the header among the first rows; blank rows are skipped."""
 
     def filled() -> Iterator[Record]:
         return (record for record in rows() if is_filled(record[1]))

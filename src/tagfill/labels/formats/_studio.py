@@ -77,7 +77,7 @@ def is_minimal(task: Any) -> bool:
 
 
 def spelled_out(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of a JSON-MIN export as the task it stands for."""
+    """A record of a JSON-MIN export as a full task."""
     data: dict[str, Any] = {}
     results = []
     for key, value in record.items():
@@ -99,7 +99,7 @@ class Answer:
 
     Args:
         chosen: the classes that apply.
-        refused: the classes rejected; ``None`` where nothing but choices was recorded.
+        refused: the classes rejected; ``None`` if nothing but choices was recorded.
         about_choices: false where the annotation holds other things, such as boxes, and no choices.
     """
 
@@ -119,7 +119,7 @@ class Answer:
 
 
 def answers(task: Task) -> list[Answer]:
-    """The submitted annotations of a task; skipped ones say nothing."""
+    """The submitted annotations of a task; skipped ones do not count."""
     submitted = []
     for annotation in objects(task.get("annotations")):
         if annotation.get("was_cancelled"):
@@ -139,7 +139,7 @@ def answers(task: Task) -> list[Answer]:
 
 
 def agreed(votes: list[dict[str, int]], name: str) -> int | None:
-    """What annotations say of a class: their common label, ``None`` where they disagree."""
+    """What annotations say of a class: their common label, ``None`` if they disagree."""
     known = {vote[name] for vote in votes if name in vote} - {UNKNOWN}
     if len(known) > 1:
         return None

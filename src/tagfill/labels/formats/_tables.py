@@ -24,7 +24,7 @@ _NO_TABLE = "[{<"
 
 
 def csv_shape(path: Path, options: ReadOptions | None = None) -> str | None:
-    """Which of the CSV formats a file is; ``None`` where it is no table at all."""
+    """Which of the CSV formats a file is; ``None`` if it is not a table."""
     if not path.is_file():
         return None
     state = path.stat()

@@ -1,4 +1,4 @@
-r"""Several tags in one entry, however people separate them.
+r"""Several tags in one entry, with any common separator.
 
 Tags are separated by ``;``, ``|``, ``,`` and line ends, all of them unless one is named; a
 backslash before a mark (or before a backslash) makes it part of the tag. Lists in brackets, as

@@ -1,4 +1,4 @@
-"""Text files as people make them: heads for detection, CSV records with honest line numbers."""
+"""Text files: heads for detection, CSV records with their line numbers."""
 
 from __future__ import annotations
 

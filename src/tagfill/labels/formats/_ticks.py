@@ -1,4 +1,4 @@
-"""What an entry of a table may say: present, absent, or nothing; and what is no label at all."""
+"""Values of table entries: present, absent, unknown, or not a label."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SIZE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:bytes|[kmg]?i?b|px|mm|cm|dpi|s)|\d+\s?
 
 
 def code_of(text: str) -> int | None:
-    """The label an entry states; ``None`` where it states none."""
+    """The label an entry states; ``None`` if it states none."""
     code = TICKS.get(text)
     return TICKS.get(text.strip().lower()) if code is None else code
 
@@ -46,7 +46,7 @@ def is_image(text: str) -> bool:
 
 
 def kind_of(text: str) -> Kind:
-    """What kind of thing one entry is."""
+    """The kind of one entry."""
     plain = text.strip()
     code = code_of(plain)
     if code is not None:
@@ -60,7 +60,7 @@ def kind_of(text: str) -> Kind:
 
 
 def column_kind(texts: Iterable[str]) -> Kind:
-    """What kind of things a column mostly holds; a tick only where nothing else is in it."""
+    """The kind of most entries of a column; a tick only if there is nothing else."""
     kinds = [kind for kind in map(kind_of, texts) if kind != "empty"]
     if not kinds:
         return "empty"

@@ -1,4 +1,4 @@
-"""Files below a folder: through links but never in circles, sorted, hidden ones left out."""
+"""Files below a folder: following links but never in cycles, sorted, hidden ones left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def walk(path: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
 
 
 def files_below(path: Path) -> Iterator[PurePosixPath]:
-    """Paths of all files, relative to the folder; names that are no text are passed over."""
+    """Paths of all files, relative to the folder; names that are not text are skipped."""
     for place, _, names in walk(path):
         for name in names:
             file = (place / name).relative_to(path).as_posix()

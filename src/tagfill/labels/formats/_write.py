@@ -1,4 +1,4 @@
-"""What writers share: the split of every row, and sentences on what a format cannot hold."""
+"""Shared by writers: the split of every row, and notes on what a format cannot hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def split_of_rows(dataset: Dataset) -> tuple[list[str], list[str]]:
 
 
 def not_held(dataset: Dataset, *, suggestions: bool = False) -> list[str]:
-    """Sentences on the parts of a data set besides labels and splits that are not written.
+    """Notes on content besides labels and splits that is not written.
 
     Args:
         dataset: what is being written.

@@ -16,7 +16,7 @@ Difficult = Literal["negative", "positive", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableLayout:
-    """What the columns of a table hold, and how its tags are meant.
+    """What the columns of a table hold, and how to read its tags.
 
     Args:
         image_column: the column that holds the image ids.
@@ -38,13 +38,13 @@ class TableLayout:
     aliases: tuple[tuple[str, str], ...] = ()
 
     def layout(self) -> dict[str, Any]:
-        """These settings alone, of a configuration that has more."""
+        """Only these settings of a larger configuration."""
         return {field.name: getattr(self, field.name) for field in fields(TableLayout)}
 
 
 @dataclass(frozen=True)
 class ReadOptions(TableLayout):
-    """A reader's choices.
+    """Options of a reader.
 
     Args:
         absent: what a tag that is not mentioned means; ``None`` takes the format's default.
@@ -73,7 +73,7 @@ class ReadOptions(TableLayout):
 
     @property
     def names_columns(self) -> bool:
-        """Whether the user says what columns hold: then the source is a table."""
+        """Whether the user named columns: then the source is a table."""
         return bool(self.image_column or self.tags_columns or self.separator or self.ignore_columns)
 
 
@@ -93,7 +93,7 @@ class Format:
         detect: whether this file or folder looks like the format (cheap; reads at most the head).
         read: the reader.
         write: the writer, or ``None`` for published formats that are only read.
-        default_absent: what absence means unless the user says otherwise; ``None`` where the format
+        default_absent: what absence means unless the user says otherwise; ``None`` if the format
             states unknowns itself.
         last_resort: taken only when no other format fits, such as a plain folder of images.
         holds_negatives: whether it can say that a tag is absent; else rejections go beside it.

@@ -180,7 +180,7 @@ def _codes_of_numbers(column: pa.ChunkedArray, tally: Tally) -> Labels:
 def save_edited_parquet(
     source: Path, out: Path, changes: Mapping[str, Mapping[str, int]], name_of: Callable[[str], str]
 ) -> bool:
-    """Write a copy with other labels for some images, all other columns as they are.
+    """Write a copy with changed labels of some images; all other columns stay.
 
     Returns:
         Whether the file holds negatives, too: one with lists of tags does not.

@@ -1,4 +1,4 @@
-"""Spreadsheets (.xlsx, .xls, .ods): one sheet of them, in any of the shapes a CSV may have."""
+"""Spreadsheets (.xlsx, .xls, .ods): one sheet, in any shape that a CSV may have."""
 
 from __future__ import annotations
 

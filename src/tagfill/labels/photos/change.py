@@ -88,7 +88,7 @@ def change_sidecars(
     scheme: Scheme | None = None,
     beside: Mapping[Path, Path] | None = None,
 ) -> int:
-    """Change the sidecars of photos; one that is there is merged with, never replaced.
+    """Change the sidecars of photos; existing ones are merged, never replaced.
 
     Args:
         photos: what to do to the keywords of each.
@@ -130,7 +130,7 @@ def _change_sidecar(target: Path, edit: Edit, inside: Keywords) -> bool:
 
 
 def change_files(photos: Mapping[Path, Edit]) -> int:
-    """Change the keywords inside photos; exiftool keeps each file as it was beside it.
+    """Change the keywords inside photos; exiftool keeps the original beside each file.
 
     Returns:
         How many files were changed; their pixels are what they were.
@@ -198,7 +198,7 @@ def _run_exiftool(arguments: Sequence[str], photo: Path) -> str:
 
 
 def edits(changes: Mapping[Path, Change], hierarchy: Hierarchy) -> dict[Path, Edit]:
-    """What to do to the keywords of each photo to make the changes."""
+    """The edits of each photo's keywords for the changes."""
 
     def edit(change: Change) -> Edit:
         return lambda keywords: change.of(keywords, hierarchy)
@@ -207,7 +207,7 @@ def edits(changes: Mapping[Path, Change], hierarchy: Hierarchy) -> dict[Path, Ed
 
 
 def removals(photos: Iterable[Path], *, confirmed: bool) -> dict[Path, Edit]:
-    """What to do to take tags back."""
+    """The edits that remove tags."""
     return {
         photo: lambda keywords: without_marks(keywords, confirmed=confirmed) for photo in photos
     }

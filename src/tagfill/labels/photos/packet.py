@@ -1,4 +1,4 @@
-"""XMP packets: the keywords in them, and a packet with other keywords and all else as it was.
+"""XMP packets: the keywords in them, and how to replace them without changing anything else.
 
 Besides ``dc:subject`` and ``lr:hierarchicalSubject`` a packet of ours says of single tags whether
 a model suggested them, a person confirmed them or a person rejected them.
@@ -194,7 +194,7 @@ def _description(root: ET.Element) -> ET.Element:
 
 
 def is_bare(packet: bytes) -> bool:
-    """Whether a packet says nothing at all."""
+    """Whether a packet is empty."""
     return all(
         not len(description) and set(description.attrib) <= {_ABOUT}
         for description in _parsed(packet).iter(f"{{{_RDF}}}Description")

@@ -46,12 +46,12 @@ class Photo:
 
     @property
     def has_keywords(self) -> bool:
-        """Whether the photo says anything."""
+        """Whether the photo has keywords."""
         return bool(self.tags or self.paths or self.suggested or self.rejected)
 
 
 def read_photo(path: Path, siblings: set[str] | None = None) -> Photo:
-    """Read the keywords of a photo; whatever is broken becomes a fault, never an exception.
+    """Read the keywords of a photo; broken metadata is recorded as a fault, not raised.
 
     Args:
         path: the image file.

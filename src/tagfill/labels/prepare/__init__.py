@@ -1,4 +1,4 @@
-"""The official data sets of the papers, as their users have them, in the published order and split.
+"""The official data sets of the papers, in the published order and split.
 
 One module per data set. To add one, write an ``OfficialSet`` and name it in ``SOURCES``.
 """

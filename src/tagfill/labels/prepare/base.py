@@ -20,7 +20,7 @@ PUBLISHED, OURS, DIFFERS = "published", "ours", "differs"
 
 @dataclass(frozen=True)
 class Options:
-    """A user's choices.
+    """Options of the user.
 
     Args:
         keep_empty: COCO: keep images without an object (the larger of the two published sizes).
@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Images of each part."""
+        """Number of images of each split."""
         return {name: len(rows) for name, rows in self.dataset.splits.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""NUS-WIDE, 81 concepts: the published split from its files, otherwise a split of our own.
+"""NUS-WIDE, 81 concepts: the published split from its files, otherwise our own split.
 
 The single-positive papers (Cole et al. 2021) crawled the images again and divided them again. Their
 split exists only as files, ``formatted_{train,val}_{images,labels}.npy``. Without them the official

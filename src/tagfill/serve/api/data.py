@@ -1,4 +1,4 @@
-"""/api/photos as a list, /api/tags and /api/suspects: browse, rename, doubt."""
+"""/api/photos as a list, /api/tags and /api/suspects: browse, rename, check."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def tags(service: Served) -> list[dict[str, Any]]:
 def co_occurrence(
     service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20
 ) -> dict[str, Any]:
-    """How often the most frequent tags are found on the same photo."""
+    """How often the most frequent tags occur on the same photo."""
     with service.ledger.lock:
         service.refresh()
         return together(service, count)
@@ -66,7 +66,7 @@ def co_occurrence(
 
 @router.post("/tags/rename")
 def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
-    """Give a tag another name; where a tag of that name exists, the two become one."""
+    """Rename a tag; if the new name exists, the two are merged."""
     with service.ledger.lock:
         service.refresh()
         column = service.column(wanted.tag)

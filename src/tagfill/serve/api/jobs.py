@@ -29,13 +29,13 @@ def start(service: Served, person: Asker) -> dict[str, Any]:
 
 @router.get("/{job}")
 def one(service: Served, job: str) -> dict[str, Any]:
-    """One training: its state and how far it is."""
+    """One training: its state and progress."""
     return _public(_job(service, job))
 
 
 @router.delete("/{job}")
 def cancel(service: Served, job: str) -> dict[str, Any]:
-    """Stop a training; what it has made so far is removed."""
+    """Stop a training; its files are removed."""
     _job(service, job)
     try:
         service.jobs.cancel(job)

@@ -40,7 +40,7 @@ def listed() -> list[str]:
 
 @router.get("/export", response_class=Response, responses=FILE)
 def export(service: Served, format: Annotated[str, Query(max_length=40)] = "csv_wide") -> Response:
-    """All labels with the decisions in them, as a file; as a zip where the format is several."""
+    """All labels including decisions, as a file; as a zip if the format has several."""
     if format not in writable():
         raise HTTPException(404, f"there is {', '.join(writable())}")
     content, suffix = exported(service, format)

@@ -24,7 +24,7 @@ KEPT = {"cache-control": "private, max-age=3600"}
 
 @router.get("/{photo}")
 def photo_card(service: Served, photo: int) -> Card:
-    """What is known of a photo, and what is suggested."""
+    """Known and suggested tags of a photo."""
     with service.ledger.lock:
         service.refresh()
         return card(service, service.row(photo))
@@ -42,7 +42,7 @@ def picture(service: Served, photo: int, size: Size = Size.SMALL) -> Response:
 
 @router.get("/{photo}/heat", response_class=Response, responses=JPEG)
 def heat(service: Served, photo: int, tag: Annotated[str, Query(max_length=200)]) -> Response:
-    """Where in the photo the model sees a tag: a heat map laid over it."""
+    """Where in the photo the model sees a tag: a heat map over it."""
     model, row = service.model, service.row(photo)
     if tag not in model.bundle.classes:
         raise HTTPException(404, "the model does not know this tag")

@@ -1,4 +1,4 @@
-"""/api/predict and /api/explain: what a model says of images that are sent."""
+"""/api/predict and /api/explain: predictions for uploaded images."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/review", tags=["review"])
 
 @router.get("")
 def overview(service: Served) -> Overview:
-    """How far the review has come, tag by tag; the tag with most left to find is first."""
+    """Progress of the review by tag; the tag with most left to find is first."""
     with service.ledger.lock:
         service.refresh()
         queue = service.queue
@@ -48,7 +48,7 @@ def overview(service: Served) -> Overview:
 
 @router.get("/tags/{tag:path}")
 def tag_state(service: Served, tag: str) -> TagReview:
-    """How far the review of one tag has come."""
+    """Progress of the review of one tag."""
     with service.ledger.lock:
         service.refresh()
         return TagReview.model_validate(_plain(service.queue.status(service.column(tag))))
@@ -91,7 +91,7 @@ def decide(service: Served, person: Asker, made: DecisionsRequest) -> Saved:
 
 @router.post("/complete")
 def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved:
-    """All tags of a photo are known: those not ticked are not there."""
+    """Mark a photo as complete: all tags not ticked are absent."""
     with service.ledger.lock:
         service.refresh()
         row = service.row(finished.photo)
@@ -105,7 +105,7 @@ def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved
 
 @router.post("/accept")
 def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
-    """Accept the remaining suggestions of a tag, where its answers say they are right."""
+    """Accept the remaining suggestions of a tag, if its answers show they are right."""
     with service.ledger.lock:
         service.refresh()
         column = service.column(chosen.tag)
@@ -120,7 +120,7 @@ def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
 
 @router.post("/undo")
 def undo(service: Served, person: Asker) -> list[Line]:
-    """Take back the asker's last action, as often as wanted; its lines, or none."""
+    """Undo the user's last action, any number of times; returns its lines, or none."""
     with service.ledger.lock:
         entries = service.ledger.undo(person.name)
         service.refresh()
@@ -148,7 +148,7 @@ def history(
 
 
 def card(service: Service, row: int) -> Card:
-    """A photo with what is known and what is suggested."""
+    """A photo with its known and suggested tags."""
     names = service.ledger.columns.names
     return Card(
         photo=row,

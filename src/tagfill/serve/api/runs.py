@@ -1,4 +1,4 @@
-"""/api/runs: models there are, how good they are, and which one is served."""
+"""/api/runs: available models, their metrics, and which one is served."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def compare(service: Served, name: str, other: str) -> dict[str, Any]:
 def curve(
     service: Served, name: str, tag: Annotated[str | None, Query(max_length=200)] = None
 ) -> dict[str, Any]:
-    """Precision at every recall on held-out photos: of one tag, or of all together."""
+    """Precision at every recall on held-out photos: of one tag or all tags."""
     path = _folder(service, name)
     try:
         return precision_curve(service, path, tag)

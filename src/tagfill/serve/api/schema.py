@@ -1,4 +1,4 @@
-"""What requests and answers look like."""
+"""Schemas of requests and responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PersonName = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_
 
 
 class Model(BaseModel):
-    """Refuses fields it does not know."""
+    """Refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,7 +63,7 @@ class GridCard(Model):
 
 
 class NextRequest(Model):
-    """Which cards are wanted."""
+    """The requested cards."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"view": "photo", "count": 3}]}
@@ -76,7 +76,7 @@ class NextRequest(Model):
 
 
 class NextCards(Model):
-    """Cards, the most useful first; they are the asker's for a while."""
+    """Cards, the most useful first, leased to the user for a while."""
 
     photos: list[Card] = []
     grid: list[GridCard] = []
@@ -91,7 +91,7 @@ class Decided(Model):
 
 
 class DecisionsRequest(Model):
-    """Answers that belong to one action, and are taken back together."""
+    """Answers of one action, which are undone together."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -106,7 +106,7 @@ class DecisionsRequest(Model):
 
 
 class CompleteRequest(Model):
-    """A photo of which all tags are known now."""
+    """A photo whose tags are all known now."""
 
     photo: Photo
     yes: Annotated[list[Tag], Field(max_length=1000)] = []
@@ -119,7 +119,7 @@ class TagRequest(Model):
 
 
 class RenameRequest(Model):
-    """A tag and its new name; where that exists already the two become one."""
+    """A tag and its new name; if that exists, the two are merged."""
 
     tag: Tag
     to: Tag
@@ -159,7 +159,7 @@ class Line(Model):
 
 
 class Precision(Model):
-    """How right the rest of a tag's suggestions is: bounds and expectation, as shares."""
+    """Precision of the remaining suggestions of a tag: bounds and expectation, as shares."""
 
     count: int
     low: float
@@ -168,7 +168,7 @@ class Precision(Model):
 
 
 class TagReview(Model):
-    """How far the review of a tag has come."""
+    """Progress of the review of a tag."""
 
     tag: str
     suggested: int
@@ -204,7 +204,7 @@ class Overview(Model):
 
 
 class Session(Model):
-    """Who the server takes the asker for, and what changes need as X-CSRF-Token."""
+    """The user's name, and the X-CSRF-Token that changes need."""
 
     name: str
     csrf: str | None
@@ -235,7 +235,7 @@ class Predictions(Model):
 
 
 class SeenTag(Model):
-    """A tag, and where it is seen: a picture as data URI, and the hottest place in 0..1."""
+    """A tag, and where the model sees it: a picture as data URI, and the hottest place in 0..1."""
 
     tag: str
     probability: float

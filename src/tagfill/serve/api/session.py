@@ -1,4 +1,4 @@
-"""/api/session: who asks."""
+"""/api/session: the user."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ router = APIRouter(prefix="/api/session", tags=["session"])
 
 @router.get("")
 def session(service: Served, person: Asker) -> Session:
-    """Who the server takes the asker for; begins a session where there is none."""
+    """The user of the session; starts a session if there is none."""
     return _session(service, person)
 
 
 @router.put("")
 def rename(service: Served, person: Asker, wanted: NameRequest) -> Session:
-    """Say by which name decisions are to be kept."""
+    """Set the name that decisions are stored with."""
     if person.session is None:
         raise HTTPException(400, "programs with a token set the reviewer in X-Reviewer")
     service.rename_person(person.session, wanted.name)

@@ -64,7 +64,7 @@ async def health() -> dict[str, str]:
 
 @router.post("/setup")
 def setup(service: Served, wanted: SetupRequest) -> dict[str, str]:
-    """Which version of the model will answer."""
+    """The version of the served model."""
     return {"model_version": _version(service)}
 
 
