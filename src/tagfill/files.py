@@ -1,7 +1,7 @@
 """Atomic writes: a file is complete or absent. All outputs go through here.
 
 What is written goes to a temporary file beside the target, is flushed to the disk, and takes the
-target's place in one step. A crash, a full disk or an error leaves the old file as it was.
+target's place in one step. A crash, a full disk or an error leaves the old file intact.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def atomic_path(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
         sync: wait for the disk. Only for many small files that can be made again is it False.
 
     Raises:
-        TagfillError: the file cannot be written; the old one is as it was.
+        TagfillError: the file cannot be written; the old one is intact.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -68,7 +68,7 @@ def atomic_open(
     """An open file, text in UTF-8 or binary ("wb"), that becomes ``path`` when the block ends well.
 
     Raises:
-        TagfillError: the file cannot be written; the old one is as it was.
+        TagfillError: the file cannot be written; the old one is intact.
     """
     encoding = None if "b" in mode else "utf-8"
     with (
@@ -144,7 +144,7 @@ def remove_leftovers(folder: Path, older_than: float = ABANDONED_SECONDS) -> int
     """Delete temporary files of processes that died; returns how many there were.
 
     Args:
-        folder: looked through with all its subfolders.
+        folder: searched with all its subfolders.
         older_than: seconds since the last write. 0 where nobody else can be writing.
     """
     limit, removed = time.time() - older_than, 0

@@ -1,4 +1,4 @@
-"""Docs made of docstrings: ``python -m tagfill.methods._docs`` writes methods.md and losses.md."""
+"""Docs from docstrings: ``python -m tagfill.methods._docs`` writes methods.md and losses.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tagfill.files import write_text
 from tagfill.methods import own_names
 from tagfill.methods._describe import Description, describe
 
-MADE = "<!-- Made by `python -m tagfill.methods._docs` of the docstrings; edit those. -->"
+MADE = "<!-- Generated from docstrings by `python -m tagfill.methods._docs`; edit those. -->"
 
 METHODS = f"""# Methods
 

@@ -13,7 +13,7 @@ lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's 
 
 The docstring of ``Config`` documents every field in its ``Args`` section; that of the module gives
 formula, paper and differences from the published code. ``tagfill methods`` and docs/methods.md are
-made of them.
+generated from them.
 
 The loop calls ``start`` once, then for every step ``loss``, the optimizer, ``after_step`` (with the
 same ``Step``), and for every epoch ``after_epoch``. Under several processes the loop gathers

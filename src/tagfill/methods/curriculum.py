@@ -64,7 +64,7 @@ class Config:
 
 
 class CurriculumLabeling(Method):
-    """Remembers the last scores of all images and the labels made of them."""
+    """Remembers the last scores of all images and the labels derived from them."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

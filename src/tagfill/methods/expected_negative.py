@@ -10,7 +10,7 @@ every visit; the expected negatives of an image are the K - k unknown classes wi
 being the expected number of positives. In ``en_scl`` the consistency is that of the
 class-activation maps m with their running averages h; it needs the ``cam`` head.
 
-The paper is not at hand and its code is not published: form and values of the three terms are our
+We do not have the paper, and its code is not published: form and values of the three terms are our
 reading of its abstract (running averages over consecutive epochs that choose expected negatives;
 consistency with them; the same for heat maps of every class). Maps and their mirror images are
 averaged, so that flips do not matter; crops are not followed.

@@ -49,7 +49,7 @@ class Config:
 
     Args:
         writer: "some": any n of the tags that are there were written; "each": each tag with the
-            same chance; "auto" takes the likelier one.
+            same chance; "auto" takes the more likely one.
         share: chance of being written for "each"; "auto" takes the most likely of a few.
         strength: of the L2 penalty of a linear head, relative to the features' mean sum of squares;
             "auto" chooses it by cross-validated likelihood.

@@ -2,8 +2,8 @@
 
     loss = mean over images of sum over i with z_i=1, j with z_j!=1 of max(0, 1 - p_i + p_j)
 
-Cole et al. 2021 (MLSPL), supplement A ("PR"), where 0 stands for an unknown label taken for a
-negative. Computed without forming pairs, see ``tagfill.losses.ranking``.
+Cole et al. 2021 (MLSPL), supplement A ("PR"), where 0 stands for an unknown label counted
+as negative. Computed without forming pairs, see ``tagfill.losses.ranking``.
 
 Published code: divides by the number of classes besides; the preset ``published`` does so. It loops
 over pairs.

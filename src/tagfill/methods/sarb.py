@@ -51,7 +51,7 @@ class Config:
         prototypes: cluster centers of a class.
         interval: epochs after which they are made anew.
         contrast_weight: w.
-        examples: positives of a class they are made of.
+        examples: positives per class to compute them from.
     """
 
     start_epoch: int = 5

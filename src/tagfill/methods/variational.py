@@ -61,7 +61,7 @@ class PuMlcConfig:
         detach_targets: no gradient flows through the targets of mixed images.
         positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives have a term of their own.
-        tempered_factor: p_c is made of sigma(s / tau_c).
+        tempered_factor: p_c is computed from sigma(s / tau_c).
         eps: added inside the logarithms.
         shares: into how many equal shares the batch is divided, each with expectations and
             temperatures of its own; the published code has one share a GPU, on two.
@@ -97,7 +97,7 @@ class Variational(Method):
         temperature: tau, or "adaptive".
         alpha: of the adaptive temperature.
         gamma: exponent of the re-balance factor; 0 switches it off.
-        tempered_factor: the factor is made of tempered probabilities.
+        tempered_factor: the factor is computed from tempered probabilities.
         detach_targets: no gradient flows through the targets of mixed images.
         positives_in_unlabeled: observed positives are part of U.
         use_negatives: known negatives have a term of their own.
@@ -237,7 +237,7 @@ paper would divide by zero.
 The paper gives neither alpha nor gamma, only that smaller shares of known labels want a larger
 gamma; alpha 1 and gamma 0.55 are the published code's for COCO with 10 % of the labels known, the
 preset ``published``; ``voc07`` is that for VOC 2007 with 10 %. Both presets have what else the code
-does differently: p_c is made of tempered probabilities (``tempered_factor``), and logarithms have a
+does differently: p_c uses tempered probabilities (``tempered_factor``), and logarithms have a
 floor of 1e-10 (``eps``).
 
 Switches of the paper's ablations: ``gamma`` 0 (no re-balance), ``temperature`` 1 or any fixed value

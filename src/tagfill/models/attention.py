@@ -63,7 +63,7 @@ class DecoderLayer(nn.Module):
 
         Args:
             state: [N, K, d] what earlier layers found.
-            queries: [K, d] label embeddings, added wherever labels ask or are asked.
+            queries: [K, d] label embeddings, added to queries and keys of labels.
             memory: [N, T, d] image tokens.
             position: [T, d]
             maps: compute the attention itself, which fused attention never does.

@@ -41,7 +41,7 @@ class Metadata:
         channels: D of the features; 3 for images.
         maps: whether features are maps [N, D, H, W].
         license: of the backbone's weights.
-        hierarchy: the classes each class implies; a tag is never likelier than those.
+        hierarchy: the classes each class implies; a tag is never more likely than those.
     """
 
     classes: tuple[str, ...]

@@ -67,7 +67,7 @@ class LabelDecoder(nn.Module):
     """Feature map in, one embedding per label out.
 
     Labels are learnable queries, added to a state that starts at zero; image tokens carry a 2-D
-    sine position code made for the grid at hand, so any input size works.
+    sine position encoding of the actual grid, so any input size works.
     """
 
     def __init__(self, channels: int, classes: int, config: DecoderConfig) -> None:

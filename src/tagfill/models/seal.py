@@ -30,7 +30,7 @@ def sealed_bytes(path: Path) -> bytes:
     """The content of an ONNX file; a file without a checksum is accepted.
 
     Raises:
-        TagfillError: the file is not as it was when it was exported.
+        TagfillError: the file was changed after the export.
     """
     content = _content(path)
     length = len(_seal(b""))

@@ -50,7 +50,7 @@ class TagRule:
         classes: K names.
         thresholds: one for all, [K], or None for no lower limit.
         top: give at most this many.
-        hierarchy: the classes each class implies: none is likelier than those, nor given without.
+        hierarchy: the classes each class implies: a tag is never more likely than those.
     """
 
     classes: tuple[str, ...]

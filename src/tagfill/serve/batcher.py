@@ -25,7 +25,7 @@ class Batcher:
     """Collects what arrives within a few milliseconds and runs it as one batch.
 
     Args:
-        engine: what runs a batch, asked anew for each: the served model may change.
+        engine: returns the function that runs a batch; called for each, as the model may change.
         most: images in a batch.
         wait: seconds to wait for more while the model is idle.
         room: images that may wait; more are refused.

@@ -56,7 +56,7 @@ class Policy:
         secret: signs sessions.
         token: needed by everybody, where given.
         hosts: names the server may be called by; empty where any address is fine.
-        read_only: refuse whatever changes something.
+        read_only: refuse all changes.
         uploads: requests with images at the same time.
         upload_bytes: most bytes of such a request.
         arriving_bytes: most bytes of all such requests together.

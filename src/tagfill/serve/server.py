@@ -31,8 +31,8 @@ class Options:
         host, port: where to listen.
         database: an address or file; by default ``review.db`` in the run folder.
         token: needed by everybody, where given.
-        read_only: refuse whatever changes something.
-        names: further host names the server goes by.
+        read_only: refuse all changes.
+        names: further host names of the server.
         engine: an exported file of the model to answer requests with.
     """
 

@@ -4,7 +4,7 @@ The suggestions of a tag are a finite set, and those shown are a random sample o
 repetition. With any prior over how many of the N are right, the ratio of prior to posterior is a
 martingale at the true number (Waudby-Smith and Ramdas 2020, "Confidence sequences for sampling
 without replacement", Sec. 2). Numbers at which it has reached 1 / error are excluded; the true one
-is ever excluded, at whatever moment one looks, with probability at most ``error``. The prior only
+is ever excluded, at any time, with probability at most ``error``. The prior only
 decides how soon: half of it is uniform, half expects almost all to be right, as it is for tags
 whose rest is worth accepting.
 """

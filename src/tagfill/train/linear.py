@@ -45,7 +45,7 @@ def fit_linear(
     val: tuple[Matrix, Labels] | None = None,
     events: Events | None = None,
 ) -> LinearFit:
-    """Train a linear head; torch's global random state is left as it was.
+    """Train a linear head; torch's global random state is unchanged.
 
     Args:
         features: [N, D].

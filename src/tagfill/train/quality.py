@@ -71,7 +71,7 @@ def choose_quality(
     """The configuration with an input size, and why it is this one.
 
     Args:
-        config: as it was resolved.
+        config: the resolved one.
         request: a backbone or size that the user named is left as it is.
         paths: all images whose features will be needed.
     """

@@ -14,7 +14,7 @@ def load_json(path: Path) -> Any:
     """The content of a JSON file.
 
     Raises:
-        TagfillError: the file is no text or not JSON; names the line.
+        TagfillError: the file is not text or not JSON; names the line.
     """
     return parse_json(read_text(path), path)
 

@@ -136,7 +136,7 @@ def change_files(photos: Mapping[Path, Edit]) -> int:
         How many files were changed; their pixels are what they were.
 
     Raises:
-        TagfillError: exiftool is not installed, or it failed; then the file is as it was.
+        TagfillError: exiftool is not installed, or it failed; then the file is unchanged.
     """
     if shutil.which(EXIFTOOL) is None:
         raise TagfillError(
