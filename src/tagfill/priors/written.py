@@ -153,7 +153,7 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
     if not (states == UNKNOWN).any():
         return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
     written, entries = fit.of_tags(), fit.of_entries()
-    margin = CLEARLY * len(known) if untagged(torch.from_numpy(known)) > UNTAGGED else 0.0
+    margin = CLEARLY * len(known) if untagged(fit.observed) > UNTAGGED else 0.0
     if entries.cost < written.cost + margin:
         return entries
     tags = float(written.posterior(some, known).sum(axis=1).mean())
