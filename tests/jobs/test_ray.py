@@ -6,7 +6,10 @@ import importlib.util
 import os
 import signal
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from pyarrow import parquet
@@ -15,9 +18,14 @@ from tests.jobs.test_jobs import feature_job
 from tests.predict.tiny import image_bundle, pictures
 
 from tagfill.cli.main import main
+from tagfill.jobs.fill import fill_features
 from tagfill.jobs.folder import parts, run_job
 from tagfill.jobs.gram import ridge_head
-from tagfill.jobs.work import PredictWork
+from tagfill.jobs.work import FeatureWork, PredictWork
+from tagfill.models.bundle import load
+from tagfill.train.cache import content_hashes
+from tagfill.train.config import DataConfig
+from tagfill.train.extract import plain_extractor
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,6 +67,38 @@ def test_a_killed_worker_costs_nothing_and_the_parts_are_the_same(tmp_path):
     assert here.images == there.images == len(files)
     for one, other in zip(parts(here.folder), parts(there.folder), strict=True):
         assert parquet.read_table(one).equals(parquet.read_table(other))
+
+
+@pytest.mark.slow
+def test_features_and_recover_compute_what_the_local_engine_does(tmp_path, monkeypatch):
+    """`features` writes the same parts; `recover` finds the same features in the cache."""
+    model = image_bundle().save(tmp_path / "run" / "model")
+    pictures(tmp_path / "photos")
+    files = sorted(str(path) for path in (tmp_path / "photos").rglob("*.*"))
+    work = FeatureWork(str(model))
+    run_job(work, files, tmp_path / "here", block=2)
+    run_job(work, files, tmp_path / "there", block=2, engine="ray", actors=1)
+    for one, other in zip(parts(tmp_path / "here"), parts(tmp_path / "there"), strict=True):
+        assert parquet.read_table(one).equals(parquet.read_table(other))
+
+    ids = [os.path.relpath(file, tmp_path / "photos") for file in files]
+    labels = tmp_path / "labels.csv"
+    labels.write_text("image,cat,dog\n" + "".join(f"{name},1,0\n" for name in ids))
+    data = DataConfig(labels=str(labels), images=str(tmp_path / "photos"), val_fraction=0.0)
+    run = SimpleNamespace(
+        config=SimpleNamespace(data=data),
+        model=load(model),
+        device=torch.device("cpu"),
+        folder=SimpleNamespace(model=model),
+    )
+    features = {}
+    for engine in ("local", "ray"):
+        monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / engine))
+        assert fill_features(run, engine, actors=1, block=3) == len(files)
+        assert fill_features(run, "local") == 0
+        store = plain_extractor(run.model.network, run.device).store()
+        features[engine] = store.rows(content_hashes([Path(file) for file in files]))[:]
+    assert np.array_equal(features["local"], features["ray"])
 
 
 @pytest.mark.slow
