@@ -1,9 +1,11 @@
 """All measurements of speed in one page: `make bench` writes docs/results/performance.md.
 
-    python benchmarks/performance.py [--only extraction,waiting] [--out docs/results/performance.md]
+    python benchmarks/performance.py [--only extraction,waiting] [--fresh] [--out FILE]
 
 Every section is the output of one script of this folder, which measures its ways in turns within
-one run; numbers of different sections, or of different machines, are not for comparison.
+one run; numbers of different sections, or of different machines, are not for comparison. A section
+that is done is kept in build/bench, so that an interrupted run goes on where it stopped; --fresh
+measures it again. The table on top says how far every target is.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +21,45 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+KEPT = Path("build/bench")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A number in the output of a script, and how large it may or must be.
+
+    Args:
+        name: of the number, with its unit.
+        pattern: finds it: the first group; where it is there several times, the worst counts.
+        limit: the target.
+        at_least: whether more is better.
+    """
+
+    name: str
+    pattern: str
+    limit: float
+    at_least: bool = False
+
+    def row(self, title: str, output: str) -> str:
+        """A row of the table: number, target, and how many times the target it is."""
+        numbers = [float(number) for number in re.findall(self.pattern, output)]
+        if not numbers:
+            return f"| {title} | {self.name} | no number | {self.limit:g} | |"
+        number = min(numbers) if self.at_least else max(numbers)
+        met = number >= self.limit if self.at_least else number <= self.limit
+        distance = f"{number / self.limit:.2f} times, {'met' if met else 'missed'}"
+        sign = "at least" if self.at_least else "at most"
+        return f"| {title} | {self.name} | {number:g} | {sign} {self.limit:g} | {distance} |"
+
+
+def processor(seconds: float) -> Goal:
+    """Seconds on two cores, as processor seconds, which other work disturbs less."""
+    return Goal("processor seconds of two cores", r'"cpu_seconds": ([\d.]+)', 2 * seconds)
+
+
+def memory(megabytes: float) -> Goal:
+    """The peak, libraries and mapped files included."""
+    return Goal("MB at most", r'"peak_mb": ([\d.]+)', megabytes)
 
 
 @dataclass(frozen=True)
@@ -28,11 +70,13 @@ class Section:
         title: of the section.
         target: what it is held against.
         words: the script and its options.
+        goals: numbers that the target names.
     """
 
     title: str
     target: str
     words: tuple[str, ...]
+    goals: tuple[Goal, ...] = ()
 
 
 SECTIONS = {
@@ -40,6 +84,7 @@ SECTIONS = {
         "Features from files",
         "at least 90 % of the bare engine, at least twice torch with a DataLoader",
         ("extraction.py",),
+        (Goal("% of the bare engine", r"tagfill, from files \|[^|]*\| *([\d.]+)%", 90, True),),
     ),
     "large": Section(
         "Features of large photos (2,000 px)",
@@ -51,10 +96,19 @@ SECTIONS = {
         "Exact mAP, 40,137 x 80",
         "at least 8 times scikit-learn",
         ("average_precision.py", "--images", "40137"),
+        (Goal("times scikit-learn", r'"times_faster": ([\d.]+)', 8, True),),
     ),
-    "csv": Section("A wide CSV", "1,000,000 x 100 within 10 s", ("csv_loading.py",)),
+    "csv": Section(
+        "A wide CSV",
+        "1,000,000 x 100 within 10 s",
+        ("targets.py", "csv", "--images", "1000000"),
+        (processor(10),),
+    ),
     "linear": Section(
-        "The learner, 200,000 x 1,280, K = 100", "60 s, 1.5 GB", ("targets.py", "linear")
+        "The learner, 200,000 x 1,280, K = 100",
+        "60 s, 1.5 GB",
+        ("targets.py", "linear"),
+        (processor(60), memory(1536)),
     ),
     "gram": Section(
         "Gram matrices of 1,000,000 x 1,280 in one pass, K = 1,000",
@@ -62,7 +116,10 @@ SECTIONS = {
         ("targets.py", "gram", "--images", "1000000", "--classes", "1000"),
     ),
     "recover": Section(
-        "recover, 200,000 x 1,280, K = 100", "60 s, twice the features", ("targets.py", "recover")
+        "recover, 200,000 x 1,280, K = 100",
+        "60 s, twice the features (1 GB)",
+        ("targets.py", "recover"),
+        (processor(60), memory(1000)),
     ),
     "streamed": Section(
         "Exact mAP by class, 1,000,000 x 1,000",
@@ -81,7 +138,25 @@ SECTIONS = {
         "A wide CSV with one bad entry",
         "1,000,000 x 100 within 10 s",
         ("targets.py", "bad_csv", "--images", "1000000"),
+        (processor(10),),
     ),
+    "short_csv": Section(
+        "A wide CSV with a row that is too short",
+        "1,000,000 x 100 within 10 s",
+        ("targets.py", "short_csv", "--images", "1000000"),
+        (processor(10),),
+    ),
+    "help": Section("`tagfill --help`", "0.3 s", ("story.py", "help"), (processor(0.15),)),
+    "after": Section(
+        "train, recover and report of 600 photos whose features are there",
+        "20 s together",
+        ("story.py", "after"),
+        (processor(20),),
+    ),
+    "demo": Section(
+        "`tagfill demo`, empty cache", "2 min", ("story.py", "demo"), (processor(120),)
+    ),
+    "growth": Section("Growth", "nothing worse than N log N", ("growth.py",)),
     "memory": Section("Freed memory kept", "no target", ("memory_reuse.py",)),
     "scenes": Section("Drawing scenes", "no target", ("scenes_speed.py",)),
 }
@@ -98,8 +173,12 @@ def machine() -> str:
     return f"{os.cpu_count()} cores ({model}), Python {platform.python_version()}, load {load}"
 
 
-def measured(section: Section) -> str:
-    """The section as Markdown."""
+def measured(name: str, fresh: bool) -> tuple[str, str]:
+    """The section as Markdown, and the output of its script."""
+    section, kept = SECTIONS[name], KEPT / f"{name}.md"
+    if kept.is_file() and not fresh:
+        text = kept.read_text()
+        return text, text
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, str(FOLDER / section.words[0]), *section.words[1:]],
@@ -111,24 +190,35 @@ def measured(section: Section) -> str:
     body = output if "|---" in output else f"```\n{output}\n```"
     command = " ".join(("python", f"benchmarks/{section.words[0]}", *section.words[1:]))
     seconds = time.monotonic() - started
-    return (
-        f"## {section.title}\n\nTarget: {section.target}. `{command}`, {seconds:.0f} s.\n\n{body}\n"
+    text = (
+        f"## {section.title}\n\nTarget: {section.target}. `{command}`, {seconds:.0f} s."
+        f" {machine()}.\n\n{body}\n"
     )
+    if done.returncode == 0:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text)
+    return text, output
 
 
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="names of sections, with commas")
+    parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     parser.add_argument("--out", type=Path, default=Path("docs/results/performance.md"))
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(SECTIONS)
-    parts = [f"# Performance\n\nWritten by `make bench`. {machine()}, before the first section.\n"]
+    rows = ["| what | number | measured | target | distance |", "|---|---|---:|---|---|"]
+    parts: list[str] = []
     for name in names:
-        parts.append(measured(SECTIONS[name]))
-        print(parts[-1], flush=True)
+        text, output = measured(name, options.fresh)
+        parts.append(text)
+        rows += [goal.row(SECTIONS[name].title, output) for goal in SECTIONS[name].goals]
+        print(text, flush=True)
+        page = ["# Performance\n\nWritten by `make bench`.\n", "\n".join(rows) + "\n", *parts]
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text("\n".join(parts))  # as far as it is, in case it is interrupted
+        options.out.write_text("\n".join(page))  # as far as it is, in case it is interrupted
+    print("\n".join(rows))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import unwrap
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,12 @@ from tagfill.linear.scaled import ENTRIES, Scaled, Solution
 __all__ = ["ENTRIES", "Likelihood", "Objective", "Solution", "solve", "told"]
 
 STEPS = 200
+
+
+class _Solver(torch.optim.LBFGS):
+    """Without torch's compiler, which making an optimizer imports: that takes longer than a fit."""
+
+    add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
 
 
 def solve(
@@ -38,7 +46,7 @@ def solve(
     if basis.streams:
         return solve_large(problem, start, tolerance)
     inner = problem.inner(start)
-    solver = torch.optim.LBFGS(
+    solver = _Solver(
         [inner],
         max_iter=STEPS,
         tolerance_grad=1e-7,
@@ -51,5 +59,5 @@ def solve(
         value, inner.grad = problem(inner)
         return torch.tensor(value, dtype=torch.float64)
 
-    solver.step(evaluate)
+    solver.step(evaluate)  # type: ignore[no-untyped-call]
     return problem.solution(inner, int(solver.state[inner]["n_iter"]), problem(inner)[0])
