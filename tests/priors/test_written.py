@@ -9,7 +9,9 @@ import pytest
 from tests.evaluate.known_truth import drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import sigmoid
 from tagfill.priors import how_written, presence, written
+from tagfill.priors.writer_fit import WriterFit
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +114,19 @@ def test_one_image_and_constant_scores_have_an_answer():
         estimate = presence(np.zeros((len(labels), 2)), labels)
         assert np.isfinite(estimate.probability).all()
         assert 0 < estimate.share_written <= 1
+
+
+@pytest.mark.parametrize("write", [one_written, lambda truth: hidden(truth, 0.5, 0.0)])
+def test_few_labels_promise_fewer_tags_than_is_likeliest(write):
+    """By two thirds of the standard error, which shrinks with more images."""
+    lowered = []
+    for images in (250, 4000):
+        logits, truth = tagged(images)
+        labels = write(truth).astype(np.int8)
+        fit = WriterFit(logits.astype(np.float64), labels)
+        explained = fit.of_tags() if write is one_written else fit.of_entries()
+        likeliest, careful = explained.likeliest, explained.careful()
+        assert 0 < careful.cost - likeliest.cost < 0.46
+        tags = [sigmoid(how.logits(logits)).sum(axis=1).mean() for how in (likeliest, careful)]
+        lowered.append(tags[0] - tags[1])
+    assert 0 < 2 * lowered[1] < lowered[0]

@@ -1,8 +1,16 @@
-"""Maximum likelihood of the writer of labels and of the curve that makes log-odds of scores."""
+"""Maximum likelihood of the writer of labels and of the curve that makes log-odds of scores.
+
+With few labels many explanations are nearly as likely, and those with more tags an image promise
+tags that are not there. ``Explanation.careful`` is the one at the lower quartile of the number of
+tags: with theta the likeliest parameters, L their cost and k(theta) the mean number of tags, the
+minimum of L + m k, where m moves k by 0.67 standard errors. The standard error is that of Laplace's
+approximation: a small weight m moves k by m times the variance of k.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -25,8 +33,42 @@ SHRINK = 10.0
 """Strength of the prior that holds a class's shift near that of all classes."""
 EVIDENCE = 5.0
 """Log-likelihood that different chances of positives and negatives must gain over one."""
+QUARTILE = 0.6745
+"""Standard errors by which the number of tags is lowered: three times in four there are more."""
 _SLOPE, _SHIFT, _ODDS = 3.0, 12.0, 12.0
 """Bounds on |log slope|, on the shift of the logit and on log-odds of chances."""
+
+
+Cost = Callable[[Tensor, Tensor], Tensor]
+"""Of logits [N, K] and the writer's parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Where a cost is least.
+
+    Args:
+        parameters: slopes of the curve, shift of all classes, shifts of each, the writer's.
+        cost: there.
+        tags: the mean number of tags of an image there.
+    """
+
+    parameters: Floats
+    cost: float
+    tags: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """How labels may have come to be known.
+
+    Args:
+        likeliest: the writer and curve of the maximum likelihood.
+        careful: finds those with as few tags as are still likely.
+    """
+
+    likeliest: Written
+    careful: Callable[[], Written]
 
 
 class WriterFit:
@@ -43,7 +85,7 @@ class WriterFit:
             state: int((self.observed == state).sum()) for state in (POSITIVE, NEGATIVE, UNKNOWN)
         }
 
-    def of_entries(self) -> Written:
+    def of_entries(self) -> Explanation:
         """Each entry with a chance of its own kind; images without a tag speak too."""
         free = int(self.counts[UNKNOWN] > 0) * (1 + int(self.counts[NEGATIVE] > 0))
 
@@ -57,23 +99,33 @@ class WriterFit:
                 known = known + unknown[self.observed < 0].sum()
             return -known
 
-        fitted, writer, value = self._minimize(cost, np.zeros(free))
-        c, d = (float(chance) for chance in _chances(torch.from_numpy(writer)))
+        def written(optimum: Optimum) -> Written:
+            curve, bias, writer = self._parts(optimum)
+            c, d = (float(chance) for chance in _chances(writer))
+            d = d if free != 1 else 0.0
+            return Written("entries", curve, bias, positive=c, negative=d, cost=optimum.cost)
+
+        explained = self._explained(cost, np.zeros(free), written)
         if free == 2:
             even = self._at_random()
-            if even.cost < value + EVIDENCE:
+            if even.likeliest.cost < explained.likeliest.cost + EVIDENCE:
                 return even
-        return Written("entries", *fitted, positive=c, negative=d if free != 1 else 0.0, cost=value)
+        return explained
 
-    def _at_random(self) -> Written:
-        """One chance for positives and negatives: unknown entries say nothing."""
-        fitted, _, value = self._minimize(lambda logits, _: -self._known(logits), np.zeros(0))
+    def _at_random(self) -> Explanation:
+        """One chance for positives and negatives: unknown entries say nothing, known ones all."""
         known = self.counts[POSITIVE] + self.counts[NEGATIVE]
-        value += _even(known, self.counts[UNKNOWN])
-        share = known / self.observed.numel()
-        return Written("entries", *fitted, positive=share, negative=share, cost=value)
+        share, more = known / self.observed.numel(), _even(known, self.counts[UNKNOWN])
 
-    def of_tags(self) -> Written:
+        def written(optimum: Optimum) -> Written:
+            *seen, _ = self._parts(optimum)
+            value = optimum.cost + more
+            return Written("entries", *seen, positive=share, negative=share, cost=value)
+
+        even = self._explained(lambda logits, _: -self._known(logits), np.zeros(0), written)
+        return Explanation(even.likeliest, lambda: even.likeliest)
+
+    def of_tags(self) -> Explanation:
         """So many of the tags that are there; images without a tag do not speak."""
         rows = self.positives > 0
         observed, last = self.observed[rows], int(self.positives.max()) + 1
@@ -96,12 +148,16 @@ class WriterFit:
             value = value - (1 - told) * _some(F.logsigmoid(-some).sum(1))
             return -(value.sum() + self._known(logits, rows))
 
-        fitted, writer, value = self._minimize(cost, np.zeros(last))
-        sizes = np.concatenate([[0.0], np.exp(writer - writer.max())])
-        value += _even(int(rows.sum()), int((~rows).sum()))
+        more = _even(int(rows.sum()), int((~rows).sum()))
         if self.counts[NEGATIVE]:
-            value += _even(self.counts[NEGATIVE], self.counts[UNKNOWN])
-        return Written("tags", *fitted, sizes=sizes / sizes.sum(), cost=value)
+            more += _even(self.counts[NEGATIVE], self.counts[UNKNOWN])
+
+        def written(optimum: Optimum) -> Written:
+            curve, bias, writer = self._parts(optimum)
+            sizes = np.concatenate([[0.0], torch.softmax(writer, 0).numpy()])
+            return Written("tags", curve, bias, sizes=sizes, cost=optimum.cost + more)
+
+        return self._explained(cost, np.zeros(last), written)
 
     def _known(self, logits: Tensor, rows: Tensor | slice = slice(None)) -> Tensor:
         """Log-likelihood of what is known, whoever let it be known."""
@@ -109,33 +165,68 @@ class WriterFit:
         signed = torch.where(observed == POSITIVE, logits, -logits)
         return F.logsigmoid(signed).masked_fill(observed < 0, 0).sum()
 
-    def _minimize(
-        self, cost: Callable[[Tensor, Tensor], Tensor], writer: Floats
-    ) -> tuple[tuple[Curve, Floats], Floats, float]:
-        """Curve and biases, the writer's parameters, and the cost."""
-        classes, images, pieces = self.inputs.shape[1], len(self.inputs), len(KNOTS) + 1
-        sizes = [pieces, 1, classes, len(writer)]
+    def _explained(
+        self, cost: Cost, writer: Floats, written: Callable[[Optimum], Written]
+    ) -> Explanation:
+        """Two more fits near the first one find the careful explanation."""
+        classes, pieces = self.inputs.shape[1], len(KNOTS) + 1
+        typical = np.full(pieces, -float(np.log(self.spread)))
+        first = np.concatenate([typical, np.zeros(1 + classes), writer])
+        likeliest = self._minimize(cost, first)
+
+        def careful() -> Written:
+            weight = 1 / max(likeliest.tags, TINY)
+            lower = self._minimize(cost, likeliest.parameters, weight)
+            variance = max(likeliest.tags - lower.tags, 0.0) / weight
+            if variance < TINY:
+                return written(likeliest)
+            weight = QUARTILE / float(np.sqrt(variance))
+            end = self._minimize(cost, lower.parameters, weight)
+            while end.cost > likeliest.cost + QUARTILE**2:  # twice the rise of a parabola
+                weight /= 2
+                end = self._minimize(cost, lower.parameters, weight)
+            return written(end)
+
+        return Explanation(written(likeliest), careful)
+
+    def _minimize(self, cost: Cost, first: Floats, weight: float = 0.0) -> Optimum:
+        """The least cost, with so much of the mean number of tags added to it."""
+        images, pieces = len(self.inputs), len(KNOTS) + 1
+        tags = 0.0
 
         def objective(parameters: Floats) -> tuple[float, Floats]:
+            nonlocal tags
             values = torch.from_numpy(parameters).requires_grad_()
-            slopes, shift, shifts, chances = values.split(sizes)
+            slopes, shift, shifts, writer = values.split(self._sizes(len(parameters)))
             logits = Curve(self.knots, slopes.exp())(self.inputs) + shift + shifts
-            total = cost(logits, chances) + SHRINK / 2 * shifts.square().sum()
+            total = cost(logits, writer) + SHRINK / 2 * shifts.square().sum()
             total = total + SMOOTH / 2 * slopes.diff().square().sum()
+            number = torch.sigmoid(logits).sum() / images
+            total, tags = total + weight * number, float(number.detach())
             (gradient,) = torch.autograd.grad(total / images, values)
             return float(total.detach()) / images, gradient.numpy()
 
         typical = -float(np.log(self.spread))
-        first = np.concatenate([np.full(pieces, typical), np.zeros(1 + classes), writer])
+        classes, free = self.inputs.shape[1], self._sizes(len(first))[-1]
         bounds = [
             *[(typical - _SLOPE, typical + _SLOPE)] * pieces,
             *[(-_SHIFT, _SHIFT)] * (1 + classes),
-            *[(-_ODDS, _ODDS)] * len(writer),
+            *[(-_ODDS, _ODDS)] * free,
         ]
         optimum = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
-        slopes, shift, shifts, chances = np.split(optimum.x, np.cumsum(sizes)[:-1])
-        curve = Curve(self.knots, torch.from_numpy(np.exp(slopes)))
-        return (curve, shift + shifts), chances, float(optimum.fun) * images
+        value, _ = objective(optimum.x)
+        return Optimum(optimum.x, value * images - weight * tags, tags)
+
+    def _sizes(self, parameters: int) -> list[int]:
+        """How many of the parameters are of which kind."""
+        curve = [len(KNOTS) + 1, 1, self.inputs.shape[1]]
+        return [*curve, parameters - sum(curve)]
+
+    def _parts(self, optimum: Optimum) -> tuple[Curve, Floats, Tensor]:
+        """Curve, biases of the classes, and the writer's parameters."""
+        values = torch.from_numpy(optimum.parameters)
+        slopes, shift, shifts, writer = values.split(self._sizes(len(values)))
+        return Curve(self.knots, slopes.exp()), (shift + shifts).numpy(), writer
 
 
 def _chances(odds: Tensor) -> tuple[Tensor, Tensor]:

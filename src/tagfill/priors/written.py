@@ -2,7 +2,8 @@
 
 Scores of images by heads that have not seen them are turned into probabilities by a curve, and what
 a person did with the tags that are there is described by a writer. Curve and writer are those under
-which the labels that are known are likeliest. Two kinds of writers are compared:
+which the labels that are known are likeliest, a little to the side of fewer tags where few labels
+leave that open (``writer_fit``). Two kinds of writers are compared:
 
 - of "entries": each positive becomes known with chance c, each negative with chance d, whatever
   else is there;
@@ -133,7 +134,7 @@ def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
 
 
 def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
-    """The writer and the curve under which labels are likeliest.
+    """The writer and the curve under which labels are likeliest, on the careful side.
 
     Args:
         scores: [N, K] logits of images by models that have not seen them.
@@ -151,10 +152,12 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
         some, known = given.astype(np.float64), states
     fit = WriterFit(some, known)
     if not (states == UNKNOWN).any():
-        return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
-    written, entries = fit.of_tags(), fit.of_entries()
+        entries = fit.of_entries().likeliest
+        return replace(entries, kind="full", positive=1.0, negative=1.0)
+    of_tags, of_entries = fit.of_tags(), fit.of_entries()
     margin = CLEARLY * len(known) if untagged(fit.observed) > UNTAGGED else 0.0
-    if entries.cost < written.cost + margin:
-        return entries
+    if of_entries.likeliest.cost < of_tags.likeliest.cost + margin:
+        return of_entries.careful()
+    written = of_tags.careful()
     tags = float(written.posterior(some, known).sum(axis=1).mean())
     return replace(written, alike=ALIKE / max(tags, 1.0))
