@@ -118,9 +118,9 @@ class WriterFit:
         share, more = known / self.observed.numel(), _even(known, self.counts[UNKNOWN])
 
         def written(optimum: Optimum) -> Written:
-            *seen, _ = self._parts(optimum)
+            curve, bias, _ = self._parts(optimum)
             value = optimum.cost + more
-            return Written("entries", *seen, positive=share, negative=share, cost=value)
+            return Written("entries", curve, bias, positive=share, negative=share, cost=value)
 
         even = self._explained(lambda logits, _: -self._known(logits), np.zeros(0), written)
         return Explanation(even.likeliest, lambda: even.likeliest)

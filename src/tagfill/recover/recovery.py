@@ -23,7 +23,7 @@ from tagfill.train.trained import TrainedRun
 DOUBTFUL = 1 / 3
 """Share of suspected positives that are expected to be right."""
 FEW = 500
-"""Known tags below which the expected precision was off by 10 to 30 points on drawn scenes and VOC."""
+"""Known tags below which expected precision was off by 10 to 30 points (drawn scenes and VOC)."""
 
 
 @dataclass(frozen=True, eq=False)
