@@ -235,9 +235,9 @@ Expected calibration error / mean of the classes' errors, in %.
   brings them back without a single known negative. With one positive an image the chance to be
   labeled depends on how many tags the image has; the model of that (one tag drawn, tags
   independent given the image) is near on VOC; on 300 scenes it takes too much for written.
-- The rule of 3. was chosen on halves of VOC's validation images and on scenes, three draws each; the
+- The rule of 3. was chosen on halves of VOC's validation images and on scenes, three draws each;
   scenes of these draws are those of this table, divided anew (no VOC test image was looked at).
-  Micro / macro F1 minus those of the best common threshold, for full, half and single labels: scenes
+  Micro / macro F1 minus those of the best common threshold, for full, half, single labels: scenes
   -0.6 / +3.2, -0.9 / +1.8, -1.4 / +1.4, VOC -0.6 / -0.2, -0.5 / -0.3, -0.8 / -0.5. The former rule
   (own thresholds shrunk by 40 positives): scenes -0.8 / +1.4, -1.2 / -0.9, -1.5 / -1.6,
   VOC -0.7 / +0.1, -0.7 / -0.5, -1.1 / -1.1. The strength of calibration (10) had the lowest Brier
