@@ -8,6 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from PIL import Image
 
 from tagfill.cli.main import main
 from tagfill.models.bundle import Bundle
@@ -102,6 +103,30 @@ def test_labels_are_pushed_with_croissant_metadata(hub, tmp_path):
     fields = described["recordSet"][0]["field"]
     assert [field["source"]["extract"]["column"] for field in fields] == ["image", "cat", "a dog"]
     assert len({field["@id"] for field in fields}) == 3
+
+
+def test_images_are_pushed_with_their_labels(hub, tmp_path, capsys):
+    photos = tmp_path / "photos" / "sub"
+    photos.mkdir(parents=True)
+    Image.new("RGB", (4, 4), "red").save(photos / "x.jpg")
+    labels = tmp_path / "done.csv"
+    labels.write_text("image,cat,=dog\nsub/x.jpg,1,0\n")
+    words = ["push", str(labels), "me/pets", "--images", str(tmp_path / "photos")]
+    assert main(words) == 0
+    assert hub.files["data/sub/x.jpg"] == (photos / "x.jpg").read_bytes()
+    line = json.loads(hub.files["data/metadata.jsonl"].decode().splitlines()[0])
+    assert (line["file_name"], line["positives"], line["negatives"]) == (
+        "sub/x.jpg",
+        ["cat"],
+        ["=dog"],
+    )
+    columns = json.loads(hub.files["croissant.json"])["recordSet"][0]["field"]
+    header = hub.files["labels.csv"].decode().splitlines()[0].split(",")
+    assert [column["source"]["extract"]["column"] for column in columns] == header
+    assert columns[2]["name"] == "=dog"
+    (photos / "x.jpg").unlink()
+    assert main(words) == 2
+    assert "1 images are not there, first: 'sub/x.jpg'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("token", ["hf_wrong", ""])

@@ -137,3 +137,10 @@ def test_inspect_lists_what_was_passed_over(
     told = json.loads(capsys.readouterr().out)
     assert "the header stands here again" in json.dumps(told["problems"])
     assert "1 entries say '-'" in " ".join(told["notes"])
+
+
+def test_the_file_is_named_where_columns_have_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("image,cat,cat\na.jpg,1,0\n")
+    with pytest.raises(TagfillError, match=r"l\.csv, row 1: columns 2 and 3 are both called 'cat'"):
+        load_labels(path)

@@ -277,3 +277,28 @@ def test_hierarchy_makes_labels_and_scores_consistent() -> None:
     assert scores.tolist() == [[0.9, 0.9, 0.9, 0.2]]
     with pytest.raises(TagfillError, match="circle"):
         consistent(np.zeros((1, 2)), ("a", "b"), {"a": ("b",), "b": ("a",)})
+
+
+PACKET = (
+    '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+    '<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"{}</rdf:RDF></x:xmpmeta>'
+)
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        PACKET.format("><dc:subject>cat, dog</dc:subject></rdf:Description>").encode(),
+        PACKET.format(' dc:subject="cat; dog"/>').encode(),
+        PACKET.format(
+            "><dc:subject><rdf:Bag><rdf:li>cat</rdf:li><rdf:li>dog</rdf:li></rdf:Bag>"
+            "</dc:subject></rdf:Description>"
+        ).encode("utf-16"),
+    ],
+    ids=["one text", "attribute", "UTF-16"],
+)
+def test_packets_of_odd_programs(packet: bytes) -> None:
+    assert read_packet(packet).tags == ("cat", "dog")
+    again = changed_packet(packet, Keywords(("dog", "sea")))
+    assert read_packet(again).tags == ("dog", "sea")

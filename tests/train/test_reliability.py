@@ -164,6 +164,20 @@ def test_a_pruned_cache_is_filled_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert not left
 
 
+def test_damaged_metrics_are_named_and_measured_again(data: Path, tmp_path: Path) -> None:
+    run = fit(request(data), tmp_path / "run")
+    folder, measured = RunFolder(tmp_path / "run"), run.metrics["val"]
+    for content in (b"", b"[1]", b"\xff{", folder.metrics.read_bytes()[:90]):
+        folder.metrics.write_bytes(content)
+        with pytest.raises(TagfillError, match=r"metrics\.json: is damaged"):
+            folder.read_metrics()
+    folder.metrics.unlink()
+    assert resume(tmp_path / "run").metrics["val"] == measured
+    with folder.events.open("ab") as file:
+        file.write(b'\xff\n[1]\n{"event": 3}\n{"event": "epoch"}\n')
+    assert folder.read_events()[-1] == {"event": "epoch"}
+
+
 def test_leftovers_of_killed_processes_are_removed(data: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         fit(request(data), tmp_path / "run", [StopAt(6)])

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def push(source: Path, repository: str, /, *, public: bool = False, json: bool = False) -> None:
+def push(
+    source: Path,
+    repository: str,
+    /,
+    *,
+    images: Path | None = None,
+    public: bool = False,
+    json: bool = False,
+) -> None:
     """Put a model with its card, or labels with Croissant metadata, on the Hugging Face hub.
 
     HF_TOKEN is your access token, HF_ENDPOINT the hub. New repositories are private.
@@ -13,6 +21,7 @@ def push(source: Path, repository: str, /, *, public: bool = False, json: bool =
     Args:
         source: A run or model folder, or a label file.
         repository: owner/name; created if missing.
+        images: Folder of the images of a label file, to push these as well.
         public: Make a new repository public.
         json: One JSON object on stdout.
     """
@@ -23,7 +32,12 @@ def push(source: Path, repository: str, /, *, public: bool = False, json: bool =
     if not source.exists():
         raise TagfillError("no such file or folder", file=source)
     is_model = (source / "model").is_dir() or (source / "model.json").is_file()
-    address = (push_model if is_model else push_labels)(source, repository, public=public)
+    if is_model:
+        if images is not None:
+            raise TagfillError("a model has no images", remedy="name a label file, or no --images")
+        address = push_model(source, repository, public=public)
+    else:
+        address = push_labels(source, repository, public=public, images=images)
     if json:
         print_json({"kind": "model" if is_model else "dataset", "address": address})
     else:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tagfill.errors import TagfillError
+from tagfill.images import find_image
+from tagfill.labels import Dataset
 from tagfill.labels.croissant import FILE, croissant
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.models.bundle import Bundle, load
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 LISTED = 50
 """Most classes to list in a card."""
-LABELS = "labels.csv"
+LABELS, DATA = "labels.csv", "data"
 
 
 def push_model(run: Path, repository: str, *, public: bool = False) -> str:
@@ -40,11 +42,23 @@ def push_model(run: Path, repository: str, *, public: bool = False) -> str:
         return _push(folder, repository, "model", public)
 
 
-def push_labels(labels: Path, repository: str, *, public: bool = False) -> str:
-    """Put labels on the hub as a wide table with a card and Croissant metadata."""
+def push_labels(
+    labels: Path, repository: str, *, public: bool = False, images: Path | None = None
+) -> str:
+    """Put labels on the hub as a wide table with a card and Croissant metadata.
+
+    Args:
+        labels: a label file.
+        repository: "owner/name"; made where there is none.
+        public: let everybody see a new repository.
+        images: folder of the images, to put them there too, with a ``metadata.jsonl`` beside them:
+            ``datasets.load_dataset("imagefolder")`` reads both.
+    """
     dataset = load_labels(labels)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
+        if images is not None:
+            _add_images(dataset, images, folder / DATA)
         save_labels(dataset, folder / LABELS, format="csv_wide")
         described = croissant(folder / LABELS, dataset.table, repository.split("/")[-1])
         (folder / FILE).write_text(json.dumps(described, indent=2), encoding="utf-8")
@@ -55,6 +69,23 @@ def push_labels(labels: Path, repository: str, *, public: bool = False) -> str:
         )
         (folder / "README.md").write_text(card, encoding="utf-8")
         return _push(folder, repository, "dataset", public)
+
+
+def _add_images(dataset: Dataset, root: Path, folder: Path) -> None:
+    """Copies of the images, and their labels as JSON lines."""
+    path_of = {image: find_image(root, image) for image in dataset.table.images}
+    missing = [image for image, path in path_of.items() if path is None]
+    if missing:
+        raise TagfillError(
+            f"{len(missing):,} images are not there, first: {missing[0]!r}",
+            file=root,
+            remedy="name the folder the image ids start from with --images",
+        )
+    for image, path in path_of.items():
+        target = folder / image
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(str(path), target)
+    save_labels(dataset, folder / "metadata.jsonl", format="jsonl")
 
 
 def model_card(bundle: Bundle, repository: str) -> str:

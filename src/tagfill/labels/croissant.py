@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
 from pathlib import Path
@@ -11,21 +12,26 @@ from tagfill.labels.table import LabelTable
 
 FILE = "croissant.json"
 CONFORMS = "http://mlcommons.org/croissant/1.0"
+_TERMS = (
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
+    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
+    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
 _CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
     "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
     "dct": "http://purl.org/dc/terms/",
     "conformsTo": "dct:conformsTo",
-    "column": "cr:column",
+    "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "recordSet": "cr:recordSet",
-    "source": "cr:source",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{term: f"cr:{term}" for term in _TERMS},
 }
+"""What the specification gives, term by term."""
 
 
 def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[str, Any]:
@@ -36,7 +42,10 @@ def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[
         table: what it holds.
         name: of the data set; the file's by default.
     """
-    columns = ["image", *table.classes]
+    with labels.open(encoding="utf-8", newline="") as stream:
+        header = next(csv.reader(stream))
+    names = (header[0], *table.classes)
+    columns = list(zip(names, header, strict=False))
     file = {"@id": labels.name}
     return {
         "@context": _CONTEXT,
@@ -60,19 +69,19 @@ def croissant(labels: Path, table: LabelTable, name: str | None = None) -> dict[
                 "@type": "cr:RecordSet",
                 "@id": "labels",
                 "name": "labels",
-                "field": [_field(number, column, file) for number, column in enumerate(columns)],
+                "field": [_field(number, *column, file) for number, column in enumerate(columns)],
             }
         ],
     }
 
 
-def _field(number: int, column: str, file: dict[str, str]) -> dict[str, Any]:
+def _field(number: int, name: str, column: str, file: dict[str, str]) -> dict[str, Any]:
     """A column; ids are plain words, and unique even if plain names would collide."""
-    plain = re.sub(r"\W+", "_", column).strip("_") or "class"
+    plain = re.sub(r"\W+", "_", name).strip("_") or "class"
     return {
         "@type": "cr:Field",
         "@id": f"labels/{number}_{plain}",
-        "name": column,
+        "name": name,
         "dataType": "sc:Text" if number == 0 else "sc:Integer",
         "source": {"fileObject": file, "extract": {"column": column}},
     }

@@ -198,15 +198,22 @@ def _read_description(file: Path) -> dict[str, Any]:
         raise TagfillError(
             f"has unknown or missing keys: {sorted(set(described) ^ _KEYS)}", file=file
         )
-    if not isinstance(described["details"], dict):
-        raise TagfillError("the details are not a table", file=file)
     try:
+        _check_tables(described)
         described["classes"] = class_names(described["classes"])
         if described["thresholds"] is not None:
             described["thresholds"] = numbers("thresholds", described["thresholds"], low=0, high=1)
     except TagfillError as error:
         raise TagfillError(error.message, file=file) from error
     return described
+
+
+def _check_tables(described: Mapping[str, Any]) -> None:
+    for key in ("details", "network", "input", "weights"):
+        if not isinstance(described[key], dict):
+            raise TagfillError(f"{key!r} is not a table")
+    if not all(isinstance(described["weights"].get(key), str) for key in ("source", "license")):
+        raise TagfillError("does not say where the weights come from")
 
 
 def _fitting_state(network: Network, file: Path) -> State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +15,11 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate import apply_calibration, at_threshold
 from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, Labels
-from tagfill.models.bundle import Bundle
+from tagfill.models.bundle import Bundle, description
 from tagfill.models.tagging import UNFITTED
 from tagfill.train.config import RunConfig
 from tagfill.train.data import Split, TrainingData
 from tagfill.train.events import Sink
-from tagfill.train.folder import RunFolder
 from tagfill.train.trained import TrainedRun
 
 Metadata = Mapping[str, Any]
@@ -155,18 +153,9 @@ def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> RunCon
         metadata=opened.metadata,
         metrics=metrics,
         events=opened.events,
-        described=_described(opened.folder),
+        described=description(opened.folder.model),
         bundle=bundle,
         data=data,
         held_out=held_out,
         gaps=tuple(gaps),
     )
-
-
-def _described(folder: RunFolder) -> Metadata:
-    file = folder.model / "model.json"
-    try:
-        described: Metadata = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TagfillError(f"the model's description cannot be read ({error})", file=file) from None
-    return described

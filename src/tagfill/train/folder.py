@@ -152,7 +152,8 @@ class RunFolder:
         events: dict[object, dict[str, Any]] = {}
         for number, event in enumerate(_whole_lines(self.events)):
             repeated = event["event"] == "epoch"
-            events[(event["stage"], event["epoch"]) if repeated else number] = event
+            place = (str(event.get("stage")), str(event.get("epoch")))
+            events[place if repeated else number] = event
         return list(events.values())
 
     def read_metrics(self) -> dict[str, Any]:
@@ -163,17 +164,29 @@ class RunFolder:
                 file=self.path,
                 remedy=f"continue with `tagfill train --resume {self.path}`",
             )
-        metrics: dict[str, Any] = json.loads(self.metrics.read_text(encoding="utf-8"))
+        try:
+            metrics = json.loads(self.metrics.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError):
+            metrics = None
+        if not isinstance(metrics, dict):
+            raise TagfillError(
+                "is damaged",
+                file=self.metrics,
+                remedy=f"delete it, then `tagfill train --resume {self.path}` measures again",
+            )
         return metrics
 
 
 def _whole_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """A crash may have cut the last line short."""
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+    """A crash may have cut the last line short; lines that are no events are passed over."""
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    for line in text.splitlines():
         try:
-            yield json.loads(line)
-        except ValueError:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
             continue
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            yield event
 
 
 def free_path(name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def _csv_shape(path: Path, size: int, modified: int, options: ReadOptions) -> st
         fields = text.splitlines()[0].split(delimiter(text))
         if options.names_columns:
             return TAG_LIST if options.tags_columns else WIDE
-        return header_shape(fields) if len(fields) > 1 else None
+        with suppress(TagfillError):
+            return header_shape(fields) if len(fields) > 1 else None
+        return WIDE
     alone = len(sheet.header) == 1 and sheet.header_row is not None
     return None if alone and not is_image_name(sheet.header[0]) else shape
 

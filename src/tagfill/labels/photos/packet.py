@@ -6,7 +6,9 @@ a model suggested them, a person confirmed them or a person rejected them.
 
 from __future__ import annotations
 
+import codecs
 import io
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +36,8 @@ _PATHS = {
     "{http://ns.microsoft.com/photo/1.0}LastKeywordXMP": "/",
 }
 """Properties that hold tags as paths, and what separates the names in these."""
+_SEPARATORS = re.compile(r"[,;]")
+"""Marks in a property that is one text, where a list belongs."""
 _LI, _BAG, _ABOUT = f"{{{_RDF}}}li", f"{{{_RDF}}}Bag", f"{{{_RDF}}}about"
 _START = '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>\n'
 _END = '\n<?xpacket end="w"?>\n'
@@ -74,6 +78,8 @@ def read_packet(packet: bytes) -> Keywords:
     paths: list[tuple[str, ...]] = []
     marks: dict[str, Mark] = {}
     for element in root.iter():
+        inline = _SEPARATORS.split(element.attrib.get(_SUBJECT, ""))
+        tags += [text.strip() for text in inline if text.strip()]
         if element.tag == _SUBJECT:
             tags += _items(element)
         elif element.tag in _PATHS:
@@ -103,7 +109,7 @@ def changed_packet(packet: bytes | None, keywords: Keywords) -> bytes:
 
 def _parsed(packet: bytes) -> ET.Element:
     try:
-        root: ET.Element = defusedxml.ElementTree.fromstring(packet.strip(b"\0 \t\r\n"))
+        root: ET.Element = defusedxml.ElementTree.fromstring(_stripped(packet))
     except (ET.ParseError, defusedxml.DefusedXmlException, LookupError) as error:
         raise ValueError(f"not readable as XMP ({error})") from None
     if root.tag not in (f"{{{_META}}}xmpmeta", f"{{{_META}}}xapmeta", f"{{{_RDF}}}RDF"):
@@ -111,17 +117,25 @@ def _parsed(packet: bytes) -> ET.Element:
     return root
 
 
+def _stripped(packet: bytes) -> bytes:
+    """Without blanks and zeros around it; in UTF-16 zeros are halves of letters."""
+    wide = packet.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return packet if wide else packet.strip(b"\0 \t\r\n")
+
+
 def _prefixes(packet: bytes | None) -> dict[str, str]:
     if packet is None:
         return {}
-    events = defusedxml.ElementTree.iterparse(io.BytesIO(packet.strip(b"\0 \t\r\n")), ["start-ns"])
+    events = defusedxml.ElementTree.iterparse(io.BytesIO(_stripped(packet)), ["start-ns"])
     return {prefix: uri for _, (prefix, uri) in events if prefix}
 
 
 def _items(element: ET.Element) -> list[str]:
     """The texts of a property: of its list, or its own."""
-    texts = [item.text or "" for item in element.iter(_LI)] or [element.text or ""]
-    return [text.strip() for text in texts if text.strip()]
+    listed = [item.text or "" for item in element.iter(_LI)]
+    return [
+        text.strip() for text in listed or _SEPARATORS.split(element.text or "") if text.strip()
+    ]
 
 
 def _path(text: str, separator: str) -> tuple[str, ...]:
@@ -182,6 +196,8 @@ def _remove(root: ET.Element, name: str) -> None:
         for child in list(parent):
             if child.tag == name:
                 parent.remove(child)
+    for element in root.iter():
+        element.attrib.pop(name, None)
 
 
 def _description(root: ET.Element) -> ET.Element:
