@@ -167,7 +167,7 @@ def test_images_are_unpacked_once_and_not_outside(local, monkeypatch):
 
 def test_a_remote_folder_without_shards_is_one_message(memory):
     remote.allow(memory)
-    with pytest.raises(TagfillError, match="no file in it"):
+    with pytest.raises(TagfillError, match="it has no file"):
         load_labels(f"{memory}/images")
 
 

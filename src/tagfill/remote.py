@@ -87,7 +87,7 @@ def local_source(path: str | Path) -> Path:
     shards = [file.url for file in remote_files(url, SHARDS) if file.url.rpartition("/")[0] == url]
     if not shards:
         raise TagfillError(
-            f"there is no file in it that ends in {' or '.join(SHARDS)}",
+            f"it has no file that ends in {' or '.join(SHARDS)}",
             file=url,
             remedy="name a label file",
         )

@@ -90,7 +90,7 @@ def test_tags_that_look_like_several_are_remarked_on(mark: str, tmp_path: Path) 
 def test_a_no_written_as_a_tag_is_remarked_on_and_never_taken_for_a_typo(tmp_path: Path) -> None:
     lines = [f"{n}.jpg,horses" for n in range(20)] + ["x.jpg,-horses", "y.jpg,cats"]
     dataset = read(tmp_path / "l.csv", "\n".join(["image,tags", *lines]) + "\n")
-    assert any("look like a no" in note for note in dataset.notes)
+    assert any("look like a negation" in note for note in dataset.notes)
     assert not any("look like others" in note for note in dataset.notes)
 
 

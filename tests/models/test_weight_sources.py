@@ -168,7 +168,7 @@ def test_describing_loads_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_folder_without_a_known_model(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     (tmp_path / "config.json").write_text('{"model_type": "no_such_model"}')
-    with pytest.raises(TagfillError, match="holds no model that can be used"):
+    with pytest.raises(TagfillError, match="has no usable model"):
         build_backbone(f"hf:{tmp_path}", pretrained=False)
 
 

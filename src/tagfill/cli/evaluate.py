@@ -106,7 +106,7 @@ def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelT
     if split is not None:
         table = table.select(dataset.split(split).images)
     if not len(table):
-        raise TagfillError("there is no image to evaluate", file=dataset.source)
+        raise TagfillError("there are no images to evaluate", file=dataset.source)
     return table, kind
 
 

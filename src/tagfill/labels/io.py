@@ -100,9 +100,9 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
     if denials:
         name, tag = next(iter(denials.items()))
         notes.append(
-            f"{len(denials)} tags look like a no to another, such as {name!r} to {tag!r}; they were"
-            " read as tags of their own. Say no in a column 'value', or in a table with one column"
-            " for each tag"
+            f"{len(denials)} tags look like a negation, such as {name!r} of {tag!r}; they"
+            " were read as separate tags. State negatives in a column 'value', or in a table with"
+            " one column per tag"
         )
     variants = find_variants(dataset.table) if dataset.free_tags else []
     if variants:
@@ -185,7 +185,7 @@ def _label_file_in(folder: Path, options: ReadOptions) -> Path | None:
     listing = [file for file in files if _lists_images(file, options)]
     if len(listing) > 1:
         raise TagfillError(
-            f"several files in it list its images: {', '.join(file.name for file in listing)}",
+            f"several of its files list its images: {', '.join(file.name for file in listing)}",
             file=folder,
             remedy="name the one to read, or --format image_folder for the folders as classes",
         )

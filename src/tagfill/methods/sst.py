@@ -85,7 +85,7 @@ class SemanticTransfer(LabelFeatureMethod):
         super().start(setup)
         if setup.classes > MOST_CLASSES:
             raise TagfillError(
-                f"sst cannot start: it looks at all pairs of {setup.classes:,} classes",
+                f"sst cannot start: it uses all pairs of {setup.classes:,} classes",
                 remedy=f"use sarb, or at most {MOST_CLASSES} classes",
             )
         generator = torch.Generator().manual_seed(setup.seed)

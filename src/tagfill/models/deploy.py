@@ -132,7 +132,7 @@ class Metadata:
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TagfillError(
-                "does not say which classes it knows, so it was not written by `tagfill export`"
+                "does not list its classes, so it was not written by `tagfill export`"
             ) from error
 
 

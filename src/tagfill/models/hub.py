@@ -82,7 +82,7 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
         raise _unreachable(repository, name, file) from error
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        raise TagfillError(f"{repository} holds no model that can be used ({reason})") from error
+        raise TagfillError(f"{repository} has no usable model ({reason})") from error
     finally:
         constants.HF_HUB_OFFLINE = offline
 

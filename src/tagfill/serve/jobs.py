@@ -28,7 +28,7 @@ from tagfill.serve.service import Service
 FOLDER = ".review"
 """Beside the runs: labels, progress and log of every job."""
 ALIVE = "alive"
-"""A file the process holds a lock on as long as it lives, whoever started it."""
+"""A file that the process locks as long as it lives."""
 RUNNING = "running"
 COMMAND = (sys.executable, "-m", "tagfill.serve.retrain")
 _PATIENCE = 5.0  # seconds until a process that was asked to stop is killed

@@ -27,7 +27,7 @@ Sources = Mapping[str, Dataset]
 """Label files by path, as they were read."""
 FEW_IMAGES = 30
 MISSING_TOLERATED = 0.5
-"""Share of images that may be missing before the image folder is taken to be the wrong one."""
+"""Share of images that may be missing before the image folder counts as wrong."""
 
 
 @dataclass(frozen=True, eq=False)

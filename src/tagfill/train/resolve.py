@@ -300,7 +300,7 @@ def _idle_options(
     idle = [name for name in OF_THE_LOOP if overrides.get(name) is not None]
     if not idle or not finds_head_at_once(stage, model):
         return []
-    return [f"{', '.join(idle)}: no effect, {stage.method.name} finds a linear head at once"]
+    return [f"{', '.join(idle)}: no effect, {stage.method.name} solves a linear head directly"]
 
 
 def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[StageConfig, ...]:

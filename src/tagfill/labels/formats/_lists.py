@@ -62,10 +62,10 @@ def _blank_silent(
 
 
 def _note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
-    """Remark on words taken for no tags, and on marks that might separate tags and did not."""
+    """Note words read as "no tags", and marks that might separate tags but were not used."""
     if silent.bad:
         words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
-        gather.notes.append(f"{silent.bad:,} entries say {words} and were read as no tags")
+        gather.notes.append(f"{silent.bad:,} entries say {words} and were read as having no tags")
     if gather.options.separator is not None:
         return
     whole = {tag for text in texts for tag in split_tags(text)}

@@ -303,7 +303,7 @@ class _Columns:
         return {**self.left_out, **unused}
 
     def _doubts(self, used: set[int]) -> list[str]:
-        """A sentence on columns of yes and no that are not taken for statements about tags."""
+        """A note on columns of yes and no that are not read as values of tags."""
         doubtful = [
             n
             for n in self.of_kind("tick")
@@ -312,8 +312,8 @@ class _Columns:
         if not doubtful or not self.named:
             return []
         return [
-            f"{self._names(doubtful)}: yes and no in it were not read; if it says whether the tag"
-            " of the row is there, call the column 'value'"
+            f"{self._names(doubtful)}: yes and no were not read; if they say whether the tag of the"
+            " row is present, call the column 'value'"
         ]
 
     def _misfit(self, needed: str) -> TagfillError:

@@ -96,7 +96,7 @@ def _plain_array(file: Path) -> npt.NDArray[Any]:
         read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
         shape, _, dtype = read[version[0]](stream)
         if dtype.hasobject or dtype.kind not in "biufSU":
-            raise ValueError(f"it holds {dtype}")
+            raise ValueError(f"it has the type {dtype}")
         if math.prod(shape) * dtype.itemsize > file.stat().st_size:
             raise ValueError("it is shorter than it should be")
     loaded: npt.NDArray[Any] = np.load(file, allow_pickle=False)
@@ -169,7 +169,7 @@ def _classes(
         names, origin = VOC_CLASSES, "PASCAL VOC, which the image names look like"
     else:
         names = tuple(f"class_{number}" for number in range(count))
-        origin = "their column numbers; a classes.txt beside the arrays would name them"
+        origin = "their column numbers; add a classes.txt beside the arrays to name them"
     if len(names) != count:
         raise TagfillError(f"{len(names)} class names for {count} columns", file=path)
     return names, f"class names are from {origin}"
