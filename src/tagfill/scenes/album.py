@@ -22,7 +22,7 @@ def image_id(index: int) -> str:
 
 
 class Pictures(Sequence[Image.Image]):
-    """The pictures of a sequence, each drawn when asked for."""
+    """The pictures of a sequence, each drawn on demand."""
 
     def __init__(self, indices: range, size: int, seed: int, difficulty: float) -> None:
         self._indices, self._size = indices, size
@@ -53,7 +53,7 @@ class Album:
 def dataset(
     count: int, size: int = 256, seed: int = 0, difficulty: float = DEFAULT_DIFFICULTY
 ) -> Album:
-    """Draw scenes for their labels and boxes; the pictures are drawn again when asked for."""
+    """Draw scenes for their labels and boxes; the pictures are drawn again on demand."""
     scenes = [(scene.labels, scene.boxes) for scene in generate(count, size, seed, difficulty)]
     ids = tuple(image_id(index) for index in range(count))
     return Album(

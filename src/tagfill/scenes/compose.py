@@ -1,4 +1,4 @@
-"""Paints a plan, and measures what of each thing can be seen."""
+"""Paints a plan, and measures how much of each thing is visible."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def generate(
 
 
 def draw_scene(index: int, size: int, seed: int, difficulty: float) -> Scene:
-    """Draw one picture; it depends on nothing but the arguments.
+    """Draw one picture; it depends on the arguments only.
 
     A draw in which no thing can be seen well enough to be labeled is drawn again.
     """
