@@ -259,7 +259,6 @@ def _coded(target: npt.NDArray[Any]) -> Labels:
 
 
 def _held_out(labels: Labels, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Rows for training and for validation, stratified by tag."""
     if fraction == 0:
         return np.arange(len(labels)), np.arange(0)
     names = [str(row) for row in range(len(labels))], [str(tag) for tag in range(labels.shape[1])]

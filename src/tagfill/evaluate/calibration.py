@@ -132,7 +132,6 @@ def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
 
 
 def _entries(scores: Scores, targets: Floats) -> Entries:
-    """The known entries."""
     known = np.isfinite(targets)
     return Entries(scores[known].astype(np.float64), targets[known])
 

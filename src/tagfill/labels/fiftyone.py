@@ -85,7 +85,6 @@ def to_fiftyone(labels: Dataset, name: str, *, overwrite: bool = False) -> Any:
 
 
 def _proposed(labels: Dataset) -> dict[int, list[tuple[str, float]]]:
-    """Suggested tags with their probabilities, by row."""
     proposed: dict[int, list[tuple[str, float]]] = {}
     stated = labels.suggestions
     for row, column, score in (

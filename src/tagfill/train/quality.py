@@ -136,7 +136,6 @@ def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str
 
 
 def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
-    """Whether the features of all these images are cached."""
     fitting = [
         store
         for store in stores()

@@ -106,7 +106,6 @@ def _single_byte(path: Path) -> str | None:
 
 
 def _lines_beyond_ascii(path: Path) -> bytes:
-    """Lines beyond ASCII, which reveal the encoding."""
     lines: list[bytes] = []
     size = 0
     with path.open("rb") as file:

@@ -225,7 +225,6 @@ class _Columns:
         return TAG_LIST if self._lists_by_content() else WIDE
 
     def _lists_by_content(self) -> list[int]:
-        """Columns of tags, recognized by content."""
         texts = [n for n in self.of_kind("text") if not self._wordy(n)]
         if not self.named:
             return self.of_kind("text", "empty") if texts else []
@@ -235,7 +234,6 @@ class _Columns:
         return repeating if len(repeating) == 1 else []
 
     def _wordy(self, number: int) -> bool:
-        """Whether a column holds sentences."""
         tags = [tag for text in self.sheet.column(number) for tag in split_tags(text)]
         return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
 
@@ -325,7 +323,6 @@ class _Columns:
         )
 
     def _check_names(self) -> None:
-        """Class columns need unique names."""
         names = [name.strip() for name in self.header]
         for number in self.rest:
             if not names[number]:

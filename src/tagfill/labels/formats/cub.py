@@ -101,7 +101,6 @@ def _statements(file: Path) -> npt.NDArray[np.int64]:
 
 
 def _positions(names: dict[int, str], numbers: Rows, file: Path, kind: str) -> Rows:
-    """Positions of numbers among the listed names."""
     listed = np.array(list(names), dtype=np.int64)
     order = np.argsort(listed)
     place = np.minimum(np.searchsorted(listed, numbers, sorter=order), max(len(listed) - 1, 0))

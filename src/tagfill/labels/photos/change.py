@@ -61,7 +61,6 @@ class Change:
 
 
 def _path(tag: str, hierarchy: Hierarchy) -> tuple[str, ...]:
-    """The names above a tag and its own."""
     path: tuple[str, ...] = (tag.rsplit("|", 1)[-1],)
     while tag in hierarchy and len(path) < 50:
         tag = hierarchy[tag][0]
