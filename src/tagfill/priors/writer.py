@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -79,19 +80,23 @@ class Written:
         """
         slopes = self.curve.slopes.clone()
         slopes[0] = slopes[:2].max()
-        return sigmoid(replace(self, curve=self.curve._replace(slopes=slopes)).logits(scores))
+        straight = replace(self, curve=self.curve._replace(slopes=slopes))
+        given = np.asarray(scores)
+        probabilities = np.empty(given.shape)
+        for part in _blocks(given.shape):
+            probabilities[part] = sigmoid(straight.logits(given[part]))
+        return probabilities
 
     def posterior(self, scores: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
         """[N, K] that a tag is there, given the image and what is known; known entries as known."""
         given, states = checked(scores, labels)
         probabilities = np.empty(states.shape)
-        step = max(1, ROWS // states.shape[1])
-        for start in range(0, len(states), step):
-            part = slice(start, start + step)
+        for part in _blocks(states.shape):
             observed = torch.from_numpy(np.array(states[part], dtype=np.int8))
             logits = torch.from_numpy(self.logits(given[part]))
-            probabilities[part] = posterior(logits, observed, self._writer(observed)).numpy()
-        return np.where(states == UNKNOWN, self._doubted(probabilities), probabilities)
+            there = posterior(logits, observed, self._writer(observed)).numpy()
+            probabilities[part] = np.where(states[part] == UNKNOWN, self._doubted(there), there)
+        return probabilities
 
     def _doubted(self, probability: Floats) -> Floats:
         """Tags are not quite independent: what looks like a second tag may be the first."""
@@ -107,6 +112,12 @@ class Written:
             t = torch.full((len(observed), 1), unwritten, dtype=torch.float64)
             return Writer(t, torch.zeros_like(t))
         return writer_of_tags(observed, torch.from_numpy(self.sizes).clamp_min(TINY).log())
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Some rows at a time."""
+    step = max(1, ROWS // max(shape[1], 1))
+    return (slice(start, start + step) for start in range(0, shape[0], step))
 
 
 def writer_of_tags(observed: Tensor, log_sizes: Tensor) -> Writer:

@@ -84,7 +84,8 @@ def posterior(
         more = fit_head(features, labels, choice=choice).logits(others[0])
         unknown.append(how.posterior(more, others[1]))
         known.append(how.alone(more))
-    return Evidence(np.concatenate(unknown), np.concatenate(known), (presence.sentence,))
+    joined = [pair[0] if others is None else np.concatenate(pair) for pair in (unknown, known)]
+    return Evidence(joined[0], joined[1], (presence.sentence,))
 
 
 def read(folder: Path, key: str) -> Evidence | None:
