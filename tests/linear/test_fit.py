@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear.basis import Basis, rooted
 from tagfill.linear.choose import Chooser, candidates, fold_of, held_out_cost, labeling_cost
-from tagfill.linear.given_number import given_number, number_chances
+from tagfill.linear.given_number import choice_costs, given_number, number_chances
 from tagfill.linear.scaled import Scaled
 from tagfill.linear.solve import Likelihood, solve
 from tagfill.losses.likelihood import each_written, some_written
@@ -344,3 +344,11 @@ def test_choices_of_two_tags_have_chances_that_sum_to_one(choice: Choice) -> Non
     logits = torch.tensor([0.5, -1.0, 2.0, -0.3]).expand(6, 4).double()
     costs = given_number(logits, pairs, choice.written_by(pairs))
     assert float(torch.exp(-costs).sum()) == pytest.approx(1.0)
+
+
+def test_writers_are_compared_inside_of_no_grad_too() -> None:
+    logits, writer = torch.randn(20, 4), Choice().written_by
+    observed = torch.where(torch.arange(4) == torch.arange(20)[:, None] % 4, 1, -1).to(torch.int8)
+    with torch.no_grad():
+        inside = choice_costs(logits, observed, writer(observed))
+    torch.testing.assert_close(inside, choice_costs(logits, observed, writer(observed)).detach())

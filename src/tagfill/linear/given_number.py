@@ -35,6 +35,7 @@ def choice_costs(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
     """
     given = logits.double()
 
+    @torch.enable_grad()
     def cost(line: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         leaf = torch.from_numpy(line).requires_grad_()
         value = given_number(leaf[0].exp() * given + leaf[1], observed, writer).mean()
