@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
-from tagfill.linear.given_number import ENTRIES, choice_costs
+from tagfill.linear.given_number import choice_costs
 from tagfill.linear.solve import Likelihood, Solution, solve
 from tagfill.losses.likelihood import Writer, each_written, some_written
 
@@ -223,7 +223,7 @@ class Chooser:
         Args:
             choice: the best so far.
             writers: to choose from.
-            transforms: to try, with a strength of its own for the best.
+            transforms: to try with strengths of their own.
         """
         reviewed = bool((self.observed == 0).any())
         share = 0.0 if reviewed else MOSTLY if untagged(self.observed) > UNTAGGED else 1.0
@@ -234,9 +234,10 @@ class Chooser:
         same = replace(plain[0], transform=choice.transform, strength=choice.strength)
         if not reviewed and self._refuted(same, choice):
             return choice
-        rival = self.best([same, *(replace(same, transform=name) for name in transforms)])
-        rival = self.best_strength(rival) if transforms else rival
-        return self.best([choice, rival]) if reviewed else rival
+        rivals = [replace(same, transform=name) for name in transforms]
+        if reviewed:
+            return self.best([choice, same, *map(self.best_strength, rivals)])
+        return self.best_strength(self.best(rivals)) if rivals else same
 
     def _refuted(self, one: Choice, other: Choice) -> bool:
         """Whether one choice is clearly worse than another at which tags were written."""
@@ -246,9 +247,8 @@ class Chooser:
     def _which(self, choice: Choice) -> Tensor:
         """[n] held-out costs of which tags were written, given how many."""
         rows, logits = self._held_out(choice)
-        some = slice(None, None, max(1, -(-logits.numel() // ENTRIES)))
-        observed = self.observed[rows][some]
-        return choice_costs(logits[some], observed, choice.written_by(observed))
+        observed = self.observed[rows]
+        return choice_costs(logits, observed, choice.written_by(observed))
 
     def between(self, choice: Choice) -> Choice:
         """The lowest point of the parabola through a strength and its neighbors."""
