@@ -144,3 +144,16 @@ def test_the_file_is_named_where_columns_have_one_name(tmp_path: Path) -> None:
     path.write_text("image,cat,cat\na.jpg,1,0\n")
     with pytest.raises(TagfillError, match=r"l\.csv, row 1: columns 2 and 3 are both called 'cat'"):
         load_labels(path)
+
+
+@pytest.mark.parametrize("header", ["image;rejected tag\r\n", ""])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+def test_rejections_that_a_spreadsheet_saved_are_kept(
+    header: str, encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("image,tags\na.jpg,cat\nb.jpg,Bär\nc.jpg,cat;Bär\n", encoding="utf-8")
+    rejected = tmp_path / "l.csv.rejected.csv"
+    rejected.write_bytes(f"{header}a.jpg;Bär\r\nb.jpg;cat\r\n;\r\n".encode(encoding))
+    assert known(load_labels(path))["a.jpg"] == {"cat": 1, "Bär": 0}
+    assert known(load_labels(path))["b.jpg"] == {"cat": 0, "Bär": 1}

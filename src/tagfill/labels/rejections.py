@@ -11,7 +11,8 @@ import numpy as np
 from tagfill.errors import Problems
 from tagfill.files import without_guard, write_csv
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._text import csv_records
+from tagfill.labels.formats._sheet import delimiter
+from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 
 _SUFFIX = ".rejected.csv"
@@ -52,8 +53,10 @@ def with_rejections(dataset: Dataset, source: Path, problems: Problems) -> Datas
     place_of = _unique_names(table)
     values = table.values.copy()
     stated = overruled = lost = 0
-    for _, fields in list(csv_records(path, ","))[1:]:
-        image, name = (without_guard(text) for text in (*fields, "", "")[:2])
+    for _, fields in csv_records(path, delimiter(head(path))):
+        image, name = (without_guard(text).strip() for text in (*fields, "", "")[:2])
+        if (image.lower(), name.lower()) == HEADER or not image:
+            continue
         row = table.row_of.get(image, place_of.get(PurePosixPath(image).name))
         column = column_of.get(name)
         if row is None or column is None:
