@@ -324,6 +324,7 @@ class _Columns:
 
     def _check_names(self) -> None:
         names = [name.strip() for name in self.header]
+        first = {name: number for number, name in reversed(list(enumerate(names)))}
         for number in self.rest:
             if not names[number]:
                 raise TagfillError(
@@ -332,9 +333,9 @@ class _Columns:
                     row=self.sheet.header_row,
                     remedy="name it, or skip it: --ignore-columns " + str(number + 1),
                 )
-            if names[number] in names[:number]:
+            if first[names[number]] < number:
                 raise TagfillError(
-                    f"columns {names.index(names[number]) + 1} and {number + 1} are both called"
+                    f"columns {first[names[number]] + 1} and {number + 1} are both called"
                     f" {names[number]!r}",
                     file=self.sheet.path,
                     row=self.sheet.header_row,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
@@ -45,6 +46,7 @@ def is_image(text: str) -> bool:
     return _IMAGE.fullmatch(text.strip()) is not None
 
 
+@lru_cache(maxsize=4096)
 def kind_of(text: str) -> Kind:
     """The kind of one entry."""
     plain = text.strip()
