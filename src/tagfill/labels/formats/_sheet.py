@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -48,7 +49,15 @@ class Sheet:
 
     def column(self, number: int) -> list[str]:
         """A column of the sample."""
+        if self._columns:
+            return self._columns[number]
         return [fields[number] for fields in self.sample if number < len(fields)]
+
+    @cached_property
+    def _columns(self) -> list[list[str]]:
+        """All columns of the sample, where its records have as many fields as the header."""
+        even = {len(fields) for fields in self.sample} == {len(self.header)}
+        return [list(texts) for texts in zip(*self.sample, strict=True)] if even else []
 
 
 def csv_sheet(path: Path) -> Sheet:
