@@ -275,7 +275,7 @@ def test_hierarchy_makes_labels_and_scores_consistent() -> None:
     assert denied == 1
     scores = consistent(np.array([[0.9, 0.1, 0.3, 0.2]]), table.classes, hierarchy)
     assert scores.tolist() == [[0.9, 0.9, 0.9, 0.2]]
-    with pytest.raises(TagfillError, match="circle"):
+    with pytest.raises(TagfillError, match="cycle"):
         consistent(np.zeros((1, 2)), ("a", "b"), {"a": ("b",), "b": ("a",)})
 
 

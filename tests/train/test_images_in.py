@@ -117,7 +117,7 @@ def test_every_image_is_decoded_once_and_its_features_are_shared(
         decoded.append(path.name)
         return open_regular(path)
 
-    monkeypatch.setattr("tagfill.images.open_regular", counting)
+    monkeypatch.setattr("tagfill.train.extract.open_regular", counting)
     first = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "a", **TINY)
     photos = [name for name in decoded if name != "broken.jpg"]
     assert len(photos) == len(set(photos)) == 24

@@ -84,4 +84,4 @@ def test_features_that_are_known_cost_nothing(
     FeatureStore(about).add(content_hashes(paths), np.ones((3, 4), dtype=np.float16))
     config, notes = chosen(paths)
     assert config.model.input_size == 320
-    assert "known" in notes[0]
+    assert "cached" in notes[0]

@@ -130,6 +130,8 @@ def _between(probabilities: Floats, common: float) -> Floats:
     classes. So it is worth taking above a mean of F / 2 and F_k / 2 with the weights 1 / D and
     1 / (K D_k): frequent classes near the common threshold, rare ones near their own.
     """
+    if probabilities.shape[1] == 0:
+        return np.empty(0)
     falling = -np.sort(-probabilities, axis=0)
     there = falling.sum(axis=0)
     either = np.arange(1, len(falling) + 1)[:, None] + there

@@ -2,8 +2,8 @@
 
 Scores of images by heads that have not seen them are turned into probabilities by a curve, and what
 a person did with the tags that are there is described by a writer. Curve and writer are those under
-which the labels that are known are likeliest, a little to the side of fewer tags where few labels
-leave that open (``writer_fit``). Two kinds of writers are compared:
+which the labels that are known are likeliest; ``recover`` asks for fewer tags where few labels
+leave their number open (``writer_fit``). Two kinds of writers are compared:
 
 - of "entries": each positive becomes known with chance c, each negative with chance d, whatever
   else is there;
@@ -133,12 +133,13 @@ def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
     return replace(choice, smoothing=SMOOTHING)
 
 
-def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
-    """The writer and the curve under which labels are likeliest, on the careful side.
+def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike, *, careful: bool = False) -> Written:
+    """The writer and the curve under which labels are likeliest.
 
     Args:
         scores: [N, K] logits of images by models that have not seen them.
         labels: [N, K] of 1, 0, -1.
+        careful: with fewer tags where few labels leave their number open, for promises.
 
     Raises:
         TagfillError: no entry is known to be positive.
@@ -157,7 +158,7 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Written:
     of_tags, of_entries = fit.of_tags(), fit.of_entries()
     margin = CLEARLY * len(known) if untagged(fit.observed) > UNTAGGED else 0.0
     if of_entries.likeliest.cost < of_tags.likeliest.cost + margin:
-        return of_entries.careful()
-    written = of_tags.careful()
+        return of_entries.careful() if careful else of_entries.likeliest
+    written = of_tags.careful() if careful else of_tags.likeliest
     tags = float(written.posterior(some, known).sum(axis=1).mean())
     return replace(written, alike=ALIKE / max(tags, 1.0))

@@ -77,7 +77,7 @@ def posterior(
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
     choice = likely_choice(features, labels, seed)
     scores = out_of_fold(features, labels, choice, folds=folds, seed=seed)
-    how = how_written(scores, labels)
+    how = how_written(scores, labels, careful=True)
     presence = Presence(how, how.posterior(scores, labels), labels)
     unknown, known = [presence.probability], [how.alone(scores)]
     if others is not None:

@@ -175,7 +175,7 @@ def test_nuswide_split_without_files_is_ours(tmp_path: Path) -> None:
     assert not prepared.as_published
     assert prepared.sizes == {"train": 4, "val": 1, "test": 2}
     assert prepared.dataset.table.images[0] == "sky/Train_0.jpg"
-    assert any("ours" in note for note in prepared.notes)
+    assert any("our own" in note for note in prepared.notes)
     assert any("2 images show none" in note for note in prepared.notes)
 
 
