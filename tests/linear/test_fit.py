@@ -12,7 +12,9 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear.basis import Basis, rooted
-from tagfill.linear.choose import Chooser, candidates, fold_of, held_out_cost, labeling_cost
+from tagfill.linear.choice import candidates
+from tagfill.linear.choose import Chooser, fold_of
+from tagfill.linear.costs import held_out_cost, labeling_cost
 from tagfill.linear.given_number import choice_costs, given_number, number_chances
 from tagfill.linear.scaled import Scaled
 from tagfill.linear.solve import Likelihood, solve

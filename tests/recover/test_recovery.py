@@ -17,6 +17,7 @@ from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.labels import LabelTable
 from tagfill.labels.io import load_labels
+from tagfill.priors import written
 from tagfill.recover import posterior
 from tagfill.recover.choose import Amount, Entries
 from tagfill.recover.evaluate import cuts
@@ -88,6 +89,20 @@ def test_what_was_found_is_kept_and_damage_is_noticed(
     kept.write_bytes(damaged)
     assert np.allclose(recover(run, folds=3).probability, recovery.probability, atol=1e-6)
     assert kept.read_bytes() == before
+
+
+def test_what_training_chose_is_not_chosen_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tagfill.fit(data, out=tmp_path / "auto").path
+    with monkeypatch.context() as patched:
+        patched.setattr(written, "choose", None)
+        quick = recover(out, folds=3).probability
+    metrics = json.loads((out / "metrics.json").read_text())
+    metrics["solved"]["writer"] = "nobody"
+    (out / "metrics.json").write_text(json.dumps(metrics))
+    (out / posterior.FILE).unlink()
+    assert np.abs(recover(out, folds=3).probability - quick).max() < 0.05
 
 
 def test_wrong_positives_are_suspected_and_right_ones_are_not() -> None:

@@ -43,6 +43,8 @@ _TINY = 1e-6
 """The addend of the linear head's own root."""
 _FLAT = 1e-9
 """Directions with less than this share of the largest variance are left out."""
+_WIDE = 256
+"""Features from which on products of matrices are taken in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +84,14 @@ class Basis:
             raise features_not_finite()
         count, width = features.shape
         if width <= count:
-            sums, axes = torch.linalg.eigh(gram)
+            sums, axes = torch.linalg.eigh(gram.to(_product_type(gram)))
         else:
             whole = torch.cat([(some - center) * scale for some in rows()]).double()
             sums, left = torch.linalg.eigh(whole @ whole.T)
             axes = whole.T @ left / sums.clamp_min(_FLAT).sqrt()
-        keep = sums > max(_FLAT, _FLAT * float(sums[-1]))
+        flat = _FLAT if width < _WIDE or count < width else _TINY
+        sums, axes = sums.double(), axes.double()
+        keep = sums > max(_FLAT, flat * float(sums[-1]))
         sums, axes = sums[keep].flip(0), axes[:, keep].flip(1)
         rotated = _rotated(rows, count, center, scale, axes)
         return cls(rotated, sums, axes, center, scale, transform, float(sums.sum()) / width)
@@ -166,7 +170,13 @@ def _rotated(rows: Blocks, count: int, center: Tensor, scale: Tensor, axes: Tens
 
 
 def _turned(rows: Tensor, center: Tensor, scale: Tensor, axes: Tensor) -> Tensor:
-    return ((rows - center) * scale) @ axes
+    kind = _product_type(rows)
+    return ((rows - center) * scale).to(kind) @ axes.to(kind)
+
+
+def _product_type(rows: Tensor) -> torch.dtype:
+    """Single precision for wide features; any orthonormal axes will do."""
+    return torch.float32 if rows.shape[1] >= _WIDE else rows.dtype
 
 
 def _leave(rows: Tensor) -> Tensor:
@@ -222,6 +232,7 @@ def _powers(
         for power in range(1, most + 1):
             powers[power - 1] += apart.pow(power).sum(0)
         if gram is not None and gram.numel():
+            apart = apart.to(_product_type(apart))
             gram += apart.T @ apart
     return powers, about.double()
 

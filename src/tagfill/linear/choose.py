@@ -3,108 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from scipy.optimize import minimize, minimize_scalar
 from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
+from tagfill.linear.choice import FIRST, MOSTLY, UNTAGGED, Choice, candidates, untagged
+from tagfill.linear.costs import held_out_cost, labeling_cost
 from tagfill.linear.given_number import choice_costs
-from tagfill.linear.solve import Likelihood, Solution, solve
-from tagfill.losses.likelihood import Writer, each_written, some_written
+from tagfill.linear.solve import Solution, solve
 
-WriterName = Literal["some", "each"]
-
-SMOOTHING = 0.05
-"""Held-out likelihood cannot choose it, it always wants less; the best or nearly so on all data."""
-FREE_SCALE = 2 / 3
-"""Share of the held-out cost that is taken after the best scale and shift of the scores. Without it
-penalties are too weak (they pay for smoothed, small scores), with nothing else too strong."""
 FOLDS = (3, 5)
-"""Fewest and most; the fewer images, the more folds, and the more of them each head learns from."""
+"""Fewest and most; fewer images are divided into more folds, so that heads learn from more."""
 HELD_OUT = 3_000
-"""Images that are scored for a choice, as far as there are so many. With no more than that, all
-transforms are tried with strengths of their own."""
+"""Images that are scored for a choice, if there are so many. With no more than that, all transforms
+are tried with strengths of their own."""
 MOST = 10_000
 """Images that choices are made with; of more, so many evenly spread."""
-STEP = 10**0.5
-"""Between neighboring strengths."""
 STRENGTHS = (1e-5, 10.0)
+"""Lowest and highest."""
 CLEARLY = 2.0
-"""Standard errors that refute, about 1 in 40 by chance."""
+"""Standard errors by which a choice is refuted, about 1 in 40 by chance."""
 GAIN = 1e-4
 """Held-out cost per image that another strength must save; less is rounding."""
-FIRST = 0.1
-DECADES = 1.0
-"""Strengths are believed to lie about so many powers of ten from the first; it matters where a few
-dozen labels could be explained by next to no penalty."""
-MOSTLY = 0.7
-SHARES = (MOSTLY / 2, MOSTLY, 1.0)
-"""Chances of being written that are tried for writers who write each tag by itself."""
-UNTAGGED = 0.05
-"""Share of images without a positive above which not all can have been written."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Everything a fit needs beside features and labels.
-
-    Args:
-        writer: "some": any n of the tags that are there were written; "each": each by itself.
-        share: chance of being written for "each"; 0 means entries known at random.
-        most: for "some", an image's ones beyond so many were confirmed by a review; 0: none were.
-        strength: of the L2 penalty, relative to the features' mean sum of squares.
-        smoothing: of entries, see ``Likelihood``.
-        transform: of the features.
-    """
-
-    writer: WriterName = "some"
-    share: float = 0.5
-    most: int = 0
-    strength: float = FIRST
-    smoothing: float = SMOOTHING
-    transform: Transform = "roots"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for files."""
-        return asdict(self)
-
-    def describe(self) -> str:
-        """In a few words."""
-        kinds = {0.0: "entries known at random", 1.0: "unknown tags are absent"}
-        written = kinds.get(self.share, f"{self.share:.0%} of the tags written")
-        how = "any n of the tags written" if self.writer == "some" else written
-        return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
-
-    @property
-    def surprise(self) -> float:
-        """Cost of the strength before anything is seen."""
-        return 0.5 * float(np.log10(max(self.strength, 1e-300) / FIRST) / DECADES) ** 2
-
-    def stepped(self, steps: float) -> Choice:
-        """With a penalty this many steps stronger."""
-        return replace(self, strength=float(f"{self.strength * STEP**steps:.6g}"))
-
-    def written_by(self, observed: Tensor, written: Tensor | None = None) -> Writer:
-        """The writer of these labels.
-
-        Args:
-            observed: [N, K] labels 1, 0, -1.
-            written: [N] how many of the ones were written, where that is known.
-        """
-        if self.writer == "each":
-            return each_written(observed, self.share)
-        if written is None and self.most:
-            written = (observed == 1).sum(1).clamp(max=self.most)
-        return some_written(observed, written)
-
-    def objective(self, observed: Tensor, written: Tensor | None = None) -> Likelihood:
-        """The objective on these labels."""
-        return Likelihood(observed, self.written_by(observed, written), self.smoothing)
+TOLERANCE = GAIN / 1_000
+"""Decrease per image at which a compared head is close enough to its optimum."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +107,7 @@ class Chooser:
                 choice.strength,
                 rows=kept,
                 start=self._last.get(place),
+                tolerance=TOLERANCE,
             )
             self._last[place] = head
             rows.append(left)
@@ -315,82 +241,6 @@ def _chosen(
     writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in start]
     choice = chooser.best_strength(chooser.best([choice, *writers]))
     return chooser.between(chooser.simpler(choice, start, transforms))
-
-
-def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
-    """Writers that could have left these labels.
-
-    Where entries are known to be absent there was a review, and which ones it confirmed is not
-    written down: images have as many written tags as most images have, if they have so many.
-    """
-    if not bool((observed < 0).any()):
-        return [replace(choice, writer="each", share=1.0)]
-    reviewed = bool((observed == 0).any())
-    counts = torch.bincount((observed == 1).sum(1))[1:]
-    most = int(counts.argmax()) + 1 if reviewed and len(counts) else 0
-    shares = (0.0, *SHARES) if reviewed else SHARES
-    independent = [replace(choice, writer="each", share=share) for share in shares]
-    return [replace(choice, writer="some", most=most), *independent]
-
-
-def untagged(observed: Tensor) -> float:
-    """Share of images without a known positive."""
-    return float((observed != 1).all(1).double().mean())
-
-
-def held_out_cost(objective: Likelihood, logits: Tensor) -> float:
-    """Cost per image of held-out labels, in part after the best scale and shift of the scores."""
-
-    def cost(line: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        scaled = float(np.exp(line[0])) * logits
-        value, slopes = objective(scaled + float(line[1]), slice(None))
-        along = (slopes * scaled).sum(dtype=torch.float64), slopes.sum(dtype=torch.float64)
-        size = len(logits)
-        return float(value.sum(dtype=torch.float64)) / size, np.array([*map(float, along)]) / size
-
-    plain, _ = cost(np.zeros(2))
-    best = minimize(cost, np.zeros(2), jac=True, method="L-BFGS-B", options={"maxiter": 15})
-    return FREE_SCALE * float(best.fun) + (1 - FREE_SCALE) * plain
-
-
-def labeling_cost(choice: Choice, observed: Tensor) -> float:
-    """Cost per image of which entries are known at all, the part that the logits do not decide.
-
-    Entries that nobody wrote are reviewed with a chance r of their own. A writer of "each" tag with
-    chance c leaves a known positive with chance c + (1 - c) r, a writer of "some" with a
-    distribution over how many are known.
-    """
-    images = len(observed)
-    yes, no = int((observed == 1).sum()), int((observed == 0).sum())
-    unknown = observed.numel() - yes - no
-    if choice.writer == "each":
-        return _each_cost(choice.share, yes, no, unknown) / images
-    sizes = torch.bincount((observed == 1).sum(1)).double()
-    share = sizes[sizes > 0] / images
-    return float(-(share * share.log()).sum()) + _cost(no, unknown) / images
-
-
-def _each_cost(share: float, yes: int, no: int, unknown: int) -> float:
-    def cost(chance: float) -> float:
-        known = share + (1 - share) * chance
-        total = -_times_log(yes, known) - _times_log(no, chance)
-        return total - _times_log(unknown, 1 - chance)
-
-    if no == 0 and share > 0:
-        return cost(0.0)
-    if unknown == 0:
-        return cost(1.0)
-    return float(minimize_scalar(cost, bounds=(0.0, 1.0), method="bounded").fun)
-
-
-def _cost(taken: int, left: int) -> float:
-    """Least cost of ``taken`` out of all under one chance."""
-    size = max(taken + left, 1)
-    return -_times_log(taken, taken / size) - _times_log(left, left / size)
-
-
-def _times_log(count: int, chance: float) -> float:
-    return count * float(np.log(max(chance, 1e-300))) if count else 0.0
 
 
 def fold_of(images: int, folds: int, seed: int) -> Tensor:

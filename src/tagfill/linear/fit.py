@@ -13,7 +13,8 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, blocks
-from tagfill.linear.choose import Choice, Chooser, Trial, choose, fold_of
+from tagfill.linear.choice import Choice
+from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.solve import ENTRIES, solve
 
 Floats = npt.NDArray[np.float32]

@@ -18,6 +18,8 @@ ENTRIES = 2_000_000
 STREAMED = 2048
 """Rows of very many images handled at a time, as the processor's own memory holds."""
 HISTORY = 10
+_COPIED = 30_000_000
+"""Numbers of selected rows that are copied once; of more, blocks are copied at every step."""
 _NUMBERS = 40_000_000
 """Numbers of L-BFGS's memory; with very many classes it remembers fewer steps."""
 
@@ -60,6 +62,9 @@ class Scaled:
     ) -> None:
         self.basis, self.objective, self.strength, self.rows = basis, objective, strength, rows
         self.images = len(basis) if rows is None else len(rows)
+        self.copied: Tensor | None = None
+        if rows is not None and not basis.streams and len(rows) * len(basis.sums) <= _COPIED:
+            self.copied = basis.block(rows)
         share = self.images / max(len(basis), 1)
         sums, penalty = basis.sums * share, strength * basis.typical * share
         self.scale = (CURVATURE * sums + penalty).rsqrt().float()[:, None]
@@ -111,9 +116,14 @@ class Scaled:
             step = min(step, STREAMED)
         for start in range(0, self.images, step):
             rows = slice(start, start + step)
-            block = self.basis.block(rows if self.rows is None else self.rows[rows])
+            block = self._block(rows)
             terms, gradient = self.objective(torch.addmm(bias, block, outer), rows)
             value += float(terms.sum(dtype=torch.float64))
             slopes.addmm_(block.T, gradient)
             last += gradient.sum(0)
         return value, torch.cat([self.basis.inward(slopes), last])
+
+    def _block(self, rows: slice) -> Tensor:
+        if self.copied is not None:
+            return self.copied[rows]
+        return self.basis.block(rows if self.rows is None else self.rows[rows])

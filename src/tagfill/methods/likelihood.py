@@ -27,7 +27,8 @@ import torch
 from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Transform
-from tagfill.linear.choose import SMOOTHING, Choice, Chooser, candidates
+from tagfill.linear.choice import SMOOTHING, Choice, candidates
+from tagfill.linear.choose import Chooser
 from tagfill.linear.fit import fit_head
 from tagfill.linear.problem import LinearProblem, LinearWeights
 from tagfill.linear.solve import told

@@ -28,7 +28,8 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
-from tagfill.linear.choose import UNTAGGED, Choice, candidates, choose, untagged
+from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
+from tagfill.linear.choose import choose
 from tagfill.linear.fit import out_of_fold
 from tagfill.priors.writer import Written
 from tagfill.priors.writer_fit import WriterFit
@@ -36,8 +37,6 @@ from tagfill.priors.writer_fit import WriterFit
 SAMPLE = 300_000
 """Entries that are fitted to; of more, images are taken at regular steps."""
 FOLDS = 5
-SMOOTHING = 0.05
-"""Of heads whose scores are to become probabilities."""
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
@@ -115,10 +114,16 @@ def presence_by_features(
     return presence(out_of_fold(features, labels, choice, folds=folds, seed=seed), labels)
 
 
-def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
+def likely_choice(
+    features: Matrix, labels: Labels, seed: int = 0, *, trained: Choice | None = None
+) -> Choice:
     """How to fit linear heads whose scores are to become probabilities.
 
-    Smoothing helps heads to rank and bends what their scores mean; so there is less of it.
+    Args:
+        features: [N, D].
+        labels: [N, K] of 1, 0, -1.
+        seed: of the folds.
+        trained: what was chosen for the same features and labels before, which saves the search.
     """
     observed = torch.from_numpy(np.array(labels, dtype=np.int8))
     if not bool((observed == POSITIVE).any()):
@@ -126,8 +131,12 @@ def likely_choice(features: Matrix, labels: Labels, seed: int = 0) -> Choice:
             "cannot learn: no observed label is positive",
             remedy="check the label file with `tagfill inspect`",
         )
+    # a writer of "some" tags cannot explain images without a tag
+    only_each = untagged(observed) > UNTAGGED
+    if trained is not None and not (only_each and trained.writer == "some"):
+        return replace(trained, smoothing=SMOOTHING)
     writers = candidates(observed, Choice())
-    if untagged(observed) > UNTAGGED:  # a writer of "some" tags has nothing to say of these images
+    if only_each:
         writers = [choice for choice in writers if choice.writer == "each"]
     choice, _ = choose(features, observed, open_=writers, seed=seed)
     return replace(choice, smoothing=SMOOTHING)

@@ -19,6 +19,7 @@ from tagfill.evaluate.arrays import Floats, Scores
 from tagfill.files import write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
+from tagfill.linear.choice import Choice
 from tagfill.linear.fit import fit_head, out_of_fold
 from tagfill.priors import Presence, how_written
 from tagfill.priors.written import likely_choice
@@ -56,6 +57,7 @@ def posterior(
     *,
     folds: int = FOLDS,
     seed: int = 0,
+    trained: Choice | None = None,
 ) -> Evidence:
     """Probabilities of all tags; labels that have changed need nothing but another call.
 
@@ -69,13 +71,14 @@ def posterior(
         others: features and labels of held-out images; they follow the training images.
         folds: heads; each scores the images it was not fitted to.
         seed: of the folds.
+        trained: what training chose for these features and labels.
 
     Raises:
         TagfillError: there are too few images, or no label is positive.
     """
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
-    choice = likely_choice(features, labels, seed)
+    choice = likely_choice(features, labels, seed, trained=trained)
     scores = out_of_fold(features, labels, choice, folds=folds, seed=seed)
     how = how_written(scores, labels, careful=True)
     presence = Presence(how, how.posterior(scores, labels), labels)

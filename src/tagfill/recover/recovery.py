@@ -12,6 +12,7 @@ import numpy as np
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.labels.hierarchy import complete, consistent
+from tagfill.linear import Choice
 from tagfill.models.bundle import description
 from tagfill.recover import posterior
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
@@ -176,8 +177,22 @@ def _posterior(run: TrainedRun, train: Split, held_out: Sequence[Split], folds: 
         if held_out:
             labels = np.concatenate([split.table.values for split in held_out])
             others = np.concatenate(features[1:]), labels
-        seed = run.config.seed
-        return posterior.posterior(features[0], train.table.values, others, folds=folds, seed=seed)
+        return posterior.posterior(
+            features[0],
+            train.table.values,
+            others,
+            folds=folds,
+            seed=run.config.seed,
+            trained=_choice(run) if len(train) == len(run.data.train) else None,
+        )
+
+
+def _choice(run: TrainedRun) -> Choice | None:
+    """What the learner chose, if the run's head was solved on the features as they are."""
+    solved = run.metrics.get("solved")
+    if len(run.config.stages) > 1 or not isinstance(solved, dict):
+        return None
+    return Choice.from_dict(solved)
 
 
 def _joined(splits: Sequence[Split]) -> LabelTable:

@@ -1,0 +1,122 @@
+"""What a fit of a linear head needs beside features and labels, and which writers are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tagfill.linear.basis import TRANSFORMS, Transform
+from tagfill.linear.solve import Likelihood
+from tagfill.losses.likelihood import Writer, each_written, some_written
+
+WriterName = Literal["some", "each"]
+
+SMOOTHING = 0.05
+"""The best or nearly the best on all data tried. Held-out likelihood cannot choose it: it always
+prefers less."""
+STEP = 10**0.5
+"""Ratio of neighboring strengths."""
+FIRST = 0.1
+"""The strength that is tried first."""
+DECADES = 1.0
+"""Standard deviation, in powers of ten, of the prior of the strength around the first one. It
+matters where a few dozen labels could be fitted with next to no penalty."""
+MOSTLY = 0.7
+SHARES = (MOSTLY / 2, MOSTLY, 1.0)
+"""Probabilities of being written that are tried for writers of "each" tag."""
+UNTAGGED = 0.05
+"""Share of images without a positive above which tags must be missing."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Everything a fit needs beside features and labels.
+
+    Args:
+        writer: "some": any n of the tags that are there were written; "each": each by itself.
+        share: chance of being written for "each"; 0 means entries known at random.
+        most: for "some", an image's ones beyond so many were confirmed by a review; 0: none were.
+        strength: of the L2 penalty, relative to the features' mean sum of squares.
+        smoothing: of entries, see ``Likelihood``.
+        transform: of the features.
+    """
+
+    writer: WriterName = "some"
+    share: float = 0.5
+    most: int = 0
+    strength: float = FIRST
+    smoothing: float = SMOOTHING
+    transform: Transform = "roots"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for files."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Choice | None:
+        """The choice that ``as_dict`` wrote, or None; other keys are ignored."""
+        given = {field.name: values.get(field.name) for field in fields(cls)}
+        numbers = [given[name] for name in ("share", "most", "strength", "smoothing")]
+        if given["writer"] not in ("some", "each") or given["transform"] not in TRANSFORMS:
+            return None
+        sound = all(isinstance(one, int | float) and 0 <= one < np.inf for one in numbers)
+        return cls(**cast(dict[str, Any], given)) if sound else None
+
+    def describe(self) -> str:
+        """In a few words."""
+        kinds = {0.0: "entries known at random", 1.0: "unknown tags are absent"}
+        written = kinds.get(self.share, f"{self.share:.0%} of the tags written")
+        how = "any n of the tags written" if self.writer == "some" else written
+        return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
+
+    @property
+    def surprise(self) -> float:
+        """Cost of the strength before anything is seen."""
+        return 0.5 * float(np.log10(max(self.strength, 1e-300) / FIRST) / DECADES) ** 2
+
+    def stepped(self, steps: float) -> Choice:
+        """With a penalty this many steps stronger."""
+        return replace(self, strength=float(f"{self.strength * STEP**steps:.6g}"))
+
+    def written_by(self, observed: Tensor, written: Tensor | None = None) -> Writer:
+        """The writer of these labels.
+
+        Args:
+            observed: [N, K] labels 1, 0, -1.
+            written: [N] how many of the ones were written, where that is known.
+        """
+        if self.writer == "each":
+            return each_written(observed, self.share)
+        if written is None and self.most:
+            written = (observed == 1).sum(1).clamp(max=self.most)
+        return some_written(observed, written)
+
+    def objective(self, observed: Tensor, written: Tensor | None = None) -> Likelihood:
+        """The objective on these labels."""
+        return Likelihood(observed, self.written_by(observed, written), self.smoothing)
+
+
+def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
+    """Writers that could have left these labels.
+
+    Where entries are known to be absent there was a review, and which ones it confirmed is not
+    written down: images have as many written tags as most images have, if they have so many.
+    """
+    if not bool((observed < 0).any()):
+        return [replace(choice, writer="each", share=1.0)]
+    reviewed = bool((observed == 0).any())
+    counts = torch.bincount((observed == 1).sum(1))[1:]
+    most = int(counts.argmax()) + 1 if reviewed and len(counts) else 0
+    shares = (0.0, *SHARES) if reviewed else SHARES
+    independent = [replace(choice, writer="each", share=share) for share in shares]
+    return [replace(choice, writer="some", most=most), *independent]
+
+
+def untagged(observed: Tensor) -> float:
+    """Share of images without a known positive."""
+    return float((observed != 1).all(1).double().mean())
