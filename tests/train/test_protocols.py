@@ -84,6 +84,14 @@ PAPERS: dict[str, dict[str, Any]] = {
         "stages": [{**LINEAR, "batch_size": 8}, {**MLSPL, "epochs": 5}],
         "settings": {"k": 31.4},
     },
+    "mlspl ROLE + LinearInit, NUS": {
+        "protocol": "mlspl_nus",
+        "mode": "linear_init",
+        "method": "role",
+        "method_preset": "nus",
+        "stages": [LINEAR, {**MLSPL, "epochs": 5}],
+        "settings": {"k": 1.9},
+    },
     "mlspl EPR, COCO": {
         "protocol": "mlspl",
         "mode": "finetune",
@@ -134,7 +142,9 @@ PAPERS: dict[str, dict[str, Any]] = {
         "head": {**LEM, "decoder_self_attention": False, "embedding": 128, "dropout": 0.1},
         "stages": [LAC, LAC],
         "methods": ["plc", "lac"],
+        "first_settings": {"threshold": 0.6, "weight": 1.0, "include_observed": True},
         "settings": {
+            "threshold": 0.6,
             "threshold_two": 0.9,
             "temperature": 0.5,
             "queue": 512,
@@ -203,11 +213,10 @@ def test_protocol_is_the_papers(name: str) -> None:
     assert_holds(asdict(head), paper.get("head", {}))
     trained = [stage.method.name for stage in config.stages]
     assert trained == paper.get("methods", trained)
-    method = config.stages[-1].method
-    assert_holds(
-        vars(methods.configure(method.name, method.settings, method.preset)),
-        paper.get("settings", {}),
-    )
+    for stage, key in ((config.stages[0], "first_settings"), (config.stages[-1], "settings")):
+        method = stage.method
+        settings = methods.configure(method.name, method.settings, method.preset)
+        assert_holds(vars(settings), paper.get(key, {}))
     if "val_split" in paper:
         assert config.data.val_split == paper["val_split"]
 
