@@ -13,7 +13,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: install
 	$(BIN)/tagfill demo
 
-test: lint types layers site unit doctest notebooks
+test: dev
+	$(MAKE) -j 2 lint types layers site
+	$(MAKE) unit doctest notebooks
 
 # The tests that take seconds, for every save: pure functions, labels, settings, one run of a method.
 fast: dev lint types
@@ -27,10 +29,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PIP) -e ".[serve]"
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) -e ".[dev]"
-	$(PIP) --no-deps -r tests/serve/studio.txt
-	touch $@
+# One resolution for everything; modules are compiled when they are imported, most never are.
+$(VENV)/.installed-dev: pyproject.toml constraints.txt tests/serve/studio.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --no-compile -e ".[dev]"
+	$(PIP) --no-compile --no-deps -r tests/serve/studio.txt
+	touch $(VENV)/.installed $@
 
 lint: dev
 	$(BIN)/ruff check .
@@ -65,12 +69,13 @@ services:
 	  || echo "services: apt-get did not work; tests that need Chromium, PostgreSQL or exiftool skip"; \
 	else echo "services: no apt-get, or not root; tests that need Chromium, PostgreSQL or exiftool skip"; fi
 
+# A file's tests run in one process, so that its servers and runs are started once; long files first.
 unit: dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The same tests, and a share of lines and branches that must not fall; about half as long again.
 coverage: dev
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
 
 # The tests that disturb on purpose, at many more moments and with many more files.
 torture: dev

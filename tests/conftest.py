@@ -7,11 +7,27 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+from tests import quick
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["TAGFILL_CACHE"] = tempfile.mkdtemp(prefix="tagfill-test-cache-")
 
 settings.register_profile("tagfill", deadline=None, derandomize="TAGFILL_TORTURE" not in os.environ)
 settings.load_profile("tagfill")
+
+
+@pytest.fixture(scope="module")
+def quick_choices() -> Iterator[None]:
+    """A module's runs with the quick learner of ``tests/quick.py``."""
+    with quick.quick_choices():
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that with ``--dist loadfile`` all workers end together."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

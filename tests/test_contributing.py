@@ -122,8 +122,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.touched = folder, set[str]()
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
+        shutil.copytree(ROOT / "src", folder / "src")  # with what is compiled already
 
     def write(self, path: str, text: str) -> None:
         assert not (self.folder / path).exists()

@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_classifier_multioutput, parametrize_with_checks
+from tests.quick import quick_choices
 
-import tagfill.sklearn
 from tagfill.evaluate import mean_average_precision
 from tagfill.sklearn import IncompleteLabelClassifier
 
@@ -49,11 +49,13 @@ def data():
 
 @parametrize_with_checks([IncompleteLabelClassifier(), EPOCHS])
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    with quick_choices():
+        check(estimator)
 
 
 def test_scikit_learn_check_of_several_outputs():
-    check_classifier_multioutput("IncompleteLabelClassifier", IncompleteLabelClassifier())
+    with quick_choices():
+        check_classifier_multioutput("IncompleteLabelClassifier", IncompleteLabelClassifier())
 
 
 def test_learns_from_single_positives(data):
@@ -191,11 +193,7 @@ def test_wrong_input_is_a_value_error(settings, label, message):
         IncompleteLabelClassifier(**settings).fit(X, Y)
 
 
-@pytest.mark.parametrize("source", ["module", "page"])
-def test_examples(source):
-    if source == "module":
-        results = doctest.testmod(tagfill.sklearn)
-    else:
-        results = doctest.testfile(str(DOCS / "sklearn.md"), module_relative=False)
+def test_examples_of_the_page():
+    results = doctest.testfile(str(DOCS / "sklearn.md"), module_relative=False)
     assert results.attempted > 0
     assert results.failed == 0

@@ -45,12 +45,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, object]:
     return trained(write(folder / "data", np.arange(IMAGES)), folder / "run", 1)
 
 
-def test_twice_the_same(reference: tuple[str, object], tmp_path: Path) -> None:
-    data = write(tmp_path / "data", np.arange(IMAGES))
-    assert trained(data, tmp_path / "run", 1) == reference
-
-
-def test_two_threads(reference: tuple[str, object], tmp_path: Path) -> None:
+def test_again_with_two_threads(reference: tuple[str, object], tmp_path: Path) -> None:
     data = write(tmp_path / "data", np.arange(IMAGES))
     assert trained(data, tmp_path / "run", 2) == reference
 
