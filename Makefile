@@ -18,7 +18,8 @@ test: dev
 	$(MAKE) unit doctest notebooks
 
 # The tests that take seconds, for every save: pure functions, labels, settings, one run of a method.
-fast: dev lint types
+fast: dev
+	$(MAKE) -j 2 lint types
 	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(FAST)
 
 install: $(VENV)/.installed

@@ -16,9 +16,9 @@ import pytest
 @contextmanager
 def quick_choices() -> Iterator[None]:
     """Within the block, the default head has one strength and two folds."""
-    from tagfill.linear import choose
+    from tagfill.linear import choice, choose
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "STRENGTHS", (choose.FIRST, choose.FIRST))
+        patch.setattr(choose, "STRENGTHS", (choice.FIRST, choice.FIRST))
         patch.setattr(choose, "FOLDS", (2, 2))
         yield

@@ -21,6 +21,8 @@ from tagfill.labels.io import save_labels
 from tagfill.observe import make, observe_dataset
 from tagfill.scenes import write_scenes
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
     assert main(["analyze", *map(str, arguments), "--json"]) == 0

@@ -20,6 +20,7 @@ from tagfill.train.config import DataConfig, ModelConfig, RunConfig, StageConfig
 
 CLASSES = tuple("abcde")
 QUICK: dict[str, Any] = {"epochs": 4, "learning_rate": 0.02, "threads": 1}
+pytestmark = pytest.mark.usefixtures("quick_choices")
 
 
 def toy(rows: int = 160) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

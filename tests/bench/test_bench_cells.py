@@ -18,6 +18,8 @@ from tagfill.evaluate import mean_average_precision
 from tagfill.train.limits import Interrupted
 from tagfill.train.run import resume
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 NOWHERE = Path("none")
 
 

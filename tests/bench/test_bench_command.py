@@ -11,6 +11,8 @@ from tagfill.bench.recipe import load_recipe, recipe_names
 from tagfill.bench.run import Order, run
 from tagfill.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:

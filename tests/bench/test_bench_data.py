@@ -10,6 +10,7 @@ from tagfill.bench.spec import Labels, Source
 from tagfill.errors import TagfillError
 from tagfill.train.data import TrainingData, prepare
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
 FEATURES = Source("scenes", inputs="features", count=40, pixels=32)
 IMAGES = Source("scenes", count=40, pixels=32)
 VOC = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "voc2012"

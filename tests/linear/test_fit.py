@@ -47,6 +47,7 @@ def _ranked(truth: np.ndarray, scores: np.ndarray) -> float:
     return float(np.mean(shares))
 
 
+@pytest.mark.slow
 def test_one_tag_per_image_teaches_nearly_as_much_as_all() -> None:
     features, truth = _data(images=1000)
     unseen, wanted = _data(seed=1, images=2000)
@@ -66,6 +67,7 @@ def test_entries_known_at_random_leave_their_neighbors_alone() -> None:
     assert abs(rate.mean() - truth.mean()) < 0.05
 
 
+@pytest.mark.slow
 def test_the_same_bytes_every_time_from_memory_file_or_half_precision(tmp_path) -> None:
     features, truth = _data()
     observed = _one_each(truth)
@@ -141,6 +143,7 @@ def test_heads_of_wide_features_do_not_remember_other_folds() -> None:
     assert chooser.score(strong) < chooser.score(weak), "nothing can be learned here"
 
 
+@pytest.mark.slow
 def test_odd_labels_have_a_defined_end() -> None:
     features, truth = _data()
     observed = _one_each(truth)
@@ -288,6 +291,7 @@ def test_very_many_features_that_are_no_numbers_are_refused(monkeypatch) -> None
         fit_head(features, _one_each(truth), choice=Choice())
 
 
+@pytest.mark.slow
 def test_choices_of_very_many_images_are_made_with_some(monkeypatch) -> None:
     features, truth = _data(images=1200)
     observed = _one_each(truth)
@@ -314,6 +318,7 @@ def test_strengths_far_from_the_first_need_evidence() -> None:
     assert Choice(strength=0.001).surprise == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 def test_a_class_between_two_others_is_not_taken_for_one_that_is_always_there() -> None:
     """No line tells it apart, so that "always there, and not written" explains one tag best."""
     draw = np.random.default_rng(0)

@@ -12,6 +12,8 @@ import tagfill
 from tagfill.cli.main import main
 from tagfill.evaluate import at_threshold, count, precision_recall
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 
 def test_from_training_to_tags(tmp_path, capsys):
     data, run = write_given_features(tmp_path / "data", train=400), tmp_path / "run"

@@ -69,8 +69,14 @@ def test_share_of_positives(share):
     close_to_truth(estimate_prior(observed, features=FEATURES), 0.1)
 
 
-def test_single_positives():
-    close_to_truth(estimate_prior(single_positive(TRUTH, 5), features=FEATURES), 0.15)
+@pytest.fixture(scope="module")
+def by_features():
+    """The estimate of single positives, made once."""
+    return estimate_prior(single_positive(TRUTH, 5), features=FEATURES)
+
+
+def test_single_positives(by_features):
+    close_to_truth(by_features, 0.15)
 
 
 def test_single_positives_with_drawn_negatives():
@@ -118,9 +124,8 @@ def test_complete_images_among_the_observed_are_found():
     assert estimate.expected_positives == pytest.approx(TRUTH[:10].sum(1).mean())
 
 
-def test_complete_images_and_scores_together():
-    observed = single_positive(TRUTH, 5)
-    alone = estimate_prior(observed, features=FEATURES)
+def test_complete_images_and_scores_together(by_features):
+    observed, alone = single_positive(TRUTH, 5), by_features
     crowded = np.ones((4, 12), dtype=np.int8)
     crowded[:2, :3] = 0
     both = estimate_prior(observed, features=FEATURES, complete=crowded)
@@ -131,10 +136,9 @@ def test_complete_images_and_scores_together():
     assert narrow < np.log(alone.interval[1] / alone.interval[0])
 
 
-def test_more_complete_images_weigh_more():
-    guess = estimate_prior(single_positive(TRUTH, 5), features=FEATURES)
+def test_more_complete_images_weigh_more(by_features):
     doubled = np.tile(TRUTH[:100] | TRUTH[100:200], (1, 1))
-    few, many = (with_complete(guess, doubled[:count]) for count in (5, 100))
+    few, many = (with_complete(by_features, doubled[:count]) for count in (5, 100))
     target = doubled.sum(1).mean()
     assert abs(many.expected_positives - target) < abs(few.expected_positives - target)
 

@@ -16,7 +16,7 @@ SMALL = 64
 
 @pytest.fixture(scope="module")
 def many() -> list[Scene]:
-    return list(scenes.generate(1200, size=SMALL))
+    return list(scenes.generate(600, size=SMALL))
 
 
 def pixels(scene: Scene) -> bytes:

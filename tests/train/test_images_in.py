@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,6 +35,7 @@ TINY = {
     "batch_size": 8,
     "seed": 1,
 }
+pytestmark = pytest.mark.usefixtures("quick_choices")
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +173,20 @@ def test_methods_with_special_needs_train_on_images(
     assert logits.shape == (1, 5)
 
 
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tagfill.Run]:
+    """Runs that nothing stopped, one for each set of settings."""
+    done: dict[str, tagfill.Run] = {}
+
+    def run(settings: dict[str, Any]) -> tagfill.Run:
+        key = str(settings)
+        if key not in done:
+            done[key] = tagfill.fit(data, out=tmp_path_factory.mktemp("whole") / "run", **settings)
+        return done[key]
+
+    return run
+
+
 ROLE_AFTER_LINEAR = {"mode": "linear_init", "method": "role", "linear_epochs": 2, "epochs": 2}
 LAC_IN_TWO_STAGES = {"mode": "two_stage", "epochs": 2, "strong_views": 2}
 
@@ -190,11 +206,12 @@ def test_stopped_in_any_stage_it_resumes_to_the_same_end(
     settings: dict[str, Any],
     moment: tuple[int, int, int],
     data: Path,
+    whole: Callable[..., tagfill.Run],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = {**settings, **TINY, "select": "last"}
-    whole = tagfill.fit(data, out=tmp_path / "whole", **settings)
+    unstopped = whole(settings)
     pause = Stage._pause
 
     def stop_at_the_moment(self: Stage) -> None:
@@ -207,9 +224,9 @@ def test_stopped_in_any_stage_it_resumes_to_the_same_end(
         tagfill.fit(data, out=tmp_path / "stopped", **settings)
     monkeypatch.setattr(Stage, "_pause", pause)
     resumed = runs.resume(tmp_path / "stopped")
-    one, other = (weights(trained.path) for trained in (whole, resumed))
+    one, other = (weights(trained.path) for trained in (unstopped, resumed))
     assert all(torch.equal(one[key], other[key]) for key in one)
-    assert whole.metrics["val"] == resumed.metrics["val"]
+    assert unstopped.metrics["val"] == resumed.metrics["val"]
 
 
 def test_mixup_on_cached_features_is_said_to_deviate(data: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tests.train.given import write_given_features
 from torch import Tensor
 
 from tagfill import methods
+from tagfill.cli.main import main
 from tagfill.methods.base import Setup
 from tagfill.train.device import make_accelerator
 from tagfill.train.forward import Forward, StageData
@@ -116,18 +117,18 @@ def test_two_halves_make_a_whole(name: str, pair: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_of_two_processes_ends_like_a_run_of_one(tmp_path: Path) -> None:
+def test_a_run_of_two_processes_ends_like_a_run_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = write_given_features(tmp_path / "data")
     options = ["--method", "role", "--epochs", "4", "--learning-rate", "0.02", "--threads", "1"]
-    train = ["-m", "tagfill.cli.main", "train", str(data), *options, "--json", "--quiet"]
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", *train]
-    ends = []
-    for command, out in (([sys.executable, *train], "one"), (launch, "two")):
-        done = subprocess.run(
-            [*command, "--out", str(tmp_path / out)], check=True, capture_output=True, text=True
-        )
-        ends.append(json.loads(done.stdout))
-        assert (tmp_path / out / "report.html").is_file()
+    train = ["train", str(data), *options, "--json", "--quiet", "--out"]
+    assert main([*train, str(tmp_path / "one")]) == 0
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    launch += ["-m", "tagfill.cli.main", *train, str(tmp_path / "two")]
+    done = subprocess.run(launch, check=True, capture_output=True, text=True)
+    ends = [json.loads(text) for text in (capsys.readouterr().out, done.stdout)]
+    assert all((tmp_path / out / "report.html").is_file() for out in ("one", "two"))
     assert ends[0]["best_epoch"] == ends[1]["best_epoch"]
     for split in ("val", "test"):
         assert ends[0][split]["mAP"] == pytest.approx(ends[1][split]["mAP"], abs=0.01)

@@ -24,6 +24,8 @@ from tagfill.train.resolve import Request
 from tagfill.train.run import fit, resume
 from tagfill.train.save import load_checkpoint, save_checkpoint
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 
 class StopAt:
     """Asks for a signal after so many batches."""

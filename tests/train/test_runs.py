@@ -27,6 +27,8 @@ from tagfill.train.folder import RunFolder
 from tagfill.train.resolve import Request
 from tagfill.train.run import fit
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -60,7 +62,8 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_does_not(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
-        trained(capsys, str(data), "--epochs", "3", "--seed", seed, "--out", str(tmp_path / name))
+        options = ["--method", "em", "--epochs", "3", "--seed", seed]
+        trained(capsys, str(data), *options, "--out", str(tmp_path / name))
     a, b, c = (load_file(tmp_path / name / "model" / "model.safetensors") for name in "abc")
     assert all(torch.equal(a[key], b[key]) for key in a)
     assert not all(torch.equal(a[key], c[key]) for key in a)
@@ -106,7 +109,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: P
         always = ["--quiet", "--no-report"]
         return [sys.executable, "-m", "tagfill.cli.main", "train", *more, *always]
 
-    options = ["--method", "role", "--epochs", "120", "--checkpoint-seconds", "0", "--threads", "1"]
+    options = ["--method", "role", "--epochs", "60", "--checkpoint-seconds", "0", "--threads", "1"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     subprocess.run([*command(whole, str(data)), *options, "--out", str(whole)], check=True)
     process = subprocess.Popen([*command(killed, str(data)), *options, "--out", str(killed)])
@@ -147,9 +150,8 @@ def test_a_time_limit_ends_training_with_a_model(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    metrics = trained(
-        capsys, str(data), "--epochs", "100000", "--time-limit", "2s", "--out", str(out)
-    )
+    options = ["--method", "an", "--epochs", "100000", "--time-limit", "1s"]
+    metrics = trained(capsys, str(data), *options, "--out", str(out))
     assert 1 <= metrics["epochs"] < 100_000
     assert (out / "model" / "model.json").is_file()
 
