@@ -90,6 +90,17 @@ def write_text(path: str | Path, text: str) -> None:
         file.write(text)
 
 
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuse to overwrite a file unless ``force`` is set."""
+    if path.exists() and not force:
+        raise TagfillError("exists already", file=path, remedy="choose another, or add --force")
+
+
+def json_value(value: Any) -> Any:
+    """``default`` of ``json.dumps``: arrays as lists, paths and other objects as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
 def write_json(
     path: str | Path, content: Any, *, default: Callable[[Any], Any] | None = None
 ) -> None:

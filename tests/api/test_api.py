@@ -247,6 +247,21 @@ def test_python_m_tagfill() -> None:
     assert done.stdout.strip() == tagfill.__version__
 
 
+def test_a_truth_array_has_the_classes_and_rows_of_the_labels(tmp_path: Path) -> None:
+    features, labels = toy(60)
+    truth = np.where(labels < 0, 0, labels)
+    run = tagfill.fit(
+        labels, features=features, classes=CLASSES, truth=truth, out=tmp_path / "a", epochs=1
+    )
+    rows = [int(image.removeprefix("row-")) for image in run.data.train.table.images]
+    assert np.array_equal(run.data.train.truth, truth[rows])
+    with pytest.raises(tagfill.TagfillError, match="truth has 59 rows, labels have 60"):
+        tagfill.fit(labels, features=features, truth=truth[:59], out=tmp_path / "b")
+    table = tagfill.LabelTable(run.data.train.table.images, ("x", "y"), truth[rows, :2])
+    with pytest.raises(tagfill.TagfillError, match="no class in common"):
+        tagfill.fit(run.data.train.table, features=features[rows], truth=table, out=tmp_path / "c")
+
+
 def test_arrays_with_a_list_of_image_files(tmp_path: Path) -> None:
     from tagfill.scenes import write_scenes
 

@@ -8,14 +8,16 @@ import torch
 from PIL import Image
 from tests.train.toy import toy_stage
 
-from tagfill.train.distort import CUT, DROPPED, distorted
 from tagfill.train.inputs import FeatureInputs, TrainingViews
 from tagfill.train.views import (
+    CUT,
     CUTOUT_SIDE,
+    DROPPED,
     Normalization,
     _transforms,
     crop_view,
     cut_out,
+    distorted,
     strong_view,
 )
 

@@ -72,7 +72,7 @@ def _recovered(recovery: Recovery) -> dict[int, list[tuple[int, float]]]:
 
 
 def surest(tags: Mapping[int, Sequence[tuple[int, float]]]) -> list[int]:
-    """Images with most tags first, among equals the one whose least sure tag is surest."""
+    """Images by number of tags, ties by the probability of their least probable tag."""
     return sorted(tags, key=lambda row: (-len(tags[row]), -min(chance for _, chance in tags[row])))
 
 

@@ -106,7 +106,7 @@ def directions(module: nn.Module, seed: int) -> Directions:
 def _outputs(run: RunView, move: Move) -> Callable[[float, float], list[Output]]:
     """The network's outputs for the training images when its weights have moved.
 
-    Those of a linear head are known everywhere from three places.
+    Those of a linear head are linear in the directions: three points determine them.
     """
     inputs = run.assembly.inputs(run.data.train, run.stage)
     network = run.module.eval()
@@ -180,7 +180,7 @@ def _restored(run: RunView) -> Method:
 
 @contextmanager
 def movable(module: nn.Module, ways: tuple[Directions, ...]) -> Iterator[Move]:
-    """Lets the weights move along the directions; they are put back afterwards."""
+    """Moves the weights along the directions, and restores them afterwards."""
     weights = {name: weight.detach().clone() for name, weight in module.named_parameters()}
 
     def move(x: float, y: float) -> None:

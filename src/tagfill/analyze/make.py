@@ -43,7 +43,7 @@ def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
         kinds: names of ``KINDS``; all that can be made by default.
 
     Raises:
-        TagfillError: a figure asked for by name cannot be made, or none can.
+        TagfillError: a figure requested by name cannot be made, or none can.
     """
     for kind in kinds:
         if kind not in KINDS:

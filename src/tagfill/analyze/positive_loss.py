@@ -1,7 +1,7 @@
 """How the loss of positives falls during training: of the observed ones, and of the others.
 
 Zhou et al. 2022, Fig. 2b, shows the first panel. The loss is the mean of -log p over the entries,
-the same for all methods, whatever they minimize.
+the same for all methods, independent of their loss.
 """
 
 from __future__ import annotations

@@ -7,11 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from tagfill.api.given import Labels, as_dataset, common_folder, is_path, keep, keep_features
+from tagfill.api.given import (
+    Labels,
+    as_dataset,
+    common_folder,
+    is_path,
+    keep,
+    keep_features,
+    named,
+)
 from tagfill.api.run import Run
 from tagfill.api.table import Table
 from tagfill.api.words import speaks_python
 from tagfill.errors import TagfillError
+from tagfill.labels import Dataset
 from tagfill.models.tagging import Pictures, Prediction
 from tagfill.remote import allow
 from tagfill.settings import fitted_fields
@@ -154,15 +163,22 @@ def fit(
     if first:
         start.require_free()
     try:
-        places = {"truth": truth, "val": val, "test": test}
+        listed = None if images is None or is_path(images) else list(images)  # type: ignore[arg-type]
+        dataset = None if is_path(labels) else as_dataset(labels, listed, classes)
         data: dict[str, Any] = {
-            name: _on_disk(given, folder, name)
-            for name, given in places.items()
-            if given is not None
+            name: str(split)
+            if is_path(split)
+            else str(keep(named(split, dataset, name), folder, name))
+            for name, split in {"truth": truth, "val": val, "test": test}.items()
+            if split is not None
         }
         data |= {name: settings.pop(name) for name in list(settings) if name in _DATA}  # type: ignore[misc]
-        data["labels"], data["images"] = _sources(labels, images, classes, folder)
-        data["features"] = _features(labels, features, folder)
+        data["labels"] = str(labels if dataset is None else keep(dataset, folder, "labels"))
+        data["images"] = _image_folder(images, listed, dataset)
+        data["features"] = features
+        if features is not None and not isinstance(features, str):
+            rows = len(as_dataset(labels).table if dataset is None else dataset.table)
+            data["features"] = str(keep_features(features, folder, rows))
         request = Request(
             data=DataConfig(**fitted_fields(DataConfig, data)),
             mode=mode,
@@ -244,31 +260,10 @@ def _name_of(labels: Labels) -> str:
     return (Path(str(labels)).stem if is_path(labels) else "") or "run"
 
 
-def _on_disk(labels: Labels, folder: Path, name: str) -> str:
-    if is_path(labels):
-        return str(labels)
-    return str(keep(as_dataset(labels), folder, name))
-
-
-def _sources(
-    labels: Labels,
-    images: str | Path | Sequence[str | Path] | None,
-    classes: Sequence[str] | None,
-    folder: Path,
-) -> tuple[str, str | None]:
-    """The label file and the image folder; labels in memory are written into the run folder."""
-    listed = None if images is None or is_path(images) else list(images)  # type: ignore[arg-type]
-    place = str(images) if is_path(images) else None
-    if is_path(labels):
-        return str(labels), place
-    dataset = as_dataset(labels, listed, classes)
-    root = common_folder(listed) if listed else dataset.image_root
-    if place is None and root is not None:
-        place = str(root)
-    return str(keep(dataset, folder, "labels")), place
-
-
-def _features(labels: Labels, features: str | npt.ArrayLike | None, folder: Path) -> str | None:
-    if features is None or isinstance(features, str):
-        return features
-    return str(keep_features(features, folder, len(as_dataset(labels).table)))
+def _image_folder(
+    images: object, listed: Sequence[str | Path] | None, dataset: Dataset | None
+) -> str | None:
+    if is_path(images):
+        return str(images)
+    root = common_folder(listed) if listed else dataset and dataset.image_root
+    return None if root is None else str(root)

@@ -43,15 +43,36 @@ def as_dataset(
     return Dataset(table, source=Path("labels.csv"), format="csv_wide")
 
 
+def named(labels: Labels, training: Dataset | None, split: str) -> Dataset:
+    """Labels of a split as a data set; an array gets the names of the training labels.
+
+    Args:
+        labels: see ``Labels``.
+        training: the training labels, if they are in memory.
+        split: truth, val or test; the rows of ``truth`` are the training images.
+    """
+    if training is None or isinstance(labels, LabelTable | Dataset) or _is_frame(labels):
+        return as_dataset(labels)
+    dataset = as_dataset(labels, classes=training.table.classes)
+    if split != "truth":
+        return dataset
+    if len(dataset.table) != len(training.table):
+        raise TagfillError(
+            f"truth has {len(dataset.table):,} rows, labels have {len(training.table):,}",
+            remedy="give the full labels of the same images",
+        )
+    return replace(dataset, table=replace(dataset.table, images=training.table.images))
+
+
 def keep(dataset: Dataset, folder: Path, name: str) -> Path:
-    """Write a data set beside the run, so that the run can be resumed and opened again."""
+    """Write a data set into the run folder, so that the run can be resumed and opened again."""
     path = folder / f"{name}.csv"
     save_labels(replace(dataset, boxes=None, suggestions=None), path, format="csv_wide")
     return path
 
 
 def keep_features(features: npt.ArrayLike, folder: Path, rows: int) -> Path:
-    """Write a feature matrix beside the run."""
+    """Write a feature matrix into the run folder."""
     matrix = np.asarray(features)
     if matrix.ndim != 2 or len(matrix) != rows:
         raise TagfillError(
@@ -67,14 +88,19 @@ def keep_features(features: npt.ArrayLike, folder: Path, rows: int) -> Path:
 def _table(
     labels: Any, images: Sequence[str | Path] | None, classes: Sequence[str] | None
 ) -> LabelTable:
-    if hasattr(labels, "columns") and hasattr(labels, "to_numpy"):
+    if _is_frame(labels):
         return _from_frame(labels)
     values = np.asarray(labels)
     if values.ndim != 2:
         raise TagfillError(f"labels must be a matrix [images, classes], got shape {values.shape}")
     names = [f"class_{column}" for column in range(values.shape[1])] if classes is None else classes
-    ids = _row_names(len(values)) if images is None else _ids(images)
+    width = len(str(len(values)))
+    ids = [f"row-{row:0{width}}" for row in range(len(values))] if images is None else _ids(images)
     return LabelTable(tuple(ids), tuple(map(str, names)), _codes(values))
+
+
+def _is_frame(labels: object) -> bool:
+    return hasattr(labels, "columns") and hasattr(labels, "to_numpy")
 
 
 def common_folder(images: Sequence[str | Path]) -> Path:
@@ -105,7 +131,3 @@ def _codes(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), UNKNOWN, values)
     return values
-
-
-def _row_names(count: int) -> list[str]:
-    return [f"row-{row:0{len(str(count))}}" for row in range(count)]

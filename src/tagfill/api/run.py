@@ -52,7 +52,7 @@ class Run(TrainedRun):
 
     @speaks_python
     def scores(self, split: str) -> Scores:
-        """[N, K] logits of train, val or test images: computed once, and kept beside the run."""
+        """[N, K] logits of train, val or test images: computed once, then stored with the run."""
         return super().scores(split)
 
     @speaks_python

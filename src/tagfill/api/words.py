@@ -1,4 +1,4 @@
-"""Errors in the words of Python: arguments instead of the command line's options."""
+"""Errors for Python users: arguments instead of command-line options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_python(text: str) -> str:
 
 
 def speaks_python(function: Callable[P, R]) -> Callable[P, R]:
-    """Errors of a public function speak of its arguments."""
+    """Decorator: errors of a public function name its arguments, not command-line options."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -69,7 +69,7 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
     Args:
         cell: which.
         data: folder of the data.
-        out: where cells are kept; recipes and processes share them.
+        out: where results are cached; recipes and processes share them.
         sinks: where progress goes.
 
     Raises:
@@ -93,7 +93,7 @@ def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outc
         metrics = task.run(sinks)
     except (Interrupted, KeyboardInterrupt):
         raise
-    except Exception as error:  # one failed cell must not cost the others
+    except Exception as error:  # one failed cell must not stop the others
         message = str(error) if isinstance(error, TagfillError) else repr(error)
         write_json(folder / FAILURE, {"cell": cell.place, "message": message})
         return Outcome(cell, {}, folder, message)
@@ -159,7 +159,7 @@ class Evaluation:
     data: DataConfig
 
     def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
-        """Score and evaluate; the scores are kept."""
+        """Score and evaluate; the scores are cached."""
         bundle = load_bundle(self.model)
         dataset = load_labels(self.data.labels, format=self.data.format)
         table = dataset.split("test").with_classes(bundle.classes)

@@ -30,7 +30,7 @@ def difference(
 ) -> Difference | None:
     """Test mAP of the first minus the second, each the mean over its seeds, with a 95 % interval.
 
-    Images are resampled, seeds are not. The result is kept, for it takes seconds. None if the
+    Images are resampled, seeds are not. The result is cached, as it takes seconds. None if the
     two were not tested on the same labels.
     """
     names = [[outcome.folder.name for outcome in side] for side in (first, second)]

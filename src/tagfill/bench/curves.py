@@ -14,7 +14,7 @@ from tagfill.bench.table import Report, main_split
 
 Record = Mapping[str, Any]
 Point = tuple[float, float, float]
-"""Place on the axis, mean, standard deviation."""
+"""Position on the axis, mean, standard deviation."""
 _MARKERS = "osD^vP*"
 LEAST_SPAN = 2.0
 """Points of mAP that an axis shows at least, so that small differences look small."""

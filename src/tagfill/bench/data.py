@@ -64,7 +64,7 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     Args:
         source: of the recipe.
         data: the folder its paths are relative to.
-        out: where scenes are kept.
+        out: where scenes are stored.
     """
     read = _drawn(source, out) if source.labels == SCENES else _read(source, data)
     dataset = replace(read, table=read.truth or read.table, truth=None, splits=_splits(read))

@@ -1,4 +1,4 @@
-"""Recipes: which methods meet which data, at which size, beside which published numbers."""
+"""Recipes: methods, data and sizes of a table, and the published numbers to compare with."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ class Order:
         recipe: the table.
         size: name of its size.
         data: folder of the data.
-        out: where cells are kept and tables go.
+        out: where results are cached and tables are written.
         seeds: instead of the size's own number.
         only: rows or methods to run; others are shown as far as they are finished.
-        columns: columns to run, likewise.
+        columns: columns to run; others show finished results.
         run: whether to run anything at all.
     """
 

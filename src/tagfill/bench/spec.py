@@ -152,7 +152,7 @@ class Curve:
         points: position of each column on it.
         epochs: a column whose validation metrics after every epoch are drawn instead.
         first: the first of these epochs.
-        times: rows that lie this many times further along it.
+        times: factor on the position of rows along it.
         level: a column drawn as level lines instead.
         log: whether the axis is logarithmic.
     """
@@ -176,7 +176,7 @@ class Size:
         columns, rows: which are run; all by default.
         column_rows: rows that are run in single columns.
         column_seeds: how many seeds single columns have.
-        settings: of all cells; those of columns and rows win.
+        settings: of all cells; those of columns and rows override them.
         row_settings: of single rows; these win over the rows' own.
         column_settings: of single columns; these win over all.
         differs: what differs from the paper's set-up, in plain words.
@@ -200,7 +200,7 @@ class Size:
         return self.column_seeds.get(column, self.seeds)
 
     def has(self, row: str, column: str) -> bool:
-        """Whether a place of the table is run at this size."""
+        """Whether an entry of the table is run at this size."""
         return (
             (self.columns is None or column in self.columns)
             and (self.rows is None or row in self.rows)

@@ -54,7 +54,7 @@ class Report:
 
 @dataclass
 class Entry:
-    """One place of a table: the outcomes of its seeds."""
+    """One entry of a table: the outcomes of its seeds."""
 
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ class Table:
     Args:
         recipe: of the table.
         outcomes: of its cells, in any order.
-        out: where differences are kept.
+        out: where differences are cached.
     """
 
     def __init__(self, recipe: Recipe, outcomes: Iterable[Outcome], out: Path) -> None:

@@ -81,7 +81,7 @@ def apply(
     elif out is None:
         raise TagfillError("name the file to write")
     else:
-        edits = dataset is read  # a table over other tags than the file's is written anew
+        edits = dataset is read  # a table with other tags than the file's is written as a new file
         written = _write_file(dataset, after, out, to, reading if edits else None, force=force)
     result: dict[str, Any] = {
         "out": str(out or dataset.image_root or data),

@@ -46,7 +46,7 @@ def bench(
         out: Folder of finished cells and tables; recipes share it.
         seeds: Number of seeds, instead of that of the size.
         only: Rows or methods to run; others show finished results.
-        columns: Columns to run, likewise.
+        columns: Columns to run; others show finished results.
         write: Write the Markdown page and its pictures into this folder too.
         run: With --no-run, write tables of finished cells only.
         list_: List the recipes.

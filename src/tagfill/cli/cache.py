@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tagfill.train.cache import StoreInfo
 
 
 def cache(*, prune: float | None = None, json: bool = False) -> None:
@@ -17,12 +21,12 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
     from tagfill.train import cache as store_cache
 
     deleted = [] if prune is None else store_cache.prune(prune)
-    kept = list(store_cache.stores())
+    stores = list(store_cache.stores())
     if json:
         print_json(
             {
                 "root": cache_root(),
-                "stores": [_metadata(store) for store in kept],
+                "stores": [_metadata(store) for store in stores],
                 "deleted": [_metadata(store) for store in deleted],
             }
         )
@@ -38,7 +42,7 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
             f"{store.bytes / 1e6:.1f} MB",
             f"{max(time.time() - store.used, 0) / 86_400:.1f} days ago",
         ]
-        for store in kept
+        for store in stores
     ]
     graphs = list((cache_root() / "graphs").glob("*.onnx"))
     columns = ["backbone", "size", "what", "images", "on disk", "used"]
@@ -48,10 +52,7 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
         console.print(f"and {len(graphs)} backbones as ONNX graphs, {size:.1f} MB")
 
 
-def _metadata(store: object) -> dict[str, object]:
-    from tagfill.train.cache import StoreInfo
-
-    assert isinstance(store, StoreInfo)
+def _metadata(store: StoreInfo) -> dict[str, object]:
     return {
         "path": store.path,
         **store.about,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tagfill.demo import Suggested
+    from tagfill.labels import Dataset
 
 
 def demo(
@@ -18,7 +19,7 @@ def demo(
     workers: int = 2,
     json: bool = False,
 ) -> None:
-    """Draw scenes, hide all tags but one per image, train three ways, compare, recover the tags.
+    """Draw scenes, hide all tags but one per image, train three methods and recover the tags.
 
     Run it again to continue where it stopped; finished steps are not repeated.
 
@@ -95,9 +96,6 @@ def _recovered(suggested: Suggested) -> str:
     )
 
 
-def _positives(masked: object) -> int:
-    from tagfill.labels import Dataset
-
-    assert isinstance(masked, Dataset)
+def _positives(masked: Dataset) -> int:
     assert masked.truth is not None
     return masked.truth.take(masked.splits["train"]).positives

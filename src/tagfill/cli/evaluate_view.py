@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tagfill.cli.output import console, table
+from tagfill.cli.output import console, say, table
 
 Metadata = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ _CLASS_COLUMNS = {
 
 def show(result: Metadata) -> None:
     """Print a report; shares are shown in percent."""
-    _say(*_headline(result))
+    say(*_headline(result))
     decisions = [
         [title, *(_percent(result[name][rate]) for name in _DECISIONS)]
         for rate, title in _RATES.items()
@@ -44,9 +44,9 @@ def show(result: Metadata) -> None:
         for k, rates in result["at_k"].items()
     ]
     console.print(table("The k best classes of each image (%)", ["", *_AT_K], best))
-    _say(*_rest(result))
+    say(*_rest(result))
     classes = [
-        [row["name"], *(_entry(row[name]) for name in _CLASS_COLUMNS)]
+        [row["name"], *(_count_or_percent(row[name]) for name in _CLASS_COLUMNS)]
         for row in result["per_class"]
     ]
     console.print(table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes))
@@ -99,7 +99,7 @@ def _rest(result: Metadata) -> Iterator[str]:
         )
 
 
-def _entry(value: float | None) -> float | None:
+def _count_or_percent(value: float | None) -> float | None:
     return value if isinstance(value, int) else _percent(value)
 
 
@@ -109,7 +109,3 @@ def _percent(share: float | None) -> float | None:
 
 def _number(value: float | None, scale: float = 1.0, digits: int = 2) -> str:
     return "-" if value is None else f"{scale * value:.{digits}f}"
-
-
-def _say(*lines: str) -> None:
-    console.print("\n".join(lines), soft_wrap=True)

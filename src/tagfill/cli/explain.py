@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tagfill.models.bundle import Bundle
 
 LARGEST, THUMBNAIL = 2048, 672
-"""Longest sides of pictures with heat maps, and of those kept for the sheet."""
+"""Longest sides of pictures with heat maps, and of those on the sheet."""
 ON_SHEET = 100
 
 
@@ -34,7 +34,7 @@ def explain(
 ) -> int:
     """Draw heat maps of tags: where in an image the model sees them.
 
-    With --pointing, measure how often the hottest place of a map is on the object. Images that
+    With --pointing, measure how often the maximum of a map is on the object. Images that
     cannot be read are named on stderr and skipped; the exit code is then 1.
 
     Args:
@@ -72,12 +72,10 @@ def explain(
     return 1 if result.get("skipped") else 0
 
 
-def _files(places: Sequence[Path]) -> list[Path]:
+def _files(paths: Sequence[Path]) -> list[Path]:
     from tagfill.images import list_images
 
-    return [
-        file for place in places for file in (list_images(place) if place.is_dir() else [place])
-    ]
+    return [file for path in paths for file in (list_images(path) if path.is_dir() else [path])]
 
 
 def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
@@ -109,11 +107,11 @@ def _draw(
     rows: list[tuple[str, Image, list[Seen]]] = []
     listed, reader, terminal = [], _Reader(files), Terminal(log)
     for explained in explain_images(bundle, reader.pictures()):
-        file, name, picture = reader.under_way.popleft()
-        wanted = columns or (-explained.probabilities).argsort(kind="stable")[:top].tolist()
+        file, name, picture = reader.pending.popleft()
+        shown = columns or (-explained.probabilities).argsort(kind="stable")[:top].tolist()
         seen = [
             Seen(bundle.classes[k], float(explained.probabilities[k]), explained.heat[k])
-            for k in wanted
+            for k in shown
         ]
         targets = _free_names([f"{name}-{_slug(tag.tag)}" for tag in seen])
         tags = [
@@ -145,11 +143,11 @@ class _Reader:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = files
-        self.under_way: deque[tuple[Path, str, Image]] = deque()
+        self.pending: deque[tuple[Path, str, Image]] = deque()
         self.skipped: list[dict[str, str]] = []
 
     def pictures(self) -> Iterator[Image]:
-        """The pictures one by one, remembered in ``under_way`` until they are drawn."""
+        """The pictures one by one, kept in ``pending`` until they are drawn."""
         from tagfill.cli.output import log
         from tagfill.console import quote_name
         from tagfill.errors import TagfillError
@@ -163,7 +161,7 @@ class _Reader:
                 log.print(f"skipped: {quote_name(str(file))}: {error.message}")
                 continue
             picture.thumbnail((LARGEST, LARGEST))
-            self.under_way.append((file, name, picture))
+            self.pending.append((file, name, picture))
             yield picture
 
 

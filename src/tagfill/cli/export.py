@@ -37,7 +37,7 @@ def export(
         to: onnx, or torch for a torch.export archive (.pt2).
         out: The file; by default model.onnx, model.int8.onnx or model.pt2 in the run folder.
         int8: 8-bit weights, and 8-bit activations if the run's training photos are available for
-            calibration: a third of the size; --data measures the cost in mAP.
+            calibration: a third of the size; --data measures the loss of mAP.
         images: Folder of the pictures to compare on (and of those in DATA); drawn scenes by
             default.
         data: Labels of pictures: measures the mAP of the model before and after.
@@ -50,13 +50,13 @@ def export(
     from tagfill.cli.output import log, print_json
     from tagfill.errors import TagfillError
     from tagfill.export.run import SUFFIX, export_model
+    from tagfill.files import refuse_existing
     from tagfill.models.bundle import load
 
     bundle = load(run)
     beside = run if (run / "model").is_dir() else run.parent
     target = out or beside / f"model{'.int8' if int8 else ''}{SUFFIX[to]}"
-    if target.exists() and not force:
-        raise TagfillError("exists already", file=target, remedy="choose another, or add --force")
+    refuse_existing(target, force=force)
     if target.suffix != SUFFIX[to]:
         raise TagfillError(f"the file must end in {SUFFIX[to]}", file=target)
     with image_progress("mAP of the export", quiet=json) as progress:
@@ -93,9 +93,9 @@ def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
         paths = prepare(trained.config.data).train.paths if trained else None
         if not paths:
             return None
-        some = [paths[row] for row in np.linspace(0, len(paths) - 1, CALIBRATING).astype(int)]
+        rows = np.unique(np.linspace(0, len(paths) - 1, CALIBRATING).astype(int))
         size = bundle.network.backbone.spec.size
-        return np.stack([pixels(path, size) for path in dict.fromkeys(some)])
+        return np.stack([pixels(paths[row], size) for row in rows])
     except TagfillError:
         return None
 

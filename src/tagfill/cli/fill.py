@@ -36,8 +36,9 @@ def fill(
         json: One JSON object on stdout.
     """
     from tagfill.api.fill import fill as fill_labels
+    from tagfill.cli.options import given
     from tagfill.cli.output import log, print_json
-    from tagfill.cli.train import given, make_request
+    from tagfill.cli.train import make_request
     from tagfill.train.events import Terminal
 
     request = make_request(data, given(data_options), {})

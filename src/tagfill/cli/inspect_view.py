@@ -8,7 +8,7 @@ from typing import Any
 
 from rich import box
 
-from tagfill.cli.output import console, log, table
+from tagfill.cli.output import console, log, say, table
 from tagfill.errors import Problem, grouped
 
 MOST_CLASSES = 40
@@ -23,14 +23,14 @@ Metadata = Mapping[str, Any]
 
 def show(result: Metadata) -> None:
     """Print a report."""
-    _say(*_summary(result))
+    say(*_summary(result))
     if result["splits"]:
         _splits(result["splits"])
     _classes(result)
-    _say(_labels_per_image(result["labels_per_image"].tolist()), _pairs(result["co_occurrence"]))
+    say(_labels_per_image(result["labels_per_image"].tolist()), _pairs(result["co_occurrence"]))
     if result["image_files"] is not None:
-        _say(_image_files(result["image_files"], result["image_root"]))
-    _say(*(f"note: {note}" for note in result["notes"]))
+        say(_image_files(result["image_files"], result["image_root"]))
+    say(*(f"note: {note}" for note in result["notes"]))
     _problems(result["problems"])
 
 
@@ -85,7 +85,7 @@ def _classes(result: Metadata) -> None:
         ],
     )
     if len(ranked) > MOST_CLASSES:
-        _say(f"... and {len(ranked) - MOST_CLASSES:,} rarer classes; --json lists them all")
+        say(f"... and {len(ranked) - MOST_CLASSES:,} rarer classes; --json lists them all")
 
 
 def _labels_per_image(histogram: Sequence[int]) -> str:
@@ -119,7 +119,7 @@ def _problems(problems: Sequence[Metadata]) -> None:
     lines = [f"{problem.severity}: {problem}" for problem in kinds[:MOST_PROBLEMS]]
     if len(kinds) > MOST_PROBLEMS:
         lines.append(f"... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
-    _say(*lines or ["no problems found"])
+    say(*lines or ["no problems found"])
 
 
 def _grid(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -136,8 +136,3 @@ def _bar(part: int, most: int) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def _say(*lines: str) -> None:
-    if lines:
-        console.print("\n".join(lines), soft_wrap=True)

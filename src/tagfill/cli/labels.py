@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from tagfill.cli.options import given
 from tagfill.errors import Problem, Problems, TagfillError
+from tagfill.files import refuse_existing
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.formats import Absent, Difficult, ReadOptions, formats
 from tagfill.remote import url_of
@@ -51,9 +53,8 @@ class TableOptions:
 
     def table_options(self) -> dict[str, Any]:
         """The given options, as ``ReadOptions`` and ``DataConfig`` name them."""
-        names = [known.name for known in fields(TableOptions)]
-        given = {name: getattr(self, name) for name in names}
-        return settled({name: value for name, value in given.items() if value is not None})
+        names = {known.name for known in fields(TableOptions)}
+        return settled({name: value for name, value in given(self).items() if name in names})
 
 
 def settled(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,8 +144,7 @@ def save(dataset: Dataset, out: Path, format: str, *, force: bool) -> list[str]:
 
 def check_free(dataset: Dataset, out: Path, *, force: bool) -> None:
     """Refuse to overwrite a file without --force, and the source in any case."""
-    if out.exists() and not force:
-        raise TagfillError("exists already", file=out, remedy="choose another, or add --force")
+    refuse_existing(out, force=force)
     if out.exists() and out.resolve() == dataset.source.resolve():
         raise TagfillError("would overwrite the file it was read from", file=out)
 

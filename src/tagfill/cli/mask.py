@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save, target_format
+from tagfill.cli.options import given
 from tagfill.labels import Dataset, Rows
 from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe_dataset
 
@@ -39,10 +40,6 @@ class Settings:
     count: int | None = None
     power: float | None = None
 
-    def given(self) -> dict[str, Any]:
-        """The settings that were given."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
 
 def mask(
     data: Path,
@@ -66,7 +63,7 @@ def mask(
         out: The file or folder to write.
         seed: Seed of the draw; 1200 is the one of the single-positive papers.
         split: The split to mask, or "all"; by default "train" if there are splits, else all
-            images. Other splits stay fully labeled, so that evaluation stays honest.
+            images. Other splits stay fully labeled, so that metrics are not biased.
         to: Format to write; by default by the suffix of OUT, else that of DATA, or
             csv_wide if that cannot be written.
         format: Format of DATA; detected when not given.
@@ -75,7 +72,7 @@ def mask(
     """
     from tagfill.cli.output import print_json
 
-    chosen = make(regime, settings.given())
+    chosen = make(regime, given(settings))
     dataset = reading.load(data, format)
     name = default_split(dataset) if split is None else split
     masked = observe_dataset(dataset, chosen, seed, name)
@@ -86,10 +83,10 @@ def mask(
         "out": out,
         "format": target,
         "regime": regime,
-        "settings": {**defaults(regime), **settings.given()},
+        "settings": {**defaults(regime), **given(settings)},
         "seed": seed,
         "split": name,
-        "left_fully_labeled": _left(masked, name),
+        "left_fully_labeled": [other for other in dataset.splits if name != ALL and other != name],
         "images": len(_rows(masked, name)),
         "before": counts((masked.truth or masked.table).take(_rows(masked, name))),
         "after": counts(masked.table.take(_rows(masked, name))),
@@ -104,10 +101,6 @@ def mask(
 
 def _rows(dataset: Dataset, split: str) -> Rows:
     return np.arange(len(dataset.table)) if split == ALL else dataset.splits[split]
-
-
-def _left(dataset: Dataset, split: str) -> list[str]:
-    return [] if split == ALL else [name for name in dataset.splits if name != split]
 
 
 def _show(result: Mapping[str, Any]) -> None:

@@ -9,6 +9,14 @@ from cyclopts import Parameter
 from docstring_parser import parse_from_object
 
 
+def given(options: Any) -> dict[str, Any]:
+    """The options of a dataclass that are not None."""
+    if options is None:
+        return {}
+    named = {field.name: getattr(options, field.name) for field in fields(options)}
+    return {name: value for name, value in named.items() if value is not None}
+
+
 def options_of(name: str, *kinds: type[Any]) -> type[Any]:
     """A dataclass of options, None by default: the documented fields of other dataclasses.
 

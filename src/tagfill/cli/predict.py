@@ -118,12 +118,12 @@ def _target(
     out: Path | None, format: OutputFormat | None, force: bool
 ) -> tuple[Path | TextIO, OutputFormat]:
     from tagfill.errors import TagfillError
+    from tagfill.files import refuse_existing
     from tagfill.predict.writers import BY_SUFFIX
 
     if out is None:
         return sys.stdout, format or "table"
-    if out.exists() and not force:
-        raise TagfillError("exists already", file=out, remedy="choose another, or add --force")
+    refuse_existing(out, force=force)
     kind = format or BY_SUFFIX.get(out.suffix.lower())
     if kind is None:
         raise TagfillError(

@@ -12,7 +12,9 @@ from cyclopts import Parameter
 
 from tagfill.cli.labels import counts, save
 from tagfill.cli.mask import Settings
+from tagfill.cli.options import given
 from tagfill.errors import TagfillError
+from tagfill.files import refuse_existing
 from tagfill.labels import Dataset
 from tagfill.labels.formats import Difficult
 from tagfill.labels.prepare import SOURCES, Options, Prepared
@@ -67,7 +69,10 @@ def prepare(
         raise TagfillError("no such image folder", file=images)
     options = Options(keep_empty=keep_empty, val=val, published=published, difficult=difficult)
     prepared = read_official(name, root, options)
-    dataset = replace(prepared.dataset, image_root=images or _folder(prepared.dataset.image_root))
+    root_found = prepared.dataset.image_root
+    if root_found is not None and not root_found.is_dir():
+        root_found = None
+    dataset = replace(prepared.dataset, image_root=images or root_found)
     target = _target(out or Path(name), dataset)
     result = {
         "name": name,
@@ -115,28 +120,23 @@ def _write(
     bare = replace(dataset, boxes=None, truth=None)
     metadata: dict[str, Any] = {"out": target, "format": format, "truth": None, "regime": regime}
     if regime is None:
-        if settings.given():
+        if given(settings):
             raise TagfillError("settings of a regime need --regime")
         save(bare, target, format, force=force)
         return {**metadata, "labels": counts(dataset.table)}
-    masked = observe_official(dataset, make(regime, settings.given()), seed)
+    masked = observe_official(dataset, make(regime, given(settings)), seed)
     truth = target.with_name(f"{target.stem}-truth{target.suffix}")
-    if target.exists() and not force:
-        raise TagfillError("exists already", file=target, remedy="choose another, or add --force")
+    refuse_existing(target, force=force)
     save(bare, truth, format, force=force)
     save(replace(bare, table=masked.table), target, format, force=force)
     return {
         **metadata,
         "truth": truth,
-        "settings": {**defaults(regime), **settings.given()},
+        "settings": {**defaults(regime), **given(settings)},
         "seed": seed,
         "labels": counts(masked.table.take(masked.splits["train"])),
         "labels_before": counts(dataset.table.take(masked.splits["train"])),
     }
-
-
-def _folder(place: Path | None) -> Path | None:
-    return place if place is not None and place.is_dir() else None
 
 
 def _images_missing(dataset: Dataset) -> int | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from tagfill.labels import Dataset, LabelTable
+    from tagfill.labels import LabelTable
     from tagfill.recover.recovery import Recovery
     from tagfill.train.trained import TrainedRun
 
@@ -51,7 +51,7 @@ def recover(
         json: One JSON object on stdout.
     """
     from tagfill.cli.output import log, print_json
-    from tagfill.errors import TagfillError
+    from tagfill.files import refuse_existing
     from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.files import check_target, write_suggestions, write_suspects
     from tagfill.recover.recovery import recover as recover_run
@@ -62,8 +62,8 @@ def recover(
     check_target(out, force=force)
     if suspects is not None:
         check_target(suspects, force=force, suffixes=TABULAR)
-    if completed is not None and completed.exists() and not force:
-        raise TagfillError("exists already", file=completed, remedy="add --force to replace it")
+    if completed is not None:
+        refuse_existing(completed, force=force)
     opened = TrainedRun.open(run)
     if engine == "ray":
         _fill(opened, quiet=quiet)
@@ -117,21 +117,17 @@ def _summary(recovery: Recovery) -> dict[str, Any]:
 def _save_completed(
     run: TrainedRun, filled: LabelTable, out: Path, *, force: bool
 ) -> dict[str, Any]:
-    """Write the whole label file of the run, its training images filled in."""
+    """Write the complete label file of the run with its training images filled in."""
     from tagfill.cli.labels import counts, save, target_format
 
     dataset = run.data.sources[run.config.data.labels]
     values = dataset.table.values.copy()
     values[[dataset.table.row_of[image] for image in filled.images]] = filled.values
-    whole = _with_table(dataset, dataset.table.with_values(values))
-    lost = save(whole, out, target_format(dataset, out), force=force)
+    filled_in = replace(
+        dataset, table=dataset.table.with_values(values), truth=None, features={}, boxes=None
+    )
+    lost = save(filled_in, out, target_format(dataset, out), force=force)
     return {"out": str(out), **counts(filled), "not_held": lost}
-
-
-def _with_table(dataset: Dataset, table: LabelTable) -> Dataset:
-    from dataclasses import replace
-
-    return replace(dataset, table=table, truth=None, features={}, boxes=None)
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def scenes(
         count: Number of pictures. A larger number does not change the first ones.
         size: Side of a picture in pixels.
         seed: Other seeds give other pictures.
-        difficulty: From 0 (large, clear things) to 1 (small, hidden, noisy ones).
+        difficulty: From 0 (large, clear objects) to 1 (small, occluded, noisy ones).
         test_fraction: Share of pictures in the test split.
         workers: Number of processes; one per core by default.
         overwrite: Replace scenes in the folder.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
 from tagfill.cli.labels import TableOptions, settled
-from tagfill.cli.options import options_of
+from tagfill.cli.options import given, options_of
 from tagfill.train.config import DataConfig, Mode, ModelConfig, RunConfig, StageConfig
 from tagfill.train.protocols import PresetName, ProtocolName
 
@@ -169,12 +169,12 @@ def make_request(
     choices: Choices = AUTOMATIC,
     preset: PresetName | None = None,
 ) -> Request:
-    """The request for the given options.
+    """The request for the options of a command.
 
     Args:
         labels: the label source.
-        data: options of ``DataOptions`` that were given.
-        overrides: options of the network and the loop that were given.
+        data: given options of ``DataOptions``.
+        overrides: given options of the network and the loop.
         choices: method, mode, protocol, and settings of method and head.
         preset: fast, good or best.
     """
@@ -234,14 +234,6 @@ def seconds_of(text: str) -> float:
     return float(3600 * hours + 60 * minutes + seconds)
 
 
-def given(options: Any) -> dict[str, Any]:
-    """The options of a group that were given."""
-    if options is None:
-        return {}
-    named = {field.name: getattr(options, field.name) for field in fields(options)}
-    return {name: value for name, value in named.items() if value is not None}
-
-
 def _show(run: TrainedRun, page: Path | None) -> None:
     from tagfill.cli.output import console, table
 
@@ -257,7 +249,7 @@ def _show(run: TrainedRun, page: Path | None) -> None:
         console.print(table(f"{run.metrics['method']}", ["split", "mAP", "OF1", "CF1"], rows))
     if of_positives:
         score = f"observed_mAP {run.metrics['best_score']:.2f}"
-        console.print(f"validation: {score}; there are too few known negatives for mAP")
+        console.print(f"validation: {score}; too few known negatives for mAP")
     console.print(f"run folder: {run.path}", soft_wrap=True)
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)

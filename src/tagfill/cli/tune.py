@@ -49,8 +49,9 @@ def tune(
         quiet: No progress.
         json: One JSON object on stdout.
     """
+    from tagfill.cli.options import given
     from tagfill.cli.output import log, print_json
-    from tagfill.cli.train import given, make_request
+    from tagfill.cli.train import make_request
     from tagfill.train.events import Terminal
     from tagfill.tune.objective import Objective
     from tagfill.tune.report import write_picture, write_table

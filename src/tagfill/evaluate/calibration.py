@@ -39,7 +39,7 @@ def fit_calibration(
     - ``temperature``: sigmoid(x / T), one T for all classes (Guo et al. 2017).
     - ``platt``: sigmoid(slope_k x + bias_k) (Platt 1999). A class's line is drawn toward the line
       fitted to all classes: slope_k = slope e^u, with a normal prior of variance 1 / shrink on u
-      and on the shift of the logit, in place of Platt's smoothed targets.
+      and on the shift of the logit, instead of Platt's smoothed targets.
     - ``isotonic``: piecewise linear through the centers of the steps of an isotonic fit, hence
       strictly increasing (Oron and Flournoy 2017); classes with few labels share one map.
 

@@ -24,8 +24,8 @@ class DecisionRule:
     Args:
         calibration: what ``apply_calibration`` reads.
         thresholds: on calibrated probabilities.
-        expected: metrics expected on the images they were fitted to; there are such metrics
-            without any known negative.
+        expected: metrics expected on the images they were fitted to; defined also without known
+            negatives.
     """
 
     calibration: dict[str, Any]

@@ -43,7 +43,7 @@ TOP = 3
 
 @dataclass(frozen=True)
 class ClassMetrics:
-    """One class: how much is known of it, and how well it is found.
+    """Label counts and metrics of one class.
 
     Fractions; average precision, recall and F1 are NaN where there is no positive.
     """
@@ -99,7 +99,7 @@ class Metrics:
         at_k: precision, recall and hit rate of the k best.
         ranking: order of the classes within images.
         calibration: ``None`` if the scores are not probabilities.
-        intervals: bootstrap intervals by name of the metric; empty where none were asked for.
+        intervals: bootstrap intervals by name of the metric; empty without resamples.
         per_class: one entry per class.
     """
 
@@ -149,7 +149,7 @@ def summary(
         labels: [N, K] of 1, 0, -1; unknown entries are left out.
         classes: K names; numbers when not given.
         logits: the scores are logits. Thresholds and calibration then see their sigmoid, while
-            whatever ranks sees the logits themselves, which saturate later.
+            rankings use the logits themselves, which saturate later.
         threshold: one, or [K].
         definition: of the average precision.
         empty_classes: what classes without positives add to means over classes.

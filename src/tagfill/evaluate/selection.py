@@ -22,11 +22,11 @@ _ENOUGH_CLASSES = 0.5
 
 @dataclass(frozen=True)
 class Criterion:
-    """A way to compare two models.
+    """A criterion to compare models by.
 
     Args:
         name: as used on the command line.
-        why: one sentence for people: why this one was taken.
+        why: the reason for this choice, in one sentence.
         score: (scores [N, K], labels [N, K]) -> metric, higher is better.
     """
 
@@ -44,9 +44,9 @@ def full_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) ->
 def known_mean_average_precision(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """The mAP in percent over known entries, of the classes with known positives and negatives.
 
-    A class without known negatives has average precision 1 whatever the model does, so it is left
-    out. Biased where entries were not verified at random: annotators are often asked about
-    plausible tags only, which makes the known negatives harder than the rest.
+    A class without known negatives has average precision 1 for any model, so it is left out. Biased
+    where entries were not verified at random: annotators are often asked about plausible tags only,
+    which makes the known negatives harder than the rest.
     """
     states = np.asarray(labels)
     usable = _has(states, POSITIVE) & _has(states, NEGATIVE)

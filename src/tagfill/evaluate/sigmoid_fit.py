@@ -50,7 +50,7 @@ class Entries(NamedTuple):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: its pool costs more than problems of two unknowns."""
+    """Limit BLAS to one thread: its pool takes longer than problems of two unknowns."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     with threadpool_limits(limits=1):

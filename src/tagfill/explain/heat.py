@@ -1,4 +1,4 @@
-"""Heat maps as arrays: other sizes, and where they are hottest."""
+"""Heat maps as arrays: resizing, and the position of the maximum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 from PIL import Image
 
 Heat = npt.NDArray[np.float32]
-"""[H, W] evidence for a tag at every place."""
+"""[H, W] evidence for a tag at every position."""
 
 
 def enlarge(heat: Heat, width: int, height: int) -> Heat:

@@ -1,4 +1,4 @@
-"""The pointing game: is the hottest place of a tag's map on the object?
+"""The pointing game: is the maximum of a tag's map on the object?
 
 Zhang et al. 2016: for every image and class with a box, a hit if the maximum of the map is inside
 one of the boxes. Chance is what a random point would reach, the mean share of the image that the
@@ -101,7 +101,7 @@ def play(cases: Iterator[tuple[int, tuple[float, float], Floats]]) -> Game:
     """Play the game.
 
     Args:
-        cases: class, the place pointed at, and the boxes of the class in the image.
+        cases: class, the point, and the boxes of the class in the image.
     """
     rows = [
         (label, inside(point, boxes), covered(boxes), inside((0.5, 0.5), boxes))

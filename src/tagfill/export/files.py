@@ -61,7 +61,7 @@ def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
 
     With photos, activations of convolutions are 8-bit as well, in ranges that were seen on the
     photos, weights have a scale for every channel, and the head stays in float. Without, ranges
-    are found anew for every input, which takes time. Depthwise convolutions and those that read
+    are computed for every input, which takes time. Depthwise convolutions and those that read
     pixels stay in float: they hold few weights and suffer most.
 
     Args:
@@ -117,7 +117,7 @@ def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
             return torch.export.export(
                 module, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},)
             )
-    except Exception as error:  # whatever an architecture does that cannot be traced
+    except Exception as error:  # anything an architecture does that cannot be traced
         name = bundle.network.backbone.spec.name
         raise TagfillError(
             f"{name} cannot be traced for any batch size: {_first_line(error)}",

@@ -144,7 +144,7 @@ def _hub_errors(repository: str) -> Iterator[None]:
         raise TagfillError(
             "the hub requires a login", remedy="set HF_TOKEN, or run `hf auth login` once"
         ) from None
-    except Exception as error:  # of whichever HTTP library the installed version uses
+    except Exception as error:  # depends on the HTTP library of the installed version
         raise TagfillError(
             f"the hub refused {repository}: {str(error).splitlines()[0]}",
             remedy="check the name, HF_TOKEN and the network",

@@ -1,4 +1,4 @@
-"""Export a model: write, compare, measure, and only then put the file in its place."""
+"""Export a model: write a temporary file, compare and measure it, then move it to its target."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def export_model(
         images: folder of pictures to compare on; drawn scenes by default.
         calibration: [N, 3, H, W] pixels of photos for 8-bit activations; without them only
             weights have 8 bits.
-        labeled: to measure what the export costs in mAP.
+        labeled: to measure the loss of mAP.
         tolerance: largest difference of a probability that is accepted.
         progress: called with how many labeled images are done, and of how many.
 

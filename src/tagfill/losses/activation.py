@@ -9,7 +9,7 @@ from torch import Tensor
 def boosted_logits(maps: Tensor, *, alpha: float = 5.0) -> Tensor:
     """Spatial mean of class-activation maps whose positive values are multiplied by alpha.
 
-    mean over places of a where a <= 0, alpha a where a > 0
+    mean over positions of a where a <= 0, alpha a where a > 0
 
     Kim et al. 2023 (BoostLU).
 

@@ -11,7 +11,7 @@ from tagfill.losses.assume import ignore_unknown
 def confident_labels(
     logits: Tensor, observed: Tensor, *, threshold: float, include_observed: bool = False
 ) -> Tensor:
-    """Labels of the entries a network is sure of: 1 where p >= delta, 0 where p <= 1 - delta.
+    """Labels of confident predictions: 1 where p >= delta, 0 where p <= 1 - delta.
 
     Xie et al. 2022 (LAC), the indicators of Eq. 4. At p = delta = 0.5 the label is 1.
 
@@ -40,7 +40,7 @@ def pseudo_label_consistency(
     threshold: float,
     include_observed: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of one view with what the network is sure of in the other.
+    """Cross-entropy of one view with the confident predictions of the other.
 
     -[p_w >= delta] log p_s - [p_w <= 1 - delta] log(1 - p_s) on unknown entries
 
@@ -54,7 +54,7 @@ def pseudo_label_consistency(
         include_observed: train observed entries too, on their labels.
 
     Returns:
-        [N, K] terms, 0 where the network is not sure, and [N, K] booleans of the entries in play.
+        [N, K] terms, 0 where the prediction is not confident, and [N, K] which entries count.
     """
     labels = confident_labels(
         weak, observed, threshold=threshold, include_observed=include_observed

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tagfill.losses.guarded import guarded_terms
-from tagfill.losses.terms import by_label
+from tagfill.losses.terms import by_label, guarded_terms
 
 
 def entropy_maximization(
@@ -35,7 +34,7 @@ def entropy_maximization(
 def entropy_minimization(
     logits: Tensor, observed: Tensor, *, weight: float, assume_negative: bool = False
 ) -> Tensor:
-    """Cross-entropy on observed entries; unknown ones are pushed to a decision, whichever.
+    """Cross-entropy on observed entries; unknown ones are pushed to the nearer of 0 and 1.
 
     -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
 
@@ -45,7 +44,7 @@ def entropy_minimization(
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
         weight: of the entropy.
-        assume_negative: unknown entries cost -log(1 - p) besides.
+        assume_negative: add -log(1 - p) of unknown entries.
 
     Returns:
         [N, K] terms, unreduced.

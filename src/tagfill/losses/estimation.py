@@ -1,4 +1,4 @@
-"""Two guesses at the labels, a network's and a table's, that teach each other."""
+"""Two label estimates, a network's and a table's, trained on each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tagfill.losses.terms import cross_entropy
 
 
 class Estimation(NamedTuple):
-    """Scalar terms of ``learn_from``: agreement with the other guess, evidence, distance from k."""
+    """Scalar terms of ``learn_from``: agreement with the other, labels, distance from k."""
 
     agreement: Tensor
     evidence: Tensor

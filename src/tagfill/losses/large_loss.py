@@ -1,4 +1,4 @@
-"""Large loss: unknown entries that cost most as negatives are treated as hidden positives.
+"""Large loss: unknown entries with the largest loss as negatives count as hidden positives.
 
 Kim et al. 2022 (Large Loss Matters). Networks learn clean labels before noisy ones, so that after
 an epoch or two the largest losses among assumed negatives belong to the false ones.
@@ -27,7 +27,7 @@ def large_loss_rejection(logits: Tensor, observed: Tensor, *, count: int) -> Ten
     Args:
         logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1.
-        count: how many entries of the batch cost nothing.
+        count: number of entries of the batch that are left out.
 
     Returns:
         [N, K] terms, unreduced.

@@ -1,4 +1,4 @@
-"""Terms that keep predictions plausible as a whole."""
+"""Regularizers of the predictions of a batch."""
 
 from __future__ import annotations
 

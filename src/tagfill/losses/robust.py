@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.focusing import focal_negative, focal_positive
-from tagfill.losses.guarded import guarded_terms
-from tagfill.losses.terms import by_label, negative_term, positive_term
+from tagfill.losses.terms import by_label, guarded_terms, negative_term, positive_term
 
 
 def hill(
@@ -91,7 +90,7 @@ def generalized_robust(
     q_negative: float = 1.0,
     eps: float = 0.0,
 ) -> Tensor:
-    """Expected robust loss of an unknown entry under a soft guess of its label.
+    """Expected robust loss of an unknown entry under a soft pseudo-label.
 
     -[z=1] log p - [z=0] log(1 - p)
     + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
@@ -108,7 +107,7 @@ def generalized_robust(
         mean: mu.
         spread: sigma.
         q_positive: q2; towards 0 the term becomes -log p, at 1 it is 1 - p.
-        q_negative: q3, likewise for 1 - p.
+        q_negative: q3, the same for 1 - p.
         eps: added to p inside the logarithm of observed entries; the published code has 1e-7.
 
     Returns:

@@ -1,9 +1,11 @@
 """The two terms of every loss here, from logits and stable for any of them.
 
-With p = sigmoid(logit): a positive entry costs -log p, a negative one -log(1 - p).
+With p = sigmoid(logit): -log p for a positive entry, -log(1 - p) for a negative one.
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 import torch.nn.functional as F
@@ -28,3 +30,17 @@ def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 def by_label(observed: Tensor, positive: Tensor, negative: Tensor, unknown: Tensor) -> Tensor:
     """Choose each entry's term by its observed label (1, 0, -1)."""
     return torch.where(observed == 1, positive, torch.where(observed == 0, negative, unknown))
+
+
+def guarded_terms(logits: Tensor, eps: float = 0.0) -> tuple[Tensor, Tensor]:
+    """-log(p + eps) and -log(1 - p + eps), elementwise, as in published code.
+
+    The floor bounds both by -log(eps) and lets the gradient of very wrong entries vanish.
+    """
+    if eps == 0:
+        return positive_term(logits), negative_term(logits)
+    floor = torch.full_like(logits, math.log(eps))
+    return (
+        -torch.logaddexp(F.logsigmoid(logits), floor),
+        -torch.logaddexp(F.logsigmoid(-logits), floor),
+    )

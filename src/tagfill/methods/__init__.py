@@ -1,7 +1,7 @@
-"""Methods, one module each or several near relatives in one (see ``base``).
+"""Methods, one module each or one per family of variants (see ``base``).
 
-``find("role")`` returns a method's module wherever it lives: in this folder, in an installed
-package that declares an entry point in the group ``tagfill.methods``, or in a Python file
+``find("role")`` returns a method's module: from this folder, from an installed package that
+declares an entry point in the group ``tagfill.methods``, or from a Python file
 (``find("path/to/mine.py")``) that the user named (``tagfill.trust``).
 """
 
@@ -23,7 +23,7 @@ from tagfill.settings import configured
 from tagfill.trust import is_file, require_trust
 
 AUTO = "likelihood"
-"""What ``auto`` means for all labels; the evidence is in docs/choosing.md."""
+"""The method of ``auto``; the evidence is in docs/choosing.md."""
 ENTRY_POINTS = "tagfill.methods"
 _NOT_METHODS = {"base"}
 
@@ -41,7 +41,7 @@ def own_names() -> tuple[str, ...]:
 def find(name: str) -> MethodModule:
     """The module of a method, by its name or the path of a Python file.
 
-    Of a module that several methods share it is that method's own part, which has the same face.
+    For a module that several methods share it is the ``NamedMethod``, with the same interface.
     """
     if is_file(name):
         return _from_file(Path(name))
@@ -89,8 +89,8 @@ def head_settings(
     name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
 ) -> dict[str, Any]:
     """Settings of the head that a method needs."""
-    wanted = getattr(find(name), "head_settings", None)
-    return {} if wanted is None else dict(wanted(configure(name, settings, preset)))
+    required = getattr(find(name), "head_settings", None)
+    return {} if required is None else dict(required(configure(name, settings, preset)))
 
 
 def fixed_by_head(name: str, head_settings: Mapping[str, Any]) -> dict[str, Any]:

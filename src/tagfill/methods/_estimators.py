@@ -1,7 +1,7 @@
-"""Where ROLE keeps its guess at the labels: a table, its factors, a file, or a small network.
+"""ROLE's label estimates: a table, a factorized table, a table in a file, or a small network.
 
-A table of N x K logits is what Cole et al. 2021 use; their Sec. 7 names its size as the limit, and
-a factorized table or a small network as ways out.
+Cole et al. 2021 use a table of N x K logits; their Sec. 7 names its size as a limitation, and
+proposes a factorized table or a small network.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Estimator:
         """Parameters for the training loop's optimizer."""
         return []
 
-    def everything(self) -> Tensor | None:
+    def all_logits(self) -> Tensor | None:
         """[N, K] logits, where they are known without the images."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class _Learned(Estimator):
 
 
 class DenseTable(_Learned):
-    """One parameter per entry, as published: the optimizer moves the whole table at every step."""
+    """One parameter per entry, as published: the optimizer updates all of them at every step."""
 
     def __init__(self, setup: Setup) -> None:
         start = torch.cat([rows for _, rows in _start_values(setup)])
@@ -84,7 +84,7 @@ class DenseTable(_Learned):
     def logits(self, step: Step) -> Tensor:
         return self.parts["table"][step.index]
 
-    def everything(self) -> Tensor:
+    def all_logits(self) -> Tensor:
         return self.parts["table"].detach()
 
 
@@ -113,7 +113,7 @@ class RowTable(Estimator):
         (gradient,) = torch.autograd.grad(objective(values), values)
         self.rows.update(step.index, gradient)
 
-    def everything(self) -> Tensor:
+    def all_logits(self) -> Tensor:
         return torch.cat([self.rows.read(index) for index in _chunks(len(self.rows))])
 
     def state(self) -> dict[str, Tensor]:
@@ -143,7 +143,7 @@ class Factors(_Learned):
         guess = self.parts["images"][step.index] @ self.parts["classes"].T
         return guess + _evidence(step.observed)
 
-    def everything(self) -> Tensor:
+    def all_logits(self) -> Tensor:
         guess = self.parts["images"].detach() @ self.parts["classes"].detach().T
         return guess + _evidence(self.evidence).to(guess)
 
@@ -168,7 +168,7 @@ class RowFactors(_Learned):
         (gradient,) = torch.autograd.grad(objective(guess), images)
         self.rows.update(step.index, gradient)
 
-    def everything(self) -> Tensor:
+    def all_logits(self) -> Tensor:
         with torch.no_grad():
             return torch.cat(
                 [
@@ -215,7 +215,7 @@ class SmallNetwork(_Learned):
     def logits(self, step: Step) -> Tensor:
         return self._guess(torch.sigmoid(step.output.logits.detach()), step.observed)
 
-    def everything(self) -> Tensor | None:
+    def all_logits(self) -> Tensor | None:
         if not len(self.scores):
             return None
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Shared by the methods on label-wise features."""
+"""Base of the methods on label-wise features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Examples:
 
     Args:
         setup: of the method.
-        count: how many a class.
+        count: number of images per class.
     """
 
     def __init__(self, setup: Setup, count: int) -> None:
@@ -27,7 +27,7 @@ class Examples:
         self.filled = torch.zeros(setup.classes, dtype=torch.int64, device=setup.device)
 
     def add(self, features: Tensor, observed: Tensor) -> None:
-        """Put the batch's observed positives in front; the oldest go."""
+        """Add the batch's observed positives and drop the oldest."""
         if not self.features.numel():
             shape = (self.classes, self.count, features.shape[2])
             self.features = torch.zeros(shape, device=self.device)
@@ -38,18 +38,18 @@ class Examples:
             self.filled[k] = (self.filled[k] + len(new)).clamp(max=self.count)
 
     def of(self, k: int) -> Tensor:
-        """[n, D] the features kept of a class."""
+        """[n, D] stored features of a class."""
         return self.features[k, : int(self.filled[k])]
 
     def similarity(self, features: Tensor) -> Tensor:
         """[B, K] mean cosine with the examples of each class; 0 where there are none."""
         if not self.features.numel():
             return torch.zeros(features.shape[:2], device=features.device)
-        kept = F.normalize(self.features, dim=2).sum(dim=1) / self.filled.clamp(min=1)[:, None]
-        return (F.normalize(features, dim=2) * kept.to(features)).sum(dim=2)
+        means = F.normalize(self.features, dim=2).sum(dim=1) / self.filled.clamp(min=1)[:, None]
+        return (F.normalize(features, dim=2) * means.to(features)).sum(dim=2)
 
     def state(self) -> dict[str, Tensor]:
-        """Features, and how many there are."""
+        """Features, and their number by class."""
         return {"examples": self.features, "examples_filled": self.filled}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -58,11 +58,11 @@ class Examples:
 
 
 class LabelFeatureMethod(Method):
-    """Learns from positives and negatives, and keeps features of the last observed positives.
+    """Base of methods that store features of the last observed positives.
 
     Args:
         name: of the method.
-        examples: how many images of a class to keep.
+        examples: number of images per class.
     """
 
     def __init__(self, name: str, examples: int) -> None:
@@ -74,7 +74,7 @@ class LabelFeatureMethod(Method):
         self.seen = Examples(setup, self.examples)
 
     def after_step(self, step: Step) -> None:
-        """Remember the features of observed positives."""
+        """Store the features of observed positives."""
         self.seen.add(self.features(step), step.observed)
 
     def features(self, step: Step) -> Tensor:

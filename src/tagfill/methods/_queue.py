@@ -1,4 +1,4 @@
-"""A memory of the newest entries with their classes."""
+"""A queue of the newest entries with their classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Queue:
     """A ring buffer: new entries replace the oldest.
 
     Args:
-        slots: how many entries it holds.
+        slots: capacity.
         device: where they live.
     """
 
@@ -28,7 +28,7 @@ class Queue:
         return int((self.classes != EMPTY).sum())
 
     def push(self, entries: Tensor, classes: Tensor) -> None:
-        """Add n entries, oldest first; of more than there are slots the newest stay.
+        """Add n entries, oldest first; if they exceed the slots, the newest are stored.
 
         Args:
             entries: [n, ...], of the same shape at every call.
@@ -39,22 +39,22 @@ class Queue:
             return
         if not self.entries.numel():
             self.entries = torch.zeros(self.slots, *entries.shape[1:], device=self.device)
-        places = self._places(len(entries))
-        self.entries[places] = entries.to(self.entries)
-        self.classes[places] = classes.to(self.classes)
+        slots = self._slots(len(entries))
+        self.entries[slots] = entries.to(self.entries)
+        self.classes[slots] = classes.to(self.classes)
         self.pointer = (self.pointer + len(entries)) % self.slots
 
     def held(self, incoming: int = 0) -> tuple[Tensor, Tensor]:
         """Entries [m, ...] and classes [m], less those that ``incoming`` new ones would replace."""
-        kept = self.classes != EMPTY
-        kept[self._places(min(incoming, self.slots))] = False
-        return self.entries[kept] if self.entries.numel() else self.entries, self.classes[kept]
+        valid = self.classes != EMPTY
+        valid[self._slots(min(incoming, self.slots))] = False
+        return self.entries[valid] if self.entries.numel() else self.entries, self.classes[valid]
 
-    def _places(self, count: int) -> Tensor:
+    def _slots(self, count: int) -> Tensor:
         return (self.pointer + torch.arange(count, device=self.device)) % max(self.slots, 1)
 
     def state(self) -> dict[str, Tensor]:
-        """Entries, classes and the place of the next entry."""
+        """Entries, classes and the slot of the next entry."""
         return {
             "queue": self.entries,
             "queue_classes": self.classes,

@@ -1,9 +1,9 @@
 """Adam over a large table of rows that touches only the rows of a batch.
 
-Adam over the whole table moves every row at every step, also those whose gradient is zero, by what
-is left of their momentum. Here a row stands still until it is read; then it is moved at once by all
-it has missed. The path is that of Adam over the whole table (up to rounding and Adam's ``eps``),
-while a step costs the same however many rows there are.
+Adam over the whole table updates every row at every step, also those with zero gradient, by their
+remaining momentum. Here a row is updated only when it is read, by all steps since its last update.
+The result is that of Adam over the whole table (up to rounding and Adam's ``eps``), while the time
+of a step does not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from torch import Tensor
 
 BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
 HORIZON = 200
-"""Steps after which momentum is spent: (BETA_1 / sqrt(BETA_2))^200 < 1e-9."""
+"""Steps after which momentum is negligible: (BETA_1 / sqrt(BETA_2))^200 < 1e-9."""
 CHUNK = 4096
-"""Rows handled at a time where all are."""
+"""Rows per chunk where all rows are processed."""
 
 VALUE, MOMENTUM, SQUARE = 0, 1, 2
 
@@ -31,9 +31,9 @@ class Rows:
     Args:
         shape: N, D.
         learning_rate: of Adam.
-        device: where rows are used; a mapped table itself lies on disk.
-        mapped: keep the table in a file instead of memory.
-        directory: where that file lies until this object goes; None for the system's.
+        device: where rows are used; a mapped table is on disk.
+        mapped: store the table in a file instead of memory.
+        directory: of that temporary file; None for the system's.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Rows:
 
     def update(self, index: Tensor, gradient: Tensor) -> None:
         """One step of Adam with this gradient at these rows and zero at all others."""
-        rows, place = torch.unique(index.to(self.table.device), return_inverse=True)
+        rows, inverse = torch.unique(index.to(self.table.device), return_inverse=True)
         summed = self.table.new_zeros(len(rows), gradient.shape[1])
-        summed.index_add_(0, place, gradient.to(summed))
+        summed.index_add_(0, inverse, gradient.to(summed))
         value, momentum, square, last = self._gather(rows)
         value = value - self._drift(momentum, square, last)
         missed = (self.steps - last)[:, None].double()
@@ -103,7 +103,7 @@ class Rows:
         return table[:, VALUE], table[:, MOMENTUM], table[:, SQUARE], self.last[rows]
 
     def _drift(self, momentum: Tensor, square: Tensor, last: Tensor) -> Tensor:
-        """How far momentum alone has carried each row since step ``last``."""
+        """How far momentum alone moves each row between step ``last`` and now."""
         missed = self.steps - last
         longest = min(max(int(missed.max()), 1), HORIZON)
         ahead = torch.arange(1, longest + 1, device=last.device)

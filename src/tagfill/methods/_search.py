@@ -1,6 +1,6 @@
-"""Which values of a method's hyper-parameters are worth trying.
+"""The search space of a method's hyper-parameters.
 
-A method's module may say so in ``SEARCH``, a dictionary from setting to ``Range`` or a tuple of
+A method's module may define it in ``SEARCH``, a dictionary from setting to ``Range`` or a tuple of
 choices. Without one, every positive number among its settings is tried from a fifth to five times
 its default, as far as the method accepts that.
 """
@@ -16,7 +16,7 @@ from tagfill import methods
 from tagfill.errors import TagfillError
 
 _AROUND = 5.0
-_GUARD = 1e-3  # an eps below keeps logarithms finite: nothing to tune
+_GUARD = 1e-3  # a smaller eps only keeps logarithms finite and is not tuned
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ Values = Range | tuple[Any, ...]
 
 
 def search_space(name: str, preset: str | None = None) -> dict[str, Values]:
-    """The values worth trying for each setting of a method.
+    """The values to try for each setting of a method.
 
     Args:
         name: of the method.

@@ -20,17 +20,6 @@ def require_range(name: str, value: float, low: float, high: float | None = None
         raise TagfillError(f"{name} = {value:g} is out of range", remedy=f"it must be {wanted}")
 
 
-def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is not among the choices."""
-    if value not in choices:
-        raise TagfillError(f"{name} cannot be {value!r}", remedy=f"use one of {', '.join(choices)}")
-
-
-def require_reduction(value: str) -> None:
-    """Refuse a reduction other than mean and sum."""
-    require_choice("reduction", value, ("mean", "sum"))
-
-
 def reduced(terms: Elementwise, reduction: Reduction) -> Elementwise:
     """A loss whose mean over all entries is the requested reduction of ``terms``."""
     if reduction == "mean":

@@ -1,4 +1,4 @@
-"""Assume negative: every tag nobody wrote counts as absent.
+"""Assume negative: every unknown tag counts as absent.
 
     loss = mean over images and classes of -[z=1] log p - [z!=1] log(1 - p)
 

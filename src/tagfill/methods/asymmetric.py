@@ -8,7 +8,7 @@ from functools import partial
 from torch import Tensor
 
 from tagfill.losses.focusing import asymmetric, focal
-from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
+from tagfill.methods._settings import Reduction, reduced, require_range
 from tagfill.methods.base import ElementwiseMethod, Info, Method, NamedMethod
 
 
@@ -36,7 +36,6 @@ class AslConfig:
         require_range("gamma_positive", self.gamma_positive, 0)
         require_range("gamma_negative", self.gamma_negative, 0)
         require_range("margin", self.margin, 0, 1)
-        require_reduction(self.reduction)
 
 
 @dataclass(frozen=True)

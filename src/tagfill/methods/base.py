@@ -1,13 +1,13 @@
 """The method protocol: the interface of the training loop and a method.
 
-A method is one module of this package, named like the method; near relatives share one, which
+A method is one module of this package with the name of the method; variants share a module, which
 lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's module exposes
 
 - ``Config``: a frozen dataclass of hyper-parameters, the paper's values as defaults,
 - ``build(config) -> Method``,
 - ``INFO``: an ``Info`` with title, source paper and equations, and what the method needs,
 - optionally ``PRESETS``: named ``Config`` objects, such as the published code's values,
-- optionally ``SEARCH``: values worth trying, for ``tagfill tune`` (see ``_search``),
+- optionally ``SEARCH``: values to try, for ``tagfill tune`` (see ``_search``),
 - optionally ``stages(config)``: the stages of a schedule of its own (``--mode two_stage``),
 - optionally ``head_settings(config)``: what the head it needs must be set to.
 
@@ -50,7 +50,7 @@ class Needs:
     Args:
         truth: trains on the full labels behind masked ones (an oracle).
         negatives: cannot learn without observed negatives.
-        state: keeps something per image, so the training set is fixed at the start.
+        state: has state per image, so the training set is fixed at the start.
         two_views: a weakly and a strongly augmented view of every image.
         mixup: a mixed half batch.
         expected_positives: the mean number of positives per image, k.
@@ -59,8 +59,8 @@ class Needs:
         activation_maps: class-activation maps (``cam`` head).
         label_features: label-wise features that can be classified again (``ssgrl`` head).
         epoch_scores: scores of all training images at the end of each epoch.
-        augmented_scores: these scores from views such as training sees.
-        solver: a linear head on fixed features is found at once, without epochs.
+        augmented_scores: these scores from augmented views, as in training.
+        solver: a linear head on fixed features is solved directly, without epochs.
     """
 
     truth: bool = False
@@ -78,7 +78,7 @@ class Needs:
     solver: bool = False
 
     def of_the_head(self) -> list[str]:
-        """What the head must give besides scores."""
+        """Outputs other than scores that the head must have."""
         return [name for name in HEAD_NEEDS if getattr(self, name)]
 
 
@@ -89,8 +89,8 @@ class Info:
     Args:
         title: one line.
         source: paper, year, and where in it ("Cole et al. 2021, Eq. 9").
-        needs: what it asks for.
-        alias_of: the method this name is another name for.
+        needs: what it requires.
+        alias_of: the method of which this is another name.
     """
 
     title: str
@@ -105,8 +105,8 @@ class StagePlan:
 
     Args:
         method: the name of the method that is trained.
-        settings: its hyper-parameters. In the last stage, which trains the method itself, what the
-            user set is stronger.
+        settings: its hyper-parameters. In the last stage, which trains the method itself, the
+            user's settings override them.
     """
 
     method: str
@@ -119,7 +119,7 @@ class Setup:
 
     Args:
         observed: [N, K] int8 labels of the training images (1, 0, -1).
-        epochs: how many epochs training will last.
+        epochs: number of epochs of training.
         steps_per_epoch: optimizer steps of an epoch.
         learning_rate: of the classification head; methods with parameters of their own scale it.
         device: where tensors live.
@@ -208,10 +208,10 @@ class ParameterGroup:
 
 
 class Method:
-    """Base of all methods: stateless unless a subclass says otherwise.
+    """Base of all methods; stateless by default.
 
-    ``needs`` is what the loop goes by: ``tagfill.methods.make`` takes it from ``INFO.needs`` unless
-    the object, whose configuration may ask for more or less, has set its own; likewise the name.
+    The loop uses ``needs``: ``tagfill.methods.make`` takes it from ``INFO.needs`` unless the object
+    has set its own, which may depend on its configuration. The same holds for the name.
     """
 
     name: str
@@ -223,7 +223,7 @@ class Method:
         A subclass with state calls this first.
 
         Raises:
-            TagfillError: the labels do not fit; the message says what would.
+            TagfillError: the labels do not fit; the message names a method that does.
         """
         full = setup.truth if self.needs.truth else None
         labels = setup.observed if full is None else full
@@ -251,11 +251,11 @@ class Method:
         return []
 
     def state(self) -> dict[str, Tensor]:
-        """Everything ``load_state`` needs to continue exactly; copy it to keep it."""
+        """Everything ``load_state`` needs to continue exactly; not a copy."""
         return {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore what ``state`` gave; called after ``start``."""
+        """Restore ``state``; called after ``start``."""
 
     def solve(self, problem: LinearProblem) -> LinearWeights | None:
         """A linear head on fixed features, solved directly from all images; called after ``start``.
@@ -272,9 +272,9 @@ class Method:
         return None
 
     def pseudo_labels(self) -> Tensor | None:
-        """[N, K] int8 what unknown entries have been labeled so far (1, 0; else -1).
+        """[N, K] int8 labels of unknown entries so far (1, 0; else -1).
 
-        None if a method labels no entries one by one, though it may have estimates of all.
+        None if a method labels no single entries, though it may have estimates of all.
         """
         return None
 
@@ -295,7 +295,7 @@ class ElementwiseMethod(Method):
         return {self.name: self.terms(step.output.logits, step.observed).mean()}
 
     def solve(self, problem: LinearProblem) -> LinearWeights | None:
-        """By L-BFGS, where an L2 penalty is asked for."""
+        """By L-BFGS, if an L2 penalty is set."""
         return solve_elementwise(problem, problem.observed, self.terms)
 
 

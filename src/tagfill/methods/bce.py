@@ -48,7 +48,7 @@ class Oracle(Method):
         return {self.name: self.terms(step.output.logits, labels).sum() / known}
 
     def solve(self, problem: LinearProblem) -> LinearWeights | None:
-        """By L-BFGS, where an L2 penalty is asked for."""
+        """By L-BFGS, if an L2 penalty is set."""
         labels = problem.observed if problem.truth is None else problem.truth
         return solve_elementwise(problem, labels, self.terms)
 

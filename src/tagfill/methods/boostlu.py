@@ -1,15 +1,14 @@
 """BoostLU: positive evidence in class-activation maps, weak under assumed negatives, is amplified.
 
-    logit = mean over places of (alpha a where a > 0, a elsewhere), a = the class-activation map
+    logit = mean over positions of (alpha a where a > 0, a elsewhere), a = the class-activation map
     loss  = that of ``base`` on these logits
 
 Kim et al. 2023 (BoostLU), published with the large-loss methods (``base`` "ll_r", "ll_ct", "ll_cp")
 and the rates 0.5, 0.2 and 0.1 % for all data sets, which are the defaults of ``delta``. Without
 large loss (``base`` "an") training may undo the boost by smaller maps.
 
-The published model pools its maps this way when it predicts, too. The loss is computed from the
-raw maps whatever the head does with them; the ``cam`` head gets the same factor (its setting
-``boost``), so that predictions match.
+The published model also pools its maps this way when it predicts. The loss is computed from the
+raw maps; the ``cam`` head gets the same factor (its setting ``boost``), so that predictions match.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.losses.activation import boosted_logits
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 from tagfill.models.output import Output
 
@@ -51,7 +50,6 @@ class Config:
 
     def __post_init__(self) -> None:
         require_range("alpha", self.alpha, 0)
-        require_choice("base", self.base, tuple(DELTAS))
 
 
 class BoostedMaps(Method):

@@ -1,19 +1,19 @@
-"""Curriculum labeling: learn from known labels, then from what the network is sure of as well.
+"""Curriculum labeling: learn from known labels, then also from confident predictions.
 
     loss = mean over images and classes of w(r) (-[l=1] log p - [l=0] log(1 - p)),
            w(r) = -4.45 r + 5.45, r the share of the image's entries that have a label l
 
 Durand et al. 2019, "Learning a Deep ConvNet for Multi-label Classification with Partial Labels",
 Eq. 2-3 and its curriculum strategies; the row "CL" of PU-MLC's Table I. Labels l are the observed
-ones and, from the end of epoch ``warmup`` on, pseudo-labels of unknown entries, made afresh after
-every epoch from the scores of all training images. By ``strategy``:
+ones and, from the end of epoch ``warmup`` on, pseudo-labels of unknown entries, computed again
+after every epoch from the scores of all training images. By ``strategy``:
 
 - "threshold": 1 where the logit is at least theta, 0 where it is at most -theta;
 - "proportion": the ``share`` of all unknown entries with the largest |logit|, by its sign;
 - "positives": 1 where the logit is at least theta, no negatives.
 
-The paper's ensemble and Bayesian strategies are not built. Ours: one warm-up epoch, theta 2 (a
-probability of 0.88) and a share of 0.8, the decision over the whole training set instead of by
+The paper's ensemble and Bayesian strategies are not implemented. Ours: one warm-up epoch, theta 2
+(a probability of 0.88) and a share of 0.8, the decision over the whole training set instead of by
 mini-batch, and r that counts pseudo-labels. Needs known negatives: without them the network would
 first learn to call everything positive.
 """
@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.partial import durand_weight, partial_cross_entropy
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 Strategy = Literal["threshold", "proportion", "positives"]
@@ -46,7 +46,7 @@ class Config:
 
     Args:
         strategy: which unknown entries get a pseudo-label.
-        theta: logit from which the network is sure.
+        theta: least |logit| of a pseudo-label.
         share: of the unknown entries, for the strategy "proportion".
         warmup: epochs before the first pseudo-labels.
     """
@@ -57,7 +57,6 @@ class Config:
     warmup: int = 1
 
     def __post_init__(self) -> None:
-        require_choice("strategy", self.strategy, ("threshold", "proportion", "positives"))
         require_range("theta", self.theta, 0)
         require_range("share", self.share, 0, 1)
         require_range("warmup", self.warmup, 1)
@@ -110,24 +109,24 @@ class CurriculumLabeling(Method):
 def pseudo_labeled(
     observed: Tensor, logits: Tensor, *, strategy: Strategy, theta: float, share: float
 ) -> Tensor:
-    """[N, K] observed labels, and labels of the unknown entries the strategy is sure of.
+    """[N, K] observed labels, and pseudo-labels of the unknown entries the strategy selects.
 
     Args:
         observed: [N, K] labels 1, 0, -1.
         logits: [N, K].
         strategy: see the module.
-        theta: logit from which the network is sure.
+        theta: least |logit| of a pseudo-label.
         share: of the unknown entries.
     """
     unknown = observed == -1
     if strategy == "proportion":
-        sure = _surest(logits.abs(), unknown, share)
+        confident = _most_confident(logits.abs(), unknown, share)
     else:
-        sure = (logits >= theta) if strategy == "positives" else (logits.abs() >= theta)
-    return torch.where(unknown & sure, (logits > 0).to(observed.dtype), observed)
+        confident = (logits >= theta) if strategy == "positives" else (logits.abs() >= theta)
+    return torch.where(unknown & confident, (logits > 0).to(observed.dtype), observed)
 
 
-def _surest(confidence: Tensor, candidates: Tensor, share: float) -> Tensor:
+def _most_confident(confidence: Tensor, candidates: Tensor, share: float) -> Tensor:
     """The share of candidates with the highest confidence, ties in order."""
     entries = torch.nonzero(candidates.flatten()).squeeze(1)
     ranked = torch.argsort(confidence.flatten()[entries], descending=True, stable=True)

@@ -1,4 +1,4 @@
-"""Entropy maximization with asymmetric pseudo-labels: the surest absences are learned step by step.
+"""Entropy maximization with asymmetric pseudo-labels: the most likely negatives, round by round.
 
     loss = mean over images and classes of
            -[z=1] log p - [z=0] log(1 - p) - [unknown] alpha H(p)
@@ -8,7 +8,7 @@ Zhou et al. 2022 (EM + APL), Algorithm 1 and Eq. 6-8. After T_w epochs of plain 
 every later epoch that another one follows, each class c labels the n_c unknown entries of lowest
 probability: n_c = int(theta U_c / (T_t - T_w)) of its U_c unknown entries before any pseudo-label,
 over T_t epochs in all. The label is the probability s = p of that moment and is never refreshed.
-Positive pseudo-labels are not made, unless asked for.
+There are no positive pseudo-labels by default.
 
 Switches of the paper's Table 3: ``theta`` 0.1 (low proportion), ``soft`` off, ``beta`` 1 (no
 down-weighting), ``positive_theta`` 0.1; of its Table 2: ``base`` "an", which takes the remaining
@@ -34,7 +34,7 @@ from tagfill.errors import TagfillError
 from tagfill.losses.entropy import entropy_with_pseudo_labels
 from tagfill.losses.selection import lowest_per_class
 from tagfill.methods._search import Range
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 INFO = Info(
@@ -58,8 +58,8 @@ class Config:
         positive_theta: share of a class's unknown entries that become positive pseudo-labels.
         base: what remaining unknown entries cost: "em" their entropy, "an" -log(1 - p).
         eps: added to probabilities inside the logarithms.
-        training_view: the probabilities come from views such as training sees, not from the plain
-            image.
+        training_view: the probabilities come from augmented views, as in training, not from the
+            plain image.
     """
 
     alpha: float = 0.2
@@ -79,7 +79,6 @@ class Config:
         require_range("warmup", self.warmup, 0)
         require_range("positive_theta", self.positive_theta, 0, 1)
         require_range("theta + positive_theta", self.theta + self.positive_theta, 0, 1)
-        require_choice("base", self.base, ("em", "an"))
         if self.warmup > 1 and self.warmup != int(self.warmup):
             raise TagfillError(
                 f"warmup = {self.warmup:g} is not valid",
@@ -166,7 +165,7 @@ class AsymmetricPseudoLabels(Method):
         return torch.where(self.observed == -1, guess, self.observed.to(guess.dtype))
 
     def pseudo_labels(self) -> Tensor:
-        """What entries were chosen for, whatever their soft label is."""
+        """The label each entry was chosen for; its soft label may differ."""
         return self.chosen
 
 

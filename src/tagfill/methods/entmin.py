@@ -1,14 +1,14 @@
-"""Entropy minimization: unknown tags are pushed to a decision, whichever is nearer.
+"""Entropy minimization: probabilities of unknown tags are pushed to the nearer of 0 and 1.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
 
 Grandvalet and Bengio 2004; the opposite of ``em``, compared in Zhou et al. 2022 (EM + APL),
-Table 1, where it fails (53 mAP on VOC): nothing tells the network which way to decide. Observed
-negatives do.
+Table 1, where it fails (53 mAP on VOC): without observed negatives nothing pushes an unknown tag
+to the right side.
 
-Neither formula nor weight of that comparison is published. The form is ours, ``em`` with the sign
-turned, which fits such a failure; so is the weight, that of ``em``. ``base`` "an" adds assumed
-negatives.
+Neither formula nor weight of that comparison is published. The form is ours, ``em`` with the
+opposite sign, which fits such a failure; so is the weight, that of ``em``. ``base`` "an" adds
+assumed negatives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from typing import Literal
 
 from tagfill.losses.entropy import entropy_minimization
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(
@@ -33,7 +33,7 @@ class Config:
 
     Args:
         weight: of the entropy of unknown entries; ours.
-        base: what unknown entries cost besides: "observed" nothing, "an" -log(1 - p).
+        base: another loss of unknown entries: "observed" none, "an" -log(1 - p).
     """
 
     weight: float = 0.2
@@ -41,7 +41,6 @@ class Config:
 
     def __post_init__(self) -> None:
         require_range("weight", self.weight, 0)
-        require_choice("base", self.base, ("observed", "an"))
 
 
 def build(config: Config) -> Method:

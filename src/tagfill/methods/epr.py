@@ -49,7 +49,7 @@ PRESETS = {
 
 
 class ExpectedPositiveRegularization(Method):
-    """Knows k."""
+    """Cross-entropy on known entries, and a penalty on the expected count of positives."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -61,7 +61,6 @@ class ExpectedPositiveRegularization(Method):
         self.k = resolve_k(self.config.k, setup, "epr")
 
     def loss(self, step: Step) -> LossTerms:
-        """Evidence of the labels, and the count."""
         return expected_positives(
             step.output.logits,
             step.observed,

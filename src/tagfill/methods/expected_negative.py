@@ -2,7 +2,7 @@
 
     loss = mean over images and classes of -[z=1] log p - [z=0 or expected negative] log(1 - p)
            + weight x mean of (p - a)^2                     (en_cl)
-           + weight x mean over places of (sigma(m) - h)^2  (en_scl)
+           + weight x mean over positions of (sigma(m) - h)^2  (en_scl)
 
 Verelst et al. 2022 (spatial consistency loss), rows of Xie et al. 2022 (LAC), Table 2. a is the
 running average of an image's probabilities over the epochs, a <- momentum a + (1 - momentum) p at
@@ -67,7 +67,7 @@ class Averages:
         self.table = torch.zeros(0, device=device)
 
     def of(self, rows: Tensor, now: Tensor) -> Tensor:
-        """The averages of some images; the current values where there are none yet."""
+        """The averages of some images; the current values on their first visit."""
         if not self.table.numel():
             return now.detach()
         past = self.table[rows].to(now)
@@ -82,7 +82,7 @@ class Averages:
 
 
 class ExpectedNegatives(Method):
-    """Keeps running averages of every image's predictions.
+    """Assumed negatives by running averages of every image's predictions.
 
     Args:
         name: of the method.
@@ -123,7 +123,7 @@ class ExpectedNegatives(Method):
             self.maps.update(step.index, self._heat(step))
 
     def _heat(self, step: Step) -> Tensor:
-        """[B, K, H, W] probabilities of places, the same for an image and its mirror image."""
+        """[B, K, H, W] probabilities of positions, the same for an image and its mirror image."""
         maps = step.output.maps
         if maps is None:
             raise TagfillError(

@@ -1,4 +1,4 @@
-"""Generalized robust loss: an unknown tag costs its expected robust loss under a soft guess.
+"""Generalized robust loss: the expected robust loss of unknown tags under a soft pseudo-label.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
            + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
@@ -7,11 +7,11 @@
            v = exp(-(p - mu)^2 / (2 sigma^2)), how much the entry counts
 
 Chen et al. 2024 (GR loss). No gradient flows through k and v. w, b, mu and sigma move linearly with
-the epochs, t from 1 to T: w and b by the share (t - 1) / T of their way, mu and sigma by t / T, as
-the published code counts. The paper has no observed negatives; they cost their cross-entropy here.
+the epochs, t from 1 to T: w and b by the share (t - 1) / T of their range, mu and sigma by t / T,
+as in the published code. The paper has no observed negatives; they cost their cross-entropy here.
 
 The published code adds 1e-7 inside the logarithm of positives (``eps``; preset ``published``). The
-presets ``coco``, ``nus`` and ``cub`` have the steeper guess k of the later AEVLP code (Tran et al.
+presets ``coco``, ``nus`` and ``cub`` have the steeper k of the later AEVLP code (Tran et al.
 2025), ``voc`` the published one.
 """
 
@@ -71,13 +71,12 @@ PRESETS = {
 
 
 class GeneralizedRobust(Method):
-    """Expected robust loss, its guess and weights on a schedule."""
+    """Expected robust loss; its pseudo-labels and weights follow a schedule."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Learn how long the schedule is."""
         super().start(setup)
         self.epochs = setup.epochs
 

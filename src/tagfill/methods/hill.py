@@ -1,10 +1,10 @@
-"""Hill loss: unknown tags the network believes in are not pushed down.
+"""Hill loss: unknown tags with high probability are not pushed down.
 
     loss = mean over images and classes of
            -[z=1] (1 - q)^gamma log q - [z=0] log(1 - p) + [z=-1] (lam - p) p^2,
            q = sigmoid(logit - margin)
 
-Zhang et al. 2021 (Hill and SPLC). The paper knows positive and unknown only; observed negatives
+Zhang et al. 2021 (Hill and SPLC). The paper has positive and unknown only; observed negatives
 are certain and cost their cross-entropy here.
 
 The published code sums over the batch instead of taking the mean (``reduction``; preset
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tagfill.losses.robust import hill
-from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
+from tagfill.methods._settings import Reduction, reduced, require_range
 from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(title="Hill loss", source="Zhang et al. 2021 (Hill and SPLC)")
@@ -42,7 +42,6 @@ class Config:
     def __post_init__(self) -> None:
         require_range("lam", self.lam, 1)
         require_range("gamma", self.gamma, 0)
-        require_reduction(self.reduction)
 
 
 PRESETS = {"published": Config(reduction="sum")}

@@ -1,9 +1,9 @@
-"""Ignore unknown: cross-entropy on what is known, nothing on what is not.
+"""Ignore unknown: cross-entropy on known entries only.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
 
 Cole et al. 2021 (MLSPL), Eq. 6. The mean is over all entries, known or not, as in the paper. Needs
-known positives and known negatives: with positives alone the best answer would be "everything". The
+known positives and known negatives: with positives alone, predicting every tag is optimal. The
 published code computes the same but stops at a batch that lacks either kind; here only the whole
 training set needs both.
 """

@@ -30,7 +30,7 @@ class Config:
 
 
 class TrueNegatives(Method):
-    """Reads the observed labels and the truth side by side."""
+    """Cross-entropy on observed positives and true negatives."""
 
     def start(self, setup: Setup) -> None:
         """Refuse labels whose truth is not known."""

@@ -5,19 +5,19 @@
             log(exp(z_k z_k' / tau) / sum over t of other classes of exp(z_k z_t / tau))
 
 Xie et al. 2022 (LAC), Eq. 3 and 5-7; the first two losses are those of ``plc``. b images times q
-classes give b q label-wise embeddings. The anchors are those of observed positives and of entries
-the network is sure are positive, p_w >= delta; they meet each other and the newest ``queue`` past
-ones. z is the embedding of the weak view; an anchor meets itself in the strong view. Training has
-two stages: without L_LAC for the first ``stage_one`` of the epochs, then with it; until then the
-projection head has no gradient. For two separate runs, set it to 1 in the first and to 0 in the
+classes give b q label-wise embeddings. The anchors are those of observed positives and of confident
+positives, p_w >= delta; they are compared with each other and with the newest ``queue`` past ones.
+z is the embedding of the weak view; an anchor is compared with itself in the strong view. Training
+has two stages: without L_LAC for the first ``stage_one`` of the epochs, then with it; until then
+the projection head has no gradient. For two separate runs, set it to 1 in the first and to 0 in the
 second.
 
 Where the paper leaves a choice to validation, the value is the published code's: delta 0.6 and then
-0.9, tau 0.5, 512 places in the queue. The paper's Eq. 7 is undefined for an anchor that meets no
-embedding of another class; it costs nothing here. Its sum over k' grows with the queue, so that a
+0.9, tau 0.5, a queue of 512. The paper's Eq. 7 is undefined for an anchor without an embedding of
+another class to compare with; its loss is 0 here. Its sum over k' grows with the queue, so that a
 longer queue also means a larger lambda_LAC; ``pairs`` "mean" takes the mean over k' instead. L_PLC
 includes observed labels, as in ``plc``, which says why. The pseudo-labels of each image's last
-visit are kept for the log.
+visit are stored for the log.
 
 Switches of the paper's Table 3: ``plc_weight`` 0, ``lac_weight`` 0, ``stage_one`` 0 (end to end),
 ``queue`` 0; its rows are the presets ``ablation_an``, ``ablation_plc``, ``ablation_end_to_end`` and
@@ -43,7 +43,7 @@ from tagfill.errors import TagfillError
 from tagfill.losses.consistency import confident_labels
 from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
 from tagfill.methods._queue import Queue
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import (
     Info,
     LossTerms,
@@ -69,7 +69,7 @@ class Config:
 
     Args:
         stage_one: share of the epochs before L_LAC joins; 0 for end-to-end training, 1 for never.
-        threshold: delta of the first stage, how sure the network must be of a pseudo-label.
+        threshold: delta of the first stage, least probability of a pseudo-label.
         threshold_two: delta of the second stage.
         plc_weight: lambda of the pseudo-label consistency; 0 switches it off.
         lac_weight: lambda of the label-aware consistency; 0 switches it off.
@@ -102,9 +102,6 @@ class Config:
         require_range("lac_weight", self.lac_weight, 0)
         require_range("temperature", self.temperature, 1e-3)
         require_range("queue", self.queue, 0)
-        require_choice("form", self.form, ("equation", "supcon"))
-        require_choice("pairs", self.pairs, ("sum", "mean"))
-        require_choice("normalize", self.normalize, ("images", "entries"))
 
 
 PRESETS = {
@@ -117,7 +114,7 @@ PRESETS = {
 
 
 class LabelAwareConsistency(Method):
-    """Remembers the newest embeddings of positive entries."""
+    """Pseudo-label consistency, and a contrast with the newest embeddings of positives."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -126,7 +123,6 @@ class LabelAwareConsistency(Method):
         self.needs = Needs(two_views=two_views, state=two_views, embeddings=self.contrasts)
 
     def start(self, setup: Setup) -> None:
-        """Empty the queue; begin without a pseudo-label."""
         require_positives(setup.observed, "lac")
         self.labels = LastLabels(setup)
         self.first_epochs = round(self.config.stage_one * setup.epochs)
@@ -164,7 +160,7 @@ class LabelAwareConsistency(Method):
         self.labels.load_state(state)
 
     def pseudo_labels(self) -> Tensor | None:
-        """What the network was sure of at the last visit of each image."""
+        """Confident predictions at the last visit of each image."""
         return self.labels.table if self.needs.two_views else None
 
     def _in_stage_two(self, step: Step) -> bool:

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tagfill.linear.basis import TRANSFORMS, Transform
+from tagfill.linear.basis import Transform
 from tagfill.linear.choice import SMOOTHING, Choice, candidates
 from tagfill.linear.choose import Chooser
 from tagfill.linear.fit import fit_head
@@ -34,7 +34,7 @@ from tagfill.linear.problem import LinearProblem, LinearWeights
 from tagfill.linear.solve import told
 from tagfill.losses.likelihood import spread_penalty, written_tags_nll
 from tagfill.methods._search import Range
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 INFO = Info(
@@ -67,8 +67,6 @@ class Config:
     at_once: bool = True
 
     def __post_init__(self) -> None:
-        require_choice("writer", self.writer, ("auto", "some", "each"))
-        require_choice("transform", self.transform, ("auto", *TRANSFORMS))
         require_range("smoothing", self.smoothing, 0)
         for name, high in (("share", 1.0), ("strength", None)):
             value = getattr(self, name)

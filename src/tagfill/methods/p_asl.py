@@ -30,16 +30,9 @@ from torch import Tensor
 from tagfill.losses.focusing import partial_asymmetric
 from tagfill.losses.selection import likely_or_common
 from tagfill.methods._prior import Prior, resolve_prior
-from tagfill.methods._settings import (
-    Reduction,
-    reduced,
-    require_choice,
-    require_range,
-    require_reduction,
-)
+from tagfill.methods._settings import Reduction, reduced, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
-MODES = ("selective", "negative", "ignore", "ignore_normalized")
 INFO = Info(
     title="Partial asymmetric loss with selective ignoring",
     source="Ben-Baruch et al. 2022 (CSL)",
@@ -88,8 +81,6 @@ class Config:
             require_range(name, getattr(self, name), 0)
         require_range("margin", self.margin, 0, 1)
         require_range("likelihood_topk", self.likelihood_topk, 0)
-        require_choice("mode", self.mode, MODES)
-        require_reduction(self.reduction)
 
 
 PRESETS = {

@@ -51,7 +51,7 @@ class Penalized(Method):
 
     Args:
         name: of the method.
-        norm: what one weight matrix costs.
+        norm: the penalty of one weight matrix.
         weight: of the penalty.
     """
 

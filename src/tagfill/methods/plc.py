@@ -1,4 +1,4 @@
-"""Pseudo-label consistency: what a network is sure of in one view is the label of another view.
+"""Pseudo-label consistency: confident predictions of one view are the labels of another view.
 
     loss = L_AN + lambda L_PLC
     L_AN = mean over images of sum over classes of -[z=1] log p_w - [z!=1] log(1 - p_w)
@@ -12,7 +12,8 @@ negatives, which the paper does not have, are observed entries like known positi
 
 As in the published code the strong view learns the observed labels too (``include_observed``): Eq.
 4 leaves them out, and then only the weak view has labels, which cost 1.9 and 5.3 points
-of mAP in two small runs on VOC. The pseudo-labels of each image's last visit are kept for the log.
+of mAP in two small runs on VOC. The pseudo-labels of each image's last visit are stored for
+the log.
 
 ``strong_labels`` "assumed" is a control that separates consistency from augmentation: the strong
 view learns what the weak one does, assumed negatives and all, and nothing is a pseudo-label.
@@ -33,7 +34,7 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.losses.assume import assume_negative
 from tagfill.losses.consistency import confident_labels, pseudo_label_consistency
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 from tagfill.models.output import Output
 
@@ -51,7 +52,7 @@ class Config:
     """Hyper-parameters.
 
     Args:
-        threshold: delta, how sure the network must be of a pseudo-label.
+        threshold: delta, least probability of a pseudo-label.
         weight: lambda of the consistency; 0 leaves assume negative.
         normalize: "images" for sums over classes and means over images, "entries" for means over
             entries.
@@ -68,8 +69,6 @@ class Config:
     def __post_init__(self) -> None:
         require_range("threshold", self.threshold, 0.5, 1)
         require_range("weight", self.weight, 0)
-        require_choice("normalize", self.normalize, ("images", "entries"))
-        require_choice("strong_labels", self.strong_labels, ("pseudo", "assumed"))
 
 
 PRESETS = {"published": Config(normalize="entries")}
@@ -112,7 +111,7 @@ class PseudoLabelConsistency(Method):
         self.labels.load_state(state)
 
     def pseudo_labels(self) -> Tensor | None:
-        """What the network was sure of at the last visit of each image."""
+        """Confident predictions at the last visit of each image."""
         return self.labels.table if self._labels() else None
 
     def _labels(self) -> bool:
@@ -120,19 +119,15 @@ class PseudoLabelConsistency(Method):
 
 
 class LastLabels:
-    """What the network was sure of when it last saw each image.
-
-    Args:
-        setup: of the method.
-    """
+    """Confident predictions at the last visit of each image."""
 
     def __init__(self, setup: Setup) -> None:
         self.table = torch.full(setup.observed.shape, -1, dtype=torch.int8, device=setup.device)
 
     def see(self, step: Step, threshold: float) -> None:
-        """Keep the labels of a batch."""
-        sure = confident_labels(step.output.logits, step.observed, threshold=threshold)
-        self.table[step.index] = sure.to(self.table)
+        """Store the labels of a batch."""
+        labels = confident_labels(step.output.logits, step.observed, threshold=threshold)
+        self.table[step.index] = labels.to(self.table)
 
     def state(self) -> dict[str, Tensor]:
         return {"pseudo_labels": self.table}

@@ -5,7 +5,7 @@
 Cole et al. 2021 (MLSPL), supplement A ("PR"), where 0 stands for an unknown label counted
 as negative. Computed without forming pairs, see ``tagfill.losses.ranking``.
 
-Published code: divides by the number of classes besides; the preset ``published`` does so. It loops
+Published code: also divides by the number of classes; the preset ``published`` does so. It loops
 over pairs.
 """
 

@@ -1,7 +1,7 @@
 """Pseudo-negative sampling: at every visit one unknown tag of an image counts as absent.
 
     loss = mean over images and classes of -[z=1] log p - ([z=0] + eta) log(1 - p),
-    eta = 1 for one unknown entry of each image, drawn uniformly anew at every visit
+    eta = 1 for one unknown entry of each image, drawn uniformly again at every visit
 
 Cole et al. 2021 (MLSPL), Sec. 5.1, "Connection to pseudo-negative sampling". In expectation it is
 ``wan``; the noise of the draw is what differs. Not in the published code. Known negatives count as

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from tagfill.losses.pu import Surrogate, known_negative_risk, non_negative_risk, unbiased_risk
 from tagfill.methods._prior import resolve_prior
-from tagfill.methods._settings import require_choice, require_range
+from tagfill.methods._settings import require_range
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
 
 
@@ -45,9 +45,6 @@ class UnbiasedConfig:
     surrogate: Surrogate = "logistic"
     positives_in_unlabeled: bool = True
     use_negatives: bool = False
-
-    def __post_init__(self) -> None:
-        require_choice("surrogate", self.surrogate, ("logistic", "sigmoid"))
 
 
 @dataclass(frozen=True)
@@ -74,11 +71,10 @@ class NonNegativeConfig:
     def __post_init__(self) -> None:
         require_range("beta", self.beta, 0)
         require_range("gamma", self.gamma, 0, 1)
-        require_choice("surrogate", self.surrogate, ("logistic", "sigmoid"))
 
 
 class PuRisk(Method):
-    """Knows the class prior."""
+    """Risk of positive and unlabeled entries, with a class prior."""
 
     def __init__(self, config: UnbiasedConfig | NonNegativeConfig) -> None:
         self.config = config

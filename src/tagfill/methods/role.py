@@ -1,4 +1,4 @@
-"""Regularized online label estimation: guess the missing tags while learning to predict them.
+"""Regularized online label estimation: estimate the missing tags while training on them.
 
     loss = (L'(F | Y) + L'(Y | F)) / 2,
     L'(F | Y) = mean over images and classes of CE(p, stop-gradient(q))
@@ -15,13 +15,13 @@ on VOC 2012 predicts a little better (86.6 against 86.1 mAP on validation images
 and recovers the hidden training tags much worse (77 against 93).
 
 Estimators: ``dense`` is the paper's table of N x K logits. ``low_rank`` and ``network`` are the
-ways out of its size that Sec. 7 names; ``memory_mapped`` keeps the table and its moments in a file.
+smaller ones that Sec. 7 names; ``memory_mapped`` stores the table and its moments in a file.
 ``network`` is a hidden layer from the classifier's probabilities and the observed labels of an
-image to its estimates, no larger for more images.
+image to its estimates; its size does not depend on the number of images.
 
-Updates: dense ones leave the estimates to the training loop's optimizer, which moves all of them at
-every step, as in the published code. Sparse ones touch only the images of the batch and follow the
-same path as Adam over the whole table, at the learning rate of the start.
+Updates: with dense ones the training loop's optimizer updates all estimates at every step, as in
+the published code. Sparse ones update only the images of the batch, to the same values as Adam over
+the whole table at the initial learning rate.
 
 Published code: divides the second term by K; the preset ``published`` does so.
 """
@@ -113,7 +113,7 @@ PRESETS = {
 
 
 class OnlineEstimation(Method):
-    """Holds the estimator."""
+    """Trains the classifier and the label estimates on each other."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -169,7 +169,7 @@ class OnlineEstimation(Method):
 
     def estimates(self) -> Tensor | None:
         """Probabilities of the estimator."""
-        logits = self.estimator.everything()
+        logits = self.estimator.all_logits()
         if logits is None:
             return None
         observed = self.observed.to(logits.device)

@@ -1,4 +1,4 @@
-"""Semantic-aware representation blending: lend the features of a known tag to an unknown one.
+"""Semantic-aware representation blending: blend features of known tags into unknown ones.
 
     loss = mean over known entries of -[z=1] log p - [z=0] log(1 - p)
            + the same of features blended with another image's, soft labels 1 - alpha there
@@ -6,10 +6,10 @@
            + w L_contrast
 
 Pu et al. 2022 (SARB), as its code has it. f_k, the features of class k, become
-alpha f_k + (1 - alpha) f'_k where k is unknown in the image and observed positive in the image it
-meets (the batch in reverse order); of each image one unknown class becomes beta f_k + (1 - beta)
+alpha f_k + (1 - alpha) f'_k where k is unknown in the image and observed positive in its partner
+(the batch in reverse order); of each image one unknown class becomes beta f_k + (1 - beta)
 c_k with c_k one of the class's ``prototypes`` cluster centers. Blending begins after
-``start_epoch`` epochs; prototypes are made anew every ``interval`` epochs. alpha and beta are
+``start_epoch`` epochs; prototypes are computed every ``interval`` epochs. alpha and beta are
 learned, from 0.5 on, within 0 and 1. L_contrast is that of ``sst`` and fades in during the first
 epoch.
 
@@ -49,7 +49,7 @@ class Config:
     Args:
         start_epoch: epochs without blending.
         prototypes: cluster centers of a class.
-        interval: epochs after which they are made anew.
+        interval: epochs after which they are computed again.
         contrast_weight: w.
         examples: positives per class to compute them from.
     """
@@ -68,14 +68,13 @@ class Config:
 
 
 class Blending(LabelFeatureMethod):
-    """Knows prototypes of every class and how strongly to blend."""
+    """Has prototypes of every class, and learns the blending weights."""
 
     def __init__(self, config: Config) -> None:
         super().__init__("sarb", config.examples)
         self.config = config
 
     def start(self, setup: Setup) -> None:
-        """Begin with equal shares and without prototypes."""
         super().start(setup)
         self.alpha = nn.Parameter(torch.tensor(0.5, device=setup.device))
         self.beta = nn.Parameter(torch.tensor(0.5, device=setup.device))
@@ -89,8 +88,9 @@ class Blending(LabelFeatureMethod):
             "contrast": self.contrast(step, self.config.contrast_weight),
         }
         if step.epoch > self.config.start_epoch:
-            other, lent = features.flip(0), (step.observed == -1) & (step.observed.flip(0) == 1)
-            terms["instance"] = self._blended(step, other, lent, self.alpha)
+            other = features.flip(0)
+            blended = (step.observed == -1) & (step.observed.flip(0) == 1)
+            terms["instance"] = self._blended(step, other, blended, self.alpha)
             if self.prototypes.numel():
                 centers, chosen = self._centers(step)
                 terms["prototype"] = self._blended(step, centers, chosen, self.beta)

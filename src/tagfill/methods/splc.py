@@ -1,10 +1,10 @@
-"""Self-paced loss correction: unknown tags the network believes in count as positive.
+"""Self-paced loss correction: unknown tags with high probability count as positive.
 
     loss = mean over images and classes of
            -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
 
 Zhang et al. 2021 (Hill and SPLC). Positive are observed positives and, once the first epoch is
-over, unknown entries with p > tau at this step; nothing is remembered. Observed negatives, not in
+over, unknown entries with p > tau at this step; there is no state. Observed negatives, not in
 the paper, stay negative.
 
 The published code gives corrected entries no margin and sums over the batch instead of taking the
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tagfill.losses.robust import self_paced_correction
-from tagfill.methods._settings import Reduction, reduced, require_range, require_reduction
+from tagfill.methods._settings import Reduction, reduced, require_range
 from tagfill.methods.base import Info, LossTerms, Method, Step
 
 INFO = Info(title="Self-paced loss correction", source="Zhang et al. 2021 (Hill and SPLC)")
@@ -50,7 +50,6 @@ class Config:
         require_range("tau", self.tau, 0, 1)
         require_range("start_epoch", self.start_epoch, 1)
         require_range("gamma", self.gamma, 0)
-        require_reduction(self.reduction)
 
 
 PRESETS = {
@@ -60,7 +59,7 @@ PRESETS = {
 
 
 class SelfPacedCorrection(Method):
-    """Focal margin loss; the network's own confident guesses join the positives."""
+    """Focal margin loss; confident predictions of unknown entries count as positives."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -1,4 +1,4 @@
-"""Structured semantic transfer: pseudo-labels from classes and from images that go together.
+"""Structured semantic transfer: pseudo-labels from co-occurring classes and similar images.
 
     loss = mean over known entries of -[z=1] log p - [z=0] log(1 - p)
            + the same with positive pseudo-labels from within the image
@@ -48,7 +48,7 @@ class Config:
     """Hyper-parameters.
 
     Args:
-        margin: how sure a pseudo-label must be at first.
+        margin: least probability or similarity of a pseudo-label at first.
         start_epoch: epochs without pseudo-labels.
         pairs_weight: w_pairs.
         contrast_weight: w_contrast.
@@ -75,7 +75,7 @@ class Config:
 
 
 class SemanticTransfer(LabelFeatureMethod):
-    """Learns which classes go together, and keeps recent features of each."""
+    """Learns which classes co-occur, and stores recent features of each."""
 
     def __init__(self, config: Config) -> None:
         super().__init__("sst", config.examples)
@@ -123,8 +123,8 @@ class SemanticTransfer(LabelFeatureMethod):
             margin = self.margin_at(step.epoch)
             within = self.within(pairs.detach(), step.observed) >= margin
             across = self.seen.similarity(features.detach()) >= margin
-            for name, sure in (("within", within), ("across", across)):
-                labels = torch.where((step.observed == -1) & sure, 1, step.observed)
+            for name, chosen in (("within", within), ("across", across)):
+                labels = torch.where((step.observed == -1) & chosen, 1, step.observed)
                 terms[name] = known_mean(logits, labels)
         return terms
 
@@ -165,7 +165,7 @@ class SemanticTransfer(LabelFeatureMethod):
         return total / positive.sum(dim=1, keepdim=True).clamp(min=1)
 
     def margin_at(self, epoch: int) -> float:
-        """How sure a pseudo-label of an epoch must be."""
+        """The margin of an epoch."""
         later = epoch - self.config.start_epoch - 1
         lowest = min(LEAST_MARGIN, self.config.margin)
         return max(lowest, self.config.margin - MARGIN_STEP * later)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Literal
 
 from torch import Tensor
@@ -25,8 +26,6 @@ from tagfill.methods.base import (
     Step,
     require_positives,
 )
-
-Temperature = Literal["adaptive"] | float
 
 
 @dataclass(frozen=True)
@@ -93,38 +92,12 @@ class Variational(Method):
 
     Args:
         name: of the method and of its first term.
-        mixup: weight of the consistency; 0 switches it off.
-        temperature: tau, or "adaptive".
-        alpha: of the adaptive temperature.
-        gamma: exponent of the re-balance factor; 0 switches it off.
-        tempered_factor: the factor is computed from tempered probabilities.
-        detach_targets: no gradient flows through the targets of mixed images.
-        positives_in_unlabeled: observed positives are part of U.
-        use_negatives: known negatives have a term of their own.
-        eps: added inside the logarithms.
-        shares: of the batch, each with expectations and temperatures of its own.
+        config: its settings.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        mixup: float,
-        temperature: Temperature = 1.0,
-        alpha: float = 1.0,
-        gamma: float = 0.0,
-        tempered_factor: bool = False,
-        detach_targets: bool = False,
-        positives_in_unlabeled: bool = True,
-        use_negatives: bool = False,
-        eps: float = 0.0,
-        shares: int = 1,
-    ) -> None:
-        self.name, self.mixup, self.use_negatives = name, mixup, use_negatives
-        self.temperature, self.alpha, self.gamma = temperature, alpha, gamma
-        self.tempered_factor, self.detach_targets, self.eps = tempered_factor, detach_targets, eps
-        self.positives_in_unlabeled, self.shares = positives_in_unlabeled, shares
-        self.needs = Needs(mixup=mixup > 0)
+    def __init__(self, name: str, config: PuMlcConfig) -> None:
+        self.name, self.config = name, config
+        self.needs = Needs(mixup=config.mixup > 0)
 
     def start(self, setup: Setup) -> None:
         require_positives(setup.observed, self.name)
@@ -132,15 +105,17 @@ class Variational(Method):
     def loss(self, step: Step) -> LossTerms:
         """The risk, and the optional terms."""
         logits, observed = step.output.logits, step.observed
-        parts = list(zip(logits.chunk(self.shares), observed.chunk(self.shares), strict=True))
+        parts = list(
+            zip(logits.chunk(self.config.shares), observed.chunk(self.config.shares), strict=True)
+        )
         terms: LossTerms = {}
         for share in (self._risks(*part) for part in parts):
             for name, risk in share.items():
                 terms[name] = terms[name] + risk if name in terms else risk
         if len(parts) > 1:
             terms = {name: risk / len(parts) for name, risk in terms.items()}
-        if self.mixup and step.mixed is not None:
-            terms["mixup"] = self.mixup * self._consistency(step.mixed, logits, observed)
+        if self.config.mixup and step.mixed is not None:
+            terms["mixup"] = self.config.mixup * self._consistency(step.mixed, logits, observed)
         return terms
 
     def _risks(self, logits: Tensor, observed: Tensor) -> LossTerms:
@@ -150,20 +125,20 @@ class Variational(Method):
             logits,
             observed,
             temperature=temperature,
-            gamma=self.gamma,
-            tempered_factor=self.tempered_factor,
-            positives_in_unlabeled=self.positives_in_unlabeled,
-            eps=self.eps,
+            gamma=self.config.gamma,
+            tempered_factor=self.config.tempered_factor,
+            positives_in_unlabeled=self.config.positives_in_unlabeled,
+            eps=self.config.eps,
         )
         terms = {self.name: risk.sum()}
-        if self.use_negatives:
+        if self.config.use_negatives:
             terms["negatives"] = known_negative_risk(logits / temperature, observed).sum()
         return terms
 
     def _temperature(self, logits: Tensor) -> Tensor | float:
-        if self.temperature == "adaptive":
-            return adaptive_temperature(logits, self.alpha)
-        return float(self.temperature)
+        if self.config.temperature == "adaptive":
+            return adaptive_temperature(logits, self.config.alpha)
+        return float(self.config.temperature)
 
     def _consistency(self, mixed: Mixed, logits: Tensor, observed: Tensor) -> Tensor:
         terms = mixup_consistency(
@@ -173,18 +148,14 @@ class Variational(Method):
             mixed.first,
             mixed.second,
             mixed.weight,
-            detach=self.detach_targets,
-            eps=self.eps,
+            detach=self.config.detach_targets,
+            eps=self.config.eps,
         )
         return terms.mean(dim=0).sum()
 
 
 def _vpu(config: VpuConfig) -> Method:
-    return Variational("vpu", **asdict(config))
-
-
-def _pu_mlc(config: PuMlcConfig) -> Method:
-    return Variational("pu_mlc", **asdict(config))
+    return Variational("vpu", PuMlcConfig(gamma=0.0, temperature=1.0, **asdict(config)))
 
 
 METHODS = {
@@ -216,7 +187,7 @@ their code; gradients flow through t, as in both published codes.""",
             Needs(mixup=True),
         ),
         PuMlcConfig,
-        _pu_mlc,
+        partial(Variational, "pu_mlc"),
         {
             "published": PuMlcConfig(gamma=0.55, alpha=1.0, tempered_factor=True, eps=1e-10),
             "voc07": PuMlcConfig(gamma=0.85, alpha=2.0, tempered_factor=True, eps=1e-10),
@@ -234,7 +205,7 @@ and the temperature tau_c carry no gradient. A class without positives in the ba
 first term. Where the logits of a class do not vary, as in a batch of one image, tau_c is 1; the
 paper would divide by zero.
 
-The paper gives neither alpha nor gamma, only that smaller shares of known labels want a larger
+The paper gives neither alpha nor gamma, only that smaller shares of known labels need a larger
 gamma; alpha 1 and gamma 0.55 are the published code's for COCO with 10 % of the labels known, the
 preset ``published``; ``voc07`` is that for VOC 2007 with 10 %. Both presets have what else the code
 does differently: p_c uses tempered probabilities (``tempered_factor``), and logarithms have a

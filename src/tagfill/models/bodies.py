@@ -159,11 +159,11 @@ class FeatureBody(nn.Module):
         return features if features.ndim == 4 else features[:, :, None, None]
 
     def adapt(self, state: State) -> State:
-        """There are no weights."""
+        """No weights to load."""
         return state
 
     def stages(self) -> Stages:
-        """There are no parameters."""
+        """No parameters to freeze."""
         return []
 
 

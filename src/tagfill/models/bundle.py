@@ -1,6 +1,6 @@
 """A model as a folder: ``model.safetensors`` and ``model.json``; nothing in it is executed.
 
-The folder belongs to the bundle alone: saving replaces it as a whole.
+The folder contains nothing else: saving replaces it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Bundle:
         classes: names of its K classes.
         thresholds: [K] probability from which a class counts as present, where fitted.
         calibration: what turns logits into probabilities, where fitted; plain JSON values.
-        details: anything else worth keeping (data, method, metrics); plain JSON values.
+        details: other metadata (data, method, metrics) as plain JSON values.
     """
 
     network: Network

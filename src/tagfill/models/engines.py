@@ -106,7 +106,7 @@ def open_engine(
     Args:
         path: the model.
         device: for torch: cpu, cuda ...; by default a GPU if there is one.
-        images: how many there are to come.
+        images: expected number of images.
     """
     source = Path(path)
     if source.suffix.lower() == ".onnx":
@@ -147,7 +147,7 @@ def archive_engine(path: Path) -> Engine:
     try:
         program = torch.export.load(content, extra_files=files)
         module = program.module()
-    except Exception as error:  # the reader of archives raises whatever its contents make it
+    except Exception as error:  # reading a damaged archive can raise anything
         raise TagfillError(
             f"is not an exported torch program ({_first_line(error)})", file=path, remedy=_ANEW
         ) from error

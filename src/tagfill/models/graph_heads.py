@@ -51,7 +51,7 @@ class SsgrlConfig:
         joint: width in which image and class meet.
         words: width of the class vectors.
         steps: of the graph network.
-        halve: average 2 x 2 places first, as PU-MLC's code does at 448 px.
+        halve: average 2 x 2 positions first, as PU-MLC's code does at 448 px.
     """
 
     hidden: int = 256
@@ -68,7 +68,7 @@ SSGRL_PRESETS = {"published": SsgrlConfig(hidden=1024, joint=512, halve=True)}
 class SemanticDecoupling(nn.Module):
     """Features of every class, gathered by its own attention.
 
-    a_kp = softmax over places p of w . (V tanh(U x_p * W v_k) + b), f_k = sum over p of a_kp x_p
+    a_kp = softmax over positions p of w . (V tanh(U x_p * W v_k) + b), f_k = sum over p of a_kp x_p
     """
 
     def __init__(self, classes: int, config: SsgrlConfig) -> None:
@@ -192,7 +192,7 @@ class MlGcnHead(GraphHead):
         return weights
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
-        """Score maps by their largest values; with ``maps``, the scores of each place."""
+        """Score maps by their largest values; with ``maps``, the scores of each position."""
         require_maps(features, "ml_gcn")
         weights = self.classifiers()
         seen = torch.einsum("kd,ndhw->nkhw", weights, features) if maps else None

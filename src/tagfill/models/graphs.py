@@ -54,7 +54,7 @@ def feature_engine(
         backbone: its weights do not change any more.
         kind: pooled features or maps.
         device: where torch would run it.
-        images: how many there are to come; a few are not worth an export.
+        images: expected number of images; an export takes longer than a few of them.
     """
     if device.type == "cpu" and os.environ.get(ENGINE_VARIABLE) != "torch":
         path = find_graph(backbone, kind, export=images >= WORTH_EXPORTING)
@@ -110,7 +110,7 @@ def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | 
             _export(module, example[:2], draft)
         features = _session(draft, 1)(example.numpy())
         fits = bool(np.abs(features - expected).max() <= TOLERANCE * np.abs(expected).max())
-    except Exception:  # whatever an architecture does that the exporter or the runtime cannot
+    except Exception:  # anything the exporter or the runtime does not support
         fits = False
     try:
         if not fits:
@@ -119,7 +119,7 @@ def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | 
             return None
         path = folder / f"{key}-{_digest(draft.read_bytes())}.onnx"
         draft.replace(path)
-    except OSError:  # no room for a cache
+    except OSError:  # the cache cannot be written
         return None
     return path
 

@@ -30,7 +30,7 @@ class HeadKind:
         config: its settings.
         head: its class.
         presets: named settings.
-        gives: what it gives beside scores.
+        gives: its outputs other than scores.
         shows: what its maps are.
     """
 
@@ -60,7 +60,7 @@ HEADS: dict[str, HeadKind] = {
 
 
 def head_giving(needs: Set[str]) -> str | None:
-    """The first head that gives all of this besides scores; None if nothing is needed."""
+    """The first head with all of these outputs; None if nothing is needed."""
     fitting = (name for name, kind in HEADS.items() if needs and needs <= kind.gives)
     return next(fitting, None)
 

@@ -64,7 +64,7 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
     Args:
         repository: of the hub, or a folder.
         name: of the backbone, for the message.
-        file: what is wanted of it; None means the weights.
+        file: the file to fetch; None means the weights.
 
     Raises:
         TagfillError: it cannot be had; the message names the remedies.

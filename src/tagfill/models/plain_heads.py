@@ -86,9 +86,8 @@ class LinearHead(Head):
         self.classifier = nn.Linear(channels, classes)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
-        """Score maps or pooled features; with ``maps``, the scores each cell alone would give."""
-        pooled = features.mean(dim=(2, 3)) if features.ndim == 4 else features
-        logits = self.classifier(self.dropout(self.compress(pooled)))
+        """Score maps or pooled features; with ``maps``, also the scores of each cell."""
+        logits = self.classifier(self.dropout(self.compress(pooled(features))))
         if not maps:
             return Output(logits)
         require_maps(features, "linear")
@@ -109,6 +108,11 @@ class LinearHead(Head):
     def classifier_weights(self) -> tuple[Tensor, ...]:
         """[K, D]."""
         return (self.classifier.weight,)
+
+
+def pooled(features: Tensor) -> Tensor:
+    """[B, D] means of [B, D, H, W] maps; pooled features as they are."""
+    return features.mean(dim=(2, 3)) if features.ndim == 4 else features
 
 
 @dataclass(frozen=True)

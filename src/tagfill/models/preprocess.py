@@ -21,8 +21,8 @@ _FILTERS = {
 class Preprocess:
     """Squash to a square, scale to 0..1, normalize. Small and picklable, for loader processes.
 
-    The proportions are not kept: the published multi-label protocols squash, so that nothing at the
-    border is cut off.
+    The aspect ratio is not preserved: the published multi-label protocols squash, so that nothing
+    at the border is cut off.
     """
 
     size: int

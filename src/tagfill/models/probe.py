@@ -20,7 +20,7 @@ class Look:
     Args:
         channels: depth of the feature map.
         stride: input pixels per cell of it.
-        parameters: how many there are.
+        parameters: their number.
         unused: names of parameters the map does not depend on.
     """
 

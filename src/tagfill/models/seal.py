@@ -54,7 +54,7 @@ def known_bytes(path: Path) -> bytes:
     """The content of an archive that was written here or is trusted.
 
     Raises:
-        TagfillError: it was not, so that opening it might run somebody's code.
+        TagfillError: it was not, so that opening it could run untrusted code.
     """
     content = _content(path)
     if not _note(content).is_file():

@@ -47,7 +47,7 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
     Args:
         name: as the user wrote it.
         size: input side; None takes the usual one.
-        pretrained: whether weights are wanted; only then may the hub be asked for a
+        pretrained: whether to load weights; only then may the hub be asked for a
             configuration whose weights it is said to hold.
     """
     if size is not None and size < 1:

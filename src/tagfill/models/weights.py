@@ -78,7 +78,7 @@ def _read_torch(path: Path) -> State:
 def fit_state(module: nn.Module, state: Mapping[str, Tensor], *, file: str | Path | None) -> None:
     """Load tensors into a module; each of its tensors must be there, in the right shape.
 
-    Tensors the module has no place for (a classifier that was cut off) are left out. Counters of
+    Tensors that the module does not have (a removed classifier) are left out. Counters of
     BatchNorm, which frozen ones do not store, start at zero.
 
     Raises:

@@ -9,8 +9,7 @@ from tagfill.observe.biased import (
     biased_by_size,
     weighted_single_positive,
 )
-from tagfill.observe.dataset import ALL, default_split, observe_dataset
-from tagfill.observe.official import observe_official
+from tagfill.observe.dataset import ALL, default_split, observe_dataset, observe_official
 from tagfill.observe.partial import (
     false_negatives,
     fixed_per_class,

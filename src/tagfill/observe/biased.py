@@ -26,7 +26,7 @@ def biased_by_size(truth: Labels, seed: int, boxes: Boxes) -> Labels:
     Args:
         truth: [N, K] full labels.
         seed: of the draw.
-        boxes: where the things are; rows and columns are those of ``truth``.
+        boxes: of the objects; rows and columns are those of ``truth``.
 
     Returns:
         [N, K] observed labels.

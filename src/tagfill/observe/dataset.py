@@ -20,7 +20,7 @@ def observe_dataset(
     """Hide labels of a data set by a regime.
 
     Full labels are taken from ``dataset.truth`` where there is one, else from the table. Images
-    outside the masked split keep their full labels, so that evaluation stays honest. Each split is
+    outside the masked split keep their full labels, so that metrics are not biased. Each split is
     drawn with a fresh generator from the same seed, as the published code does with its files.
 
     Args:
@@ -40,6 +40,30 @@ def observe_dataset(
     for rows in _masked_rows(dataset, split):
         values[rows] = regime.observe(truth.values[rows], seed, _boxes_of(dataset, rows))
     return replace(dataset, table=truth.with_values(values), truth=truth)
+
+
+def observe_official(dataset: Dataset, regime: Masking, seed: int) -> Dataset:
+    """Hide labels of the training images by a regime, before validation is held out.
+
+    The published code draws over training and validation images together, in their order, and
+    divides them afterwards; drawing over the training images alone would give other labels.
+    Validation and test images keep their full labels.
+
+    Args:
+        dataset: full labels with a split "train", perhaps "val", and others.
+        regime: see ``make``.
+        seed: of the draw.
+
+    Returns:
+        The same data set with the observed labels as its table and the full ones as its truth.
+    """
+    held_out = [dataset.splits[name] for name in ("train", "val") if name in dataset.splits]
+    together = replace(dataset, splits={"train": np.sort(np.concatenate(held_out))})
+    observed = observe_dataset(together, regime, seed, "train")
+    values = (observed.truth or observed.table).values.copy()
+    train = dataset.splits["train"]
+    values[train] = observed.table.values[train]
+    return replace(observed, table=observed.table.with_values(values), splits=dataset.splits)
 
 
 def default_split(dataset: Dataset) -> str:
@@ -70,7 +94,7 @@ def _masked_rows(dataset: Dataset, split: str | None) -> list[Rows]:
 
 
 def _boxes_of(dataset: Dataset, rows: Rows) -> Boxes | None:
-    """The boxes of some images, renumbered to the places of those images in ``rows``."""
+    """The boxes of some images, renumbered to the positions of those images in ``rows``."""
     boxes = dataset.boxes
     if boxes is None:
         return None

@@ -31,9 +31,9 @@ def predict_stream(
     batch_size: int = 32,
     workers: int = 2,
 ) -> Iterator[Prediction | Unreadable]:
-    """Predictions in the order of the files; unreadable files keep their place.
+    """Predictions in the order of the files, unreadable files included.
 
-    At most a few batches of images are in memory, whatever the number of files.
+    At most a few batches of images are in memory at a time.
 
     Args:
         engine: the model.

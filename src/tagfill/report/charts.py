@@ -13,7 +13,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 
 class Point(NamedTuple):
-    """A place, in data or in pixels."""
+    """A point in data coordinates or pixels."""
 
     x: float
     y: float

@@ -58,7 +58,7 @@ class HeldOut:
 
     @property
     def thresholds(self) -> Floats:
-        """[K] a tag is given from this probability on."""
+        """[K] least probability of a predicted tag."""
         fitted = self.bundle.thresholds
         return np.full(len(self.bundle.classes), UNFITTED) if fitted is None else np.array(fitted)
 
@@ -76,12 +76,12 @@ class RunContent:
         run: the run itself.
         path: the run folder.
         config: its settings.
-        metadata: what was noted when it began: time, versions, command.
+        metadata: recorded at the start: time, versions, command.
         metrics: its metrics.
-        events: what happened.
+        events: its log.
         described: the model's description.
         bundle: the model, where it can be read.
-        data: the labels, where they are as they were.
+        data: the labels, if unchanged.
         held_out: scored splits by name.
         gaps: what could not be read, and why.
     """
@@ -118,7 +118,7 @@ class RunContent:
 
     @property
     def reads_images(self) -> bool:
-        """Whether the model sees images rather than given features."""
+        """Whether the input is images, not given features."""
         return bool(self.described["network"]["backbone"]["library"] != "features")
 
     def happened(self, kind: str) -> list[Metadata]:

@@ -21,7 +21,7 @@ from tagfill.train.data import Split
 
 RECOVERED, ERRORS = 12, 6
 PER_CLASS = 2
-_LOOKED_AT = 5000
+_CANDIDATES = 5000
 """Entries to choose from, the most extreme first."""
 
 
@@ -33,10 +33,10 @@ class Card:
         image: its name.
         tag: in question.
         column: number of the class.
-        probability: that the tag is there.
+        probability: that the tag is present.
         known: tags it is labeled with.
         path: the file, where there is one.
-        true: whether the tag is there, where that is known.
+        true: whether the tag is present, where known.
         shown: picture and heat map, where they could be made.
     """
 
@@ -59,11 +59,11 @@ class Recovered:
         of_images: all images.
         unknown: unlabeled entries among them.
         expected_missing: tags expected to be missing.
-        share_written: share of the tags that are there that is known.
-        missing: tags that are, where the truth is known.
+        share_written: share of the present tags that is known.
+        missing: tags that are missing, where the truth is known.
         summary: what was found, in one sentence.
-        suggestions: tags at the wanted expected precision.
-        precision: what that is.
+        suggestions: tags at the requested expected precision.
+        precision: the requested precision.
         cuts: how many tags at several precisions.
         how: where the probabilities come from.
         cards: the most likely.
@@ -89,10 +89,9 @@ class Errors:
 
     Args:
         split: the held-out images of the first three groups.
-        groups: ``unlabeled``, tags the model is sure of and nobody labeled; ``imagined``, tags it
-            gives that are known to be absent; ``missed``, tags it does not give that are known to
-            be there; ``doubted``, labeled tags of training images that heads which have not seen
-            the image find implausible.
+        groups: ``unlabeled``, predicted tags without a label; ``imagined``, predicted tags that are
+            known to be absent; ``missed``, present tags that are not predicted; ``doubted``,
+            labeled tags of training images to which out-of-fold heads give a low probability.
         all_known: whether every entry of the split is known.
         no_negatives: whether no entry of the split is known to be negative.
     """
@@ -151,7 +150,7 @@ def errors(content: RunContent, recovery: Recovery | None) -> Errors | None:
 def illustrated(
     content: RunContent, tags: Recovered | None, mistakes: Errors | None
 ) -> tuple[Recovered | None, Errors | None]:
-    """The same with thumbnails and heat maps on all cards, made in one go."""
+    """The same with thumbnails and heat maps on all cards."""
     groups = {} if mistakes is None else dict(mistakes.groups)
     if tags is not None:
         groups["recovered"] = tags.cards
@@ -185,7 +184,7 @@ def _split(recovery: Recovery) -> Split:
 
 def _picked(order: Floats, among: Mask, count: int) -> list[tuple[int, int]]:
     rows, columns = np.nonzero(among)
-    first = np.argsort(order[rows, columns], kind="stable")[:_LOOKED_AT]
+    first = np.argsort(order[rows, columns], kind="stable")[:_CANDIDATES]
     entries = zip(rows[first].tolist(), columns[first].tolist(), strict=True)
     return _first_few(entries, count, among.shape[1])
 

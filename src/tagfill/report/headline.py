@@ -27,7 +27,7 @@ from tagfill.report.content import HeldOut, RunContent
 
 RESAMPLES, FEWEST = 1000, 100
 _WORK = 400_000_000
-"""Most weighted entries in all resamples together; large data get fewer resamples."""
+"""Largest number of entries times resamples; large data get fewer resamples."""
 _TALLEST = 0.25
 """Height of the highest column of counts, as a share of the chart."""
 
@@ -58,7 +58,7 @@ class Headline:
 
 
 def resamples_for(entries: int) -> int:
-    """How many resamples this much data is given."""
+    """Number of resamples for this many entries."""
     return int(np.clip(_WORK // max(entries, 1), FEWEST, RESAMPLES))
 
 
@@ -151,8 +151,9 @@ def calibration(held: HeldOut | None) -> Calibration | None:
         for name, probabilities in named.items()
     }
     counts = list(bins.values())[-1]
+    entries = int(counts.entries.sum())
     return Calibration(
-        _reliability_chart(bins, counts), errors["before"], errors.get("after"), _total(counts)
+        _reliability_chart(bins, counts), errors["before"], errors.get("after"), entries
     )
 
 
@@ -193,7 +194,3 @@ def _columns(bins: Reliability, x: Scale, y: Scale) -> tuple[Bar, ...]:
         for number, height in enumerate(heights.tolist())
         if height
     )
-
-
-def _total(bins: Reliability) -> int:
-    return int(bins.entries.sum())

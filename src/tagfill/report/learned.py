@@ -90,7 +90,7 @@ class Curves:
         loss: what was minimized, over epochs of all stages.
         score: the metric on validation images, where there was one.
         criterion: its name.
-        best_epoch, best_score: of the last stage, the one that was kept.
+        best_epoch, best_score: of the last stage.
         epochs, stages: how many.
         seconds: that training took, without reading images for features.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE, COMPARISON = "report.html", "comparison.html"
 IMAGES = 2000
-"""Most training images to search for missing tags: the cost grows with their number."""
+"""Most training images to search for missing tags; the time grows with their number."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def write_report(
         run: its folder.
         out: the file; ``report.html`` in the run folder by default.
         images: search this many training images for missing tags, evenly spread; 0 for none.
-        recovery: what ``recover`` has found already.
+        recovery: an earlier result of ``recover``.
         precision: share of the suggested tags that should be right.
         sinks: where progress goes.
 

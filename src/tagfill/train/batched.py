@@ -1,4 +1,4 @@
-"""The training loop for many settings at once, each with the data and draws of its single run."""
+"""The training loop for many settings at once, each with the batches and seeds of its own run."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ class Batched:
     def run(self) -> list[Outcome]:
         """Train to the end, or until every setting has run out of patience."""
         for epoch in range(1, self.stage.epochs + 1):
-            if not any(map(self._goes_on, range(len(self.settings)))):
+            if not any(map(self._is_training, range(len(self.settings)))):
                 break
             self._train_epoch(epoch)
             self._finish_epoch(epoch)
         return self.outcomes
 
-    def _goes_on(self, number: int) -> bool:
+    def _is_training(self, number: int) -> bool:
         return self.outcomes[number].error is None and not self.selectors[number].exhausted
 
     def _method_groups(self) -> Iterator[dict[str, Any]]:
@@ -179,17 +179,17 @@ class Batched:
         return gathered.view(-1, len(rows), table.shape[1]).expand(-1, len(self.settings), -1)
 
     def _step(
-        self, member: int, logits: Tensor, observed: Tensor, rows: Tensor, place: tuple[int, int]
+        self, member: int, logits: Tensor, observed: Tensor, rows: Tensor, at: tuple[int, int]
     ) -> Step:
-        """The step as the method of one setting sees it in its single run."""
+        """The step that the method of one setting would get in its own run."""
         own = rows[member % len(rows)]
-        seed = derived_seed(stage_seed(self.settings[member].seed), *place, 3)
+        seed = derived_seed(stage_seed(self.settings[member].seed), *at, 3)
         truth = self.data.truth if self.methods[member].needs.truth else None
         return Step(
             output=Output(logits),
             observed=observed,
             index=own.to(self.device),
-            epoch=place[0],
+            epoch=at[0],
             step=self.steps,
             weights=(self.heads.weight_of(member),),
             generator=torch.Generator().manual_seed(seed),
@@ -208,17 +208,17 @@ class Batched:
 
     def _finish_epoch(self, epoch: int) -> None:
         """Evaluate every setting, and let the methods update their state."""
-        wanting = [method.needs.epoch_scores for method in self.methods]
-        own: list[Tensor | None] = [None] * len(wanting)
-        if any(wanting):
-            everything = scores(self.heads, self.data.inputs, World(), self.device).sigmoid()
-            own = [part.contiguous() for part in everything.unbind(1)]
-        for method, wants, own_scores in zip(self.methods, wanting, own, strict=True):
-            method.after_epoch(epoch, own_scores if wants else None)
+        needed = [method.needs.epoch_scores for method in self.methods]
+        probabilities: list[Tensor | None] = [None] * len(needed)
+        if any(needed):
+            by_head = scores(self.heads, self.data.inputs, World(), self.device).sigmoid()
+            probabilities = [part.contiguous() for part in by_head.unbind(1)]
+        for method, needs_scores, own in zip(self.methods, needed, probabilities, strict=True):
+            method.after_epoch(epoch, own if needs_scores else None)
         val = self.data.val_inputs
         evaluated = None if val is None else scores(self.heads, val, World(), self.device)
         for number, loss in enumerate((self.sums / self.batches).tolist()):
-            if self._goes_on(number):
+            if self._is_training(number):
                 self._evaluate(
                     number, epoch, loss, None if evaluated is None else evaluated[:, number]
                 )

@@ -2,9 +2,9 @@
 
 A store holds the features of one extractor (backbone, weights, input size, kind, view). Its shards
 are pairs of files, ``X.npy`` with the features of some images and ``X.txt`` with the content hashes
-of those images and a checksum of both files; a shard counts once its ``.txt`` is there. Shards are
-only ever added, so that runs may share a store at the same time, and an interrupted extraction
-keeps what it has done. A shard whose checksum differs is deleted, and computed again.
+of those images and a checksum of both files; a shard is complete once its ``.txt`` exists. Shards
+are only added, so that several runs can share a store, and an interrupted extraction loses little.
+A shard whose checksum differs is deleted and computed again.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class FeatureStore:
         remove_leftovers(self.folder)
 
     def add(self, hashes: Sequence[str], features: Features) -> None:
-        """Keep the features of some images."""
+        """Store the features of some images."""
         name = uuid.uuid4().hex
         try:
             with atomic_path(self.folder / f"{name}.npy") as draft:
@@ -146,17 +146,17 @@ class FeatureStore:
         """The features of the images, in order.
 
         Raises:
-            KeyError: an image has none, or has lost them to a prune or to damage.
+            KeyError: an image has none, or they were pruned or damaged.
         """
         shards: list[Features] = []
-        place: dict[str, tuple[int, int]] = {}
+        location: dict[str, tuple[int, int]] = {}
         for shard, names in self._sound(set(hashes)).items():
             for row, name in enumerate(names):
-                place.setdefault(name, (len(shards), row))
+                location.setdefault(name, (len(shards), row))
             shards.append(self._opened(shard))
-        places = np.array([place[name] for name in hashes], dtype=np.intp)
+        locations = np.array([location[name] for name in hashes], dtype=np.intp)
         self._mark_used()
-        return FeatureRows(shards, places[:, 0], places[:, 1])
+        return FeatureRows(shards, locations[:, 0], locations[:, 1])
 
     def _mark_used(self) -> None:
         try:
@@ -164,10 +164,10 @@ class FeatureStore:
         except FileNotFoundError:  # pruned, and filled again since
             write_text(self.folder / ABOUT, self._about)
         except OSError:
-            pass  # a cache of others is read only
+            pass  # a read-only cache
 
     def _opened(self, shard: str) -> Features:
-        """A shard in mapped memory: it stays when the file is deleted, and holds no file open."""
+        """A memory-mapped shard, usable after the file is deleted, without an open file."""
         import torch
 
         file = self.folder / f"{shard}.npy"
@@ -199,7 +199,7 @@ class FeatureStore:
 
 
 def known_hashes(root: Path | None = None) -> set[str]:
-    """Content hashes of all images that have features somewhere, so they can be decoded."""
+    """Content hashes of all images with cached features, which can therefore be decoded."""
     files = ((root or cache_root()) / "features").glob("*/[!.]*.txt")
     return {name for file in files for name in _listed(file)[1]}
 
@@ -240,7 +240,7 @@ def _digest(file: Path) -> str:
 
 
 def stores(root: Path | None = None) -> Iterator[StoreInfo]:
-    """All stores, the longest unused first; what another process deletes meanwhile is left out."""
+    """All stores, the longest unused first; one that another process deletes is left out."""
     folders = [file.parent for file in ((root or cache_root()) / "features").glob(f"*/{ABOUT}")]
     listed = []
     for folder in folders:
@@ -266,7 +266,7 @@ def _store_info(folder: Path) -> StoreInfo:
 def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
     """Delete stores, graphs and remote files not used for that long; returns the stores.
 
-    What was used in the future, by a clock that has been put back since, was used just now.
+    A time of use in the future (the clock was changed) counts as now.
     """
     now = time.time()
     limit = now - older_than_days * 86_400

@@ -71,7 +71,7 @@ class TrainingData:
     """All splits of a run, over the same classes.
 
     Args:
-        train, val, test: the splits there are.
+        train, val, test: the splits; val and test are optional.
         notes: what was decided and why.
         sources: the label files as they were read.
     """
@@ -110,7 +110,7 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
 
     Args:
         config: where the labels are and what is held out.
-        sources: label files that have been read already, the same way.
+        sources: label files that have been read already, with the same settings.
     """
     read = _Reader(config, dict(sources or {}))
     source = read(config.labels)
@@ -187,6 +187,8 @@ def _whole(source: Dataset, config: DataConfig, read: _Reader) -> Split:
     truth = source.truth
     if config.truth is not None:
         truth = read(config.truth).table.select(source.table.images)
+        if not set(truth.classes) & set(source.table.classes):
+            raise TagfillError("no class in common with the training labels", file=config.truth)
         truth = truth.with_classes(source.table.classes)
     return Split(
         source.table,
@@ -224,7 +226,7 @@ def readable(
         table: some or all images of the source.
         source: implies a folder where none is given.
         images: folders to try; None is the implied one.
-        fill: computes features of files first, where that is what they are for.
+        fill: computes features of the files first, where needed.
 
     Returns:
         The images found, and what was left out.
@@ -257,7 +259,7 @@ def _image_root(source: Dataset, images: str | Path | None) -> Path:
     if remote is not None:
         return remote
     folder = source.source if source.source.is_dir() else source.source.parent
-    return next((place for place in (folder / "images", folder) if place.is_dir()), folder)
+    return next((path for path in (folder / "images", folder) if path.is_dir()), folder)
 
 
 def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
@@ -265,8 +267,11 @@ def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
     root = local_images(root, split.table.images)
     if not root.is_dir():
         raise TagfillError("no such image folder", file=root, remedy="set it with --images")
-    if _begins_with(root.name, split.table.images) and not find_image(root, split.table.images[0]):
-        root = root.parent
+    images = split.table.images
+    if all(image.startswith(f"{root.name}/") for image in images) and not find_image(
+        root, images[0]
+    ):
+        root = root.parent  # the ids name the image folder themselves, as in ``photos/a.jpg``
     missing = set(check_images(split.table.images, root, decode=False).missing)
     if len(missing) > MISSING_TOLERATED * len(split):
         raise TagfillError(
@@ -279,11 +284,6 @@ def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
         split = split.take([image not in missing for image in split.table.images])
     paths = tuple(find_image(root, image) or root / image for image in split.table.images)
     return replace(split, paths=paths)
-
-
-def _begins_with(folder: str, images: Sequence[str]) -> bool:
-    """Whether the ids name the image folder themselves, as in ``photos/a.jpg``."""
-    return all(image.startswith(f"{folder}/") for image in images)
 
 
 def without_unreadable(data: TrainingData) -> TrainingData:

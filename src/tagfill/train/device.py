@@ -20,14 +20,14 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
     on_cpu = not torch.cuda.is_available()
     if on_cpu:
         keep_freed_memory()
-    if AcceleratorState._shared_state:  # a run before this one, maybe with another precision
+    if AcceleratorState._shared_state:  # set by an earlier run, perhaps with another precision
         AcceleratorState._reset_state()
     return Accelerator(cpu=on_cpu, mixed_precision=precision)
 
 
 @contextmanager
 def single_thread(wanted: bool = True) -> Iterator[None]:
-    """Use one thread if matrices are too small to share: waiting costs more."""
+    """Use one thread for matrices so small that threads would mostly wait."""
     before = torch.get_num_threads()
     if wanted:
         torch.set_num_threads(1)

@@ -24,13 +24,14 @@ class Sink(Protocol):
         """Something happened."""
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Work progressed; called often, so it must be cheap."""
+        """Work progressed; called often, so it must be fast. Ignored by default."""
+        return
 
     def close(self) -> None:
         """The run is over."""
 
 
-class EventFile:
+class EventFile(Sink):
     """``events.jsonl``: one JSON object per line, flushed immediately, appended on resume."""
 
     def __init__(self, path: Path) -> None:
@@ -44,15 +45,12 @@ class EventFile:
         )
         self._file.flush()
 
-    def progress(self, done: int, total: int, label: str) -> None:
-        """Not recorded."""
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-class Terminal:
+class Terminal(Sink):
     """A live bar on a terminal, plain lines elsewhere."""
 
     refresh_seconds = 0.2
@@ -115,11 +113,11 @@ def progress_sinks(wanted: bool | None = None) -> tuple[Sink, ...]:
     """Progress on stderr, in a notebook below the cell.
 
     Args:
-        wanted: None shows it where somebody is looking: on a terminal and in a notebook.
+        wanted: None shows it on a terminal and in a notebook.
     """
     console = PlainConsole(stderr=True)
-    looked_at = console.is_terminal or console.is_jupyter
-    return (Terminal(console),) if wanted or (wanted is None and looked_at) else ()
+    interactive = console.is_terminal or console.is_jupyter
+    return (Terminal(console),) if wanted or (wanted is None and interactive) else ()
 
 
 class Pace:
@@ -152,7 +150,7 @@ class Pace:
         return f", {seconds:.0f} s left"
 
 
-class TensorBoard:
+class TensorBoard(Sink):
     """Scalars of every epoch for TensorBoard; needs the ``tensorboard`` package."""
 
     def __init__(self, folder: Path) -> None:
@@ -166,9 +164,6 @@ class TensorBoard:
             self._writer = self._writer or self._make(str(self._folder))
             for name, value in _numbers(metadata).items():
                 self._writer.add_scalar(name, value, metadata["epoch"])
-
-    def progress(self, done: int, total: int, label: str) -> None:
-        """Not recorded."""
 
     def close(self) -> None:
         """Flush."""

@@ -20,14 +20,15 @@ from tagfill.models.graphs import Kind, Numbers, feature_engine, fingerprint
 from tagfill.models.network import Network
 from tagfill.models.preprocess import Preprocess, eval_transform
 from tagfill.train.cache import FeatureRows, FeatureStore, content_hash, content_hashes
-from tagfill.train.inputs import View, seeded
+from tagfill.train.inputs import seeded
+from tagfill.train.views import View
 
 Progress = Callable[[int, int], None]
 
 SHARD = 512
 """Images per shard."""
 _BATCH_PIXELS = 16 * 224 * 224
-"""Pixels computed at once: a fraction of a second, to react quickly to an interruption."""
+"""Pixels per batch: small, so that an interruption takes effect quickly."""
 _ATTEMPTS = 3
 _random_view = threading.Lock()
 
@@ -45,7 +46,7 @@ class Extractor:
         device: where torch runs the backbone, if it is torch.
         workers: threads that decode images.
         root: the cache folder.
-        tell: called with a message about damaged files.
+        on_damage: called with a message about damaged files.
     """
 
     backbone: Backbone
@@ -55,7 +56,7 @@ class Extractor:
     device: torch.device
     workers: int = 2
     root: Path | None = None
-    tell: Callable[[str], None] | None = None
+    on_damage: Callable[[str], None] | None = None
 
     def extract(self, paths: Sequence[Path], progress: Progress | None = None) -> FeatureRows:
         """Features of image files, from the cache where they are known.
@@ -101,9 +102,9 @@ class Extractor:
     ) -> list[TagfillError]:
         path_of = dict(zip(content_hashes(paths), paths, strict=True))
         missing = store.missing(list(path_of))
-        if self.tell is not None:
+        if self.on_damage is not None:
             for file in store.damaged:
-                self.tell(f"features are damaged and computed again: {file}")
+                self.on_damage(f"features are damaged and computed again: {file}")
         if not missing:
             return []
         engine = feature_engine(self.backbone, self.kind, self.device)
@@ -126,7 +127,7 @@ class Extractor:
                 done += len(chunk)
                 if progress is not None:
                     progress(done, len(missing))
-        finally:  # an interruption costs a batch
+        finally:  # an interruption loses at most a batch
             inputs.close()
             shard.flush()
         return errors

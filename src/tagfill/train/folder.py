@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from tagfill.errors import TagfillError
-from tagfill.files import remove_leftovers, write_json
+from tagfill.files import json_value, remove_leftovers, write_json
 from tagfill.train.config import RunConfig, load_config, save_config
 
 RUNS = Path("tagfill-runs")
@@ -77,10 +77,10 @@ class RunFolder:
         if not wanted:
             yield
             return
-        held = FileLock(self.path / LOCK, timeout=0)
+        lock = FileLock(self.path / LOCK, timeout=0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            held.acquire()
+            lock.acquire()
         except Timeout:
             raise TagfillError(
                 "another process is training here",
@@ -94,9 +94,9 @@ class RunFolder:
             yield
         finally:
             (self.path / LOCK).unlink(missing_ok=True)
-            held.release()
+            lock.release()
             with suppress(OSError):
-                self.path.rmdir()  # only a folder in which nothing came about is empty
+                self.path.rmdir()  # succeeds only if nothing was written
 
     def create(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
         """Start a new run; a folder with a run, or with anything else, is refused."""
@@ -145,15 +145,15 @@ class RunFolder:
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the metrics; the file exists only when the run is finished."""
-        write_json(self.metrics, metrics, default=_plain)
+        write_json(self.metrics, metrics, default=json_value)
 
     def read_events(self) -> list[dict[str, Any]]:
         """The log; an epoch repeated after a crash counts once, by its last record."""
         events: dict[object, dict[str, Any]] = {}
         for number, event in enumerate(_whole_lines(self.events)):
             repeated = event["event"] == "epoch"
-            place = (str(event.get("stage")), str(event.get("epoch")))
-            events[place if repeated else number] = event
+            key = (str(event.get("stage")), str(event.get("epoch")))
+            events[key if repeated else number] = event
         return list(events.values())
 
     def read_metrics(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class RunFolder:
 
 
 def _whole_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """A crash may have cut the last line short; lines that are no events are passed over."""
+    """Events of a log; a line cut off by a crash, or without an event, is skipped."""
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     for line in text.splitlines():
         try:
@@ -204,7 +204,3 @@ def _environment() -> dict[str, Any]:
         "command": " ".join(Path(word).name if not i else word for i, word in enumerate(sys.argv)),
         "versions": {name: version(name) for name in _RECORDED},
     }
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -56,7 +56,7 @@ class Forward:
         accelerator: device and precision.
         world: the processes.
         seed: of the stage.
-        whole: makes one tensor of a weight in pieces.
+        whole: gathers a sharded weight.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class Forward:
 
     def __call__(self, rows: Tensor, batch: InputBatch, epoch: int, number: int, step: int) -> Step:
         """Compute the loss of the training images ``rows``; ``batch`` has this process's share."""
-        place = (self.seed, epoch, number)
-        self._seed(derived_seed(*place, 2, self.world.rank))
+        position = (self.seed, epoch, number)
+        self._seed(derived_seed(*position, 2, self.world.rank))
         weak = batch.weak.to(self.device, non_blocking=True)
-        mix = self._mix(len(rows), place) if self.method.needs.mixup else None
+        mix = self._mix(len(rows), position) if self.method.needs.mixup else None
         views = {"weak": weak}
         if batch.strong is not None:
             views["strong"] = batch.strong.to(self.device, non_blocking=True)
@@ -100,7 +100,7 @@ class Forward:
             strong=None if strong is None else self.world.gather_output(strong, len(rows)),
             mixed=None if mix is None else self._mixed_output(outputs["mixed"], mix),
             weights=self.weights if self.whole is None else tuple(map(self.whole, self.weights)),
-            generator=torch.Generator().manual_seed(derived_seed(*place, 3)),
+            generator=torch.Generator().manual_seed(derived_seed(*position, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
             classify=self.classify,
         )
@@ -112,7 +112,7 @@ class Forward:
             torch.cuda.manual_seed(seed)
 
     def _outputs(self, views: dict[str, Tensor]) -> dict[str, Output]:
-        """One pass for all views: faster, and each parameter is used once, as DDP wants it."""
+        """One pass for all views: faster, and DDP requires that each parameter is used once."""
         if len(views) == 1:
             return {name: self._run(view) for name, view in views.items()}
         output = self._run(torch.cat(list(views.values())))
@@ -128,12 +128,12 @@ class Forward:
         whole = {name: value.float() for name, value in vars(mixed).items() if value is not None}
         return replace(mixed, **whole)
 
-    def _mix(self, count: int, place: tuple[int, ...]) -> _Mix | None:
+    def _mix(self, count: int, position: tuple[int, ...]) -> _Mix | None:
         """Pairs of the batch's halves, the first half shuffled, and one weight for the step."""
         half = count // 2
         if half == 0:
             return None
-        draw = np.random.default_rng(derived_seed(*place, 4))
+        draw = np.random.default_rng(derived_seed(*position, 4))
         return _Mix(
             torch.from_numpy(draw.permutation(half)).to(self.device),
             torch.arange(half, 2 * half, device=self.device),

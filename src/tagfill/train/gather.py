@@ -101,7 +101,7 @@ def _device() -> torch.device:
 
 
 class _GatherRows(torch.autograd.Function):
-    """Concatenate shares of equal length; backward hands each process the gradient of its own rows.
+    """Concatenate shares of equal length; backward gives each process the gradient of its rows.
 
     Every process computes the same loss, and DistributedDataParallel averages gradients over
     processes, so the gradient of a share is multiplied by their number.

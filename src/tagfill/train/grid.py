@@ -1,9 +1,9 @@
-"""Many settings at once: their heads are tiny, so one pass over the features trains them all.
+"""Train many settings at once: heads are small, so one pass over the features trains them all.
 
-Settings with the same batch size and schedule become one module of side-by-side linear heads. Each
-sees the images in the order of its own single run and ends with that run's weights, up to rounding.
-What cannot be batched (several views, mixup, averaged weights, heads that are not linear) is
-trained one setting after the other.
+Settings with the same batch size and schedule become one module of linear heads. Each head sees the
+images in the order of its own run and ends with the weights of that run, up to rounding. Settings
+that cannot be batched (several views, mixup, averaged weights, heads that are not linear) are
+trained one after the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WEIGHTS_AT_ONCE = 20_000_000
 
 @dataclass(frozen=True)
 class _Member:
-    place: int
+    index: int
     setting: Setting
     head: Head
     method: Method
@@ -54,22 +54,22 @@ def train_grid(
         events: where progress goes.
 
     Returns:
-        What became of each setting, in order; one that cannot be trained carries the error.
+        The outcome of each setting, in order; one that cannot be trained has an error.
     """
     accelerator = make_accelerator()
     outcomes: dict[int, Outcome] = {}
     members = []
-    for place, setting in enumerate(settings):
+    for index, setting in enumerate(settings):
         try:
-            member = _started(place, setting, data, make_head, positives, accelerator.device)
+            member = _started(index, setting, data, make_head, positives, accelerator.device)
             members.append(member)
         except TagfillError as error:
-            outcomes[place] = Outcome(error=str(error))
+            outcomes[index] = Outcome(error=str(error))
     for round_ in _rounds(members):
         with single_thread(round_[0].head.reads == "pooled"):
             results = _train_round(round_, data, accelerator, events)
-        outcomes.update({member.place: one for member, one in zip(round_, results, strict=True)})
-    return [outcomes[place] for place in range(len(settings))]
+        outcomes.update({member.index: one for member, one in zip(round_, results, strict=True)})
+    return [outcomes[index] for index in range(len(settings))]
 
 
 def is_batchable(stage: StageConfig, method: Method, head: Head) -> bool:
@@ -78,13 +78,13 @@ def is_batchable(stage: StageConfig, method: Method, head: Head) -> bool:
     plain = isinstance(head, LinearHead) and head.dropout.p == 0 and stage.inputs == "features"
     one_view = not (needs.two_views or needs.mixup or needs.embeddings or needs.activation_maps)
     looped = not needs.solver and stage.l2 is None
-    each_weight_alone = stage.clip is None and stage.optimizer != "adafactor"
+    elementwise = stage.clip is None and stage.optimizer != "adafactor"
     stepwise = looped and stage.ema is None and stage.accumulate == 1
-    return plain and one_view and each_weight_alone and stepwise
+    return plain and one_view and elementwise and stepwise
 
 
 def _started(
-    place: int,
+    index: int,
     setting: Setting,
     data: StageData,
     make_head: Callable[[int], Head],
@@ -93,7 +93,7 @@ def _started(
 ) -> _Member:
     method = make_method(setting.stage)
     begin(method, setting.stage, data, positives, seed=setting.seed, device=device)
-    return _Member(place, setting, make_head(setting.seed).to(device), method)
+    return _Member(index, setting, make_head(setting.seed).to(device), method)
 
 
 def _rounds(members: Sequence[_Member]) -> Iterator[list[_Member]]:
@@ -135,7 +135,6 @@ def _train_alone(
         data,
         accelerator=accelerator,
         events=events,
-        keep=lambda tensors, metadata: None,
         seed=stage_seed(member.setting.seed),
     )
     try:

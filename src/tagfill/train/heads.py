@@ -1,4 +1,4 @@
-"""Many linear heads as one module: one matrix product, and one optimizer step, for all of them."""
+"""Many linear heads as one module: one matrix product and one optimizer step for all."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class Heads(nn.Module):
         return self.weight[self._rows(number)]
 
     def before_step(self, factor: float) -> None:
-        """Hand the gradients to the units, and decay them.
+        """Move the gradients to the units, and apply weight decay.
 
         Args:
-            factor: what a schedule makes of the learning rate at this step.
+            factor: of the schedule on the learning rate at this step.
         """
         for part, unit in zip(self.parameters(), self.units, strict=True):
             unit.grad, part.grad = part.grad, None

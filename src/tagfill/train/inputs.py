@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
@@ -19,13 +18,12 @@ from torch.utils.data import Dataset as TorchDataset
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
 from tagfill.train.cache import FeatureRows
-from tagfill.train.distort import distorted
 from tagfill.train.gather import World
+from tagfill.train.views import View, distorted
 
-View = Callable[[Image.Image], Tensor]
 Seeds = tuple[int, ...]
-_IMAGES = 32  # evaluated at once
-_EVALUATION_NUMBERS = 8_000_000  # feature values evaluated at once
+_IMAGES = 32  # per evaluation batch
+_EVALUATION_NUMBERS = 8_000_000  # feature values per evaluation batch
 
 
 @dataclass(frozen=True)
@@ -110,11 +108,11 @@ class FeatureInputs:
 
 
 class TrainingViews:
-    """Other inputs as an epoch of training sees them, flipped and distorted, for evaluation.
+    """Inputs for evaluation with the augmented (weak) views of an epoch of training.
 
     Args:
-        inputs: whose weak views are meant.
-        epoch: they are drawn again for each.
+        inputs: the images.
+        epoch: views are drawn again for each.
     """
 
     def __init__(self, inputs: Inputs, epoch: int) -> None:
@@ -124,7 +122,7 @@ class TrainingViews:
         return len(self.inputs)
 
     def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
-        """As the inputs themselves."""
+        """Those of the inputs."""
         return self.inputs.batches(order, epoch)
 
     def plain(self, rows: range) -> Iterator[Tensor]:
@@ -219,7 +217,7 @@ def _stacked(samples: list[list[Tensor] | TagfillError]) -> InputBatch | Tagfill
 
 @contextmanager
 def seeded(*parts: int) -> Iterator[None]:
-    """Run with torch's CPU generator seeded by the parts, and put it back afterwards."""
+    """Seed torch's CPU generator with the parts, and restore it afterwards."""
     before = torch.get_rng_state()
     torch.default_generator.manual_seed(derived_seed(*parts))
     try:

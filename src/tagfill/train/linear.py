@@ -52,7 +52,7 @@ def fit_linear(
         observed: [N, K] labels 1, 0, -1.
         stage: method and schedule.
         seed: fixes everything random.
-        val: features and labels to select the epoch on; the last epoch is kept without them.
+        val: features and labels to select the epoch by; without them the last epoch is used.
         events: where progress goes.
 
     Raises:
@@ -74,7 +74,6 @@ def fit_linear(
             data,
             accelerator=accelerator,
             events=sink,
-            keep=lambda tensors, metadata: None,
             seed=stage_seed(seed),
         )
         loop.run()

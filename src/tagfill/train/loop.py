@@ -64,7 +64,7 @@ class Stage:
         data: inputs and labels.
         accelerator: placement, precision and processes.
         events: where progress goes.
-        keep: stores checkpoints.
+        keep: stores checkpoints, if there is a run folder for them.
         seed: order and random draws depend on it and the position alone.
         limits: deadline, saving interval, and requests to stop.
         number, stages: for display.
@@ -80,7 +80,7 @@ class Stage:
         *,
         accelerator: Accelerator,
         events: Events,
-        keep: Keep,
+        keep: Keep | None = None,
         seed: int,
         limits: Limits | None = None,
         number: int = 1,
@@ -110,7 +110,7 @@ class Stage:
         self.schedule = make_schedule(
             config.schedule, self.optimizer, steps=total, warmup=config.warmup
         )
-        if accelerator.scaler is not None:  # the wrapper unscales gradients, at a price per step
+        if accelerator.scaler is not None:  # the wrapper unscales gradients, which takes time
             self.optimizer = accelerator.prepare(self.optimizer)
         groups = self.optimizer.param_groups
         self._learned = [parameter for group in groups for parameter in group["params"]]
@@ -130,7 +130,7 @@ class Stage:
 
     @property
     def batches_per_epoch(self) -> int:
-        """Batches of an epoch, the last one maybe short."""
+        """Number of batches in an epoch; the last one may be short."""
         return -(-len(self.data.inputs) // self.config.batch_size)
 
     def run(self) -> None:
@@ -179,7 +179,7 @@ class Stage:
             self._pause()
             if self._too_late():
                 break
-        if self._unstepped:  # the clock stopped an accumulation half-way
+        if self._unstepped:  # the time limit ended an accumulation
             self._update()
         self._spent += time.monotonic() - started
 
@@ -188,7 +188,7 @@ class Stage:
         return deadline is not None and self.world.any(time.monotonic() > deadline)
 
     def _train_batch(self, rows: Tensor, batch: InputBatch) -> None:
-        closes = self._closes_accumulation()
+        closes = self._completes_update(self.position.batch + 1)
         step = self.forward(
             rows, batch, self.position.epoch, self.position.batch, self.position.step
         )
@@ -203,16 +203,16 @@ class Stage:
         if closes:
             self._update()
 
-    def _closes_accumulation(self) -> bool:
-        done = self.position.batch + 1
-        return done % self.config.accumulate == 0 or done == self.batches_per_epoch
+    def _completes_update(self, batches: int) -> bool:
+        """Whether no accumulated gradient is left after this many batches of an epoch."""
+        return batches % self.config.accumulate == 0 or batches == self.batches_per_epoch
 
     def _update(self) -> None:
         if self.config.clip is not None:
             self.accelerator.clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
         for parameter in self._learned:
-            parameter.grad = None  # what zero_grad does too, with bookkeeping for profilers
+            parameter.grad = None  # like zero_grad, without its profiler hooks
         if self.schedule is not None:
             self.schedule.step()
         if self.ema is not None:
@@ -271,17 +271,15 @@ class Stage:
             self.save()
 
     def _evaluate(self, loss: float, epoch: int) -> tuple[float, str]:
-        """The epoch's score and whether the raw or the averaged weights earned it."""
+        """The epoch's score, and which weights reached it: raw or averaged."""
         if self.data.validate is None or self.data.val_inputs is None:
-            return (-loss if self.data.criterion == "loss" else float(epoch)), self._unevaluated()
+            score = -loss if self.data.criterion == "loss" else float(epoch)
+            return score, "raw" if self.ema is None else "ema"
         scores = {"raw": self._validation(self.trained)}
         if self.ema is not None:
             scores["ema"] = self._validation(self.ema.module)
         weights = max(scores, key=lambda name: scores[name])
         return scores[weights], weights
-
-    def _unevaluated(self) -> str:
-        return "raw" if self.ema is None else "ema"
 
     def _validation(self, network: nn.Module) -> float:
         assert self.data.val_inputs is not None
@@ -299,18 +297,17 @@ class Stage:
     def _remember(self, weights: str) -> None:
         source = self.ema.module if weights == "ema" and self.ema is not None else self.trained
         self.best_weights = weights
+        states = {"network": source.state_dict(), "method": self.method.state()}
         self.best = {
-            "network": {
-                name: value.detach().clone() for name, value in source.state_dict().items()
-            },
-            "method": {name: value.detach().clone() for name, value in self.method.state().items()},
+            owner: {name: value.detach().clone() for name, value in state.items()}
+            for owner, state in states.items()
         }
 
     def _pause(self) -> None:
         """Show progress, save at intervals, and stop on request."""
         done = (self.position.epoch - 1) * self.batches_per_epoch + self.position.batch
-        self.events.progress(done, self.config.epochs * self.batches_per_epoch, self._standing())
-        if not self._between_updates():
+        self.events.progress(done, self.config.epochs * self.batches_per_epoch, self._status())
+        if not self._completes_update(self.position.batch):
             return
         if self.world.any(self.limits.stop_requested):
             self.save()
@@ -319,24 +316,21 @@ class Stage:
             self.save()
 
     def _due(self, seconds: float) -> bool:
-        """Whether any process wants to save; all processes must call this."""
+        """Whether it is time to save in any process; all processes must call this."""
         return self.world.any(time.monotonic() - self._saved > seconds)
 
-    def _standing(self) -> str:
+    def _status(self) -> str:
         loss = sum(self.position.sums.values()) / self.position.batch
-        standing = f"epoch {self.position.epoch}  loss {loss:.4f}"
+        status = f"epoch {self.position.epoch}  loss {loss:.4f}"
         if self.history and self.data.validate:
-            standing += f"  {self.data.criterion} {self.history[-1]['score']:.2f}"
-        return standing
-
-    def _between_updates(self) -> bool:
-        """Whether no accumulated gradient would be lost by stopping here."""
-        batch = self.position.batch
-        return batch % self.config.accumulate == 0 or batch == self.batches_per_epoch
+            status += f"  {self.data.criterion} {self.history[-1]['score']:.2f}"
+        return status
 
     def save(self) -> None:
-        """Keep everything needed to continue from exactly here."""
+        """Save everything needed to continue from exactly here."""
         self._saved = time.monotonic()
+        if self.keep is None:
+            return
         scaler = self.accelerator.scaler
         tensors = {
             "network": self.trained.state_dict(),

@@ -20,7 +20,7 @@ from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
 from tagfill.models.heads import build_head, configure_head
 from tagfill.models.network import Network, build_network
-from tagfill.models.plain_heads import LinearConfig, LinearHead
+from tagfill.models.plain_heads import LinearConfig, LinearHead, pooled
 from tagfill.models.preprocess import eval_transform
 from tagfill.train.cache import FeatureRows
 from tagfill.train.config import RunConfig, StageConfig
@@ -50,8 +50,8 @@ class Assembly:
         data: its splits.
         device: where the backbone extracts features.
         events: messages to the user.
-        network: a trained one; a new one is built when not given.
-        limits: a request to stop ends the extraction of features too.
+        network: a trained one; by default a new one is built.
+        limits: a request to stop also ends the extraction of features.
     """
 
     def __init__(
@@ -117,25 +117,24 @@ class Assembly:
     def without_unreadable(self) -> TrainingData:
         """Leave out the images that cannot be decoded.
 
-        Features come first, in one go for all splits: what has them needs no second look.
+        Features of all splits are computed first; images that have them are not decoded again.
         """
         paths = [path for split in self.data.splits.values() for path in split.paths or ()]
         if paths and any(stage.inputs == "features" for stage in self.config.stages):
             self._extractor().fill(paths, partial(self._features_done, "plain"))
-        told = len(self.data.notes)
+        reported = len(self.data.notes)
         self.data = without_unreadable(self.data)
-        for note in self.data.notes[told:]:
+        for note in self.data.notes[reported:]:
             self.events.note(note)
         return self.data
 
     def pooled_features(self, split: Split | None = None) -> npt.NDArray[np.float32]:
-        """[N, D] of a split, by default the training images; for what needs some features."""
+        """[N, D] features of a split, by default the training images; maps are averaged."""
         features = self._features(self.data.train if split is None else split)
         if isinstance(features, Tensor) and features.ndim == 2:
             return features.numpy()
         batches = FeatureInputs(features).plain(range(len(features)))
-        pooled = [batch.mean(dim=(2, 3)) if batch.ndim == 4 else batch for batch in batches]
-        return torch.cat(pooled).numpy()
+        return torch.cat([pooled(batch) for batch in batches]).numpy()
 
     def _network(self) -> Network:
         model, classes = self.config.model, len(self.data.classes)
@@ -181,7 +180,7 @@ class Assembly:
         select, val = self.config.select, self.data.val
         if select in ("loss", "last") or val is None:
             name = "loss" if select == "loss" else "last"
-            reason = "as asked" if select == name else "there are no validation images"
+            reason = "as requested" if select == name else "there are no validation images"
             self.events.note(f"selection: {name} epoch, {reason}")
             return name, None
         labels: Labels = val.eval_labels
@@ -230,7 +229,7 @@ class Assembly:
 
     def _extractor(self, view: str = "plain") -> Extractor:
         plain = plain_extractor(self.network, self.device, self.config.workers)
-        plain = replace(plain, tell=self.events.note)
+        plain = replace(plain, on_damage=self.events.note)
         if view == "plain":
             return plain
         jitter = view.startswith("jittered")
@@ -266,7 +265,7 @@ def _recompute_activations(network: Network) -> None:
     architecture = getattr(network.backbone.body, "net", None)
     for switch in ("set_grad_checkpointing", "gradient_checkpointing_enable"):
         if hasattr(architecture, switch):
-            with suppress(ValueError):  # of transformers, where a model has the switch in vain
+            with suppress(ValueError):  # transformers: this model does not support it
                 getattr(architecture, switch)()
                 return
     raise TagfillError(

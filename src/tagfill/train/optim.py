@@ -27,8 +27,8 @@ def make_optimizer(
     """An optimizer over the network's trainable parameters and a method's own.
 
     Args:
-        name: adam (decay coupled), adamw (decay decoupled), sgd, or adafactor, whose moments take
-            next to no memory.
+        name: adam (decay coupled), adamw (decay decoupled), sgd, or adafactor, whose moments need
+            almost no memory.
         network: a network, or a head alone.
         extra: groups with learning rates of their own, never decayed.
         learning_rate: of the backbone, and of a head alone.
@@ -120,7 +120,7 @@ def restore_optimizer(
     metadata: list[dict[str, Any]],
     place: Callable[[Tensor, Tensor], Tensor],
 ) -> None:
-    """Put moments and settings back; ``place`` puts a moment where its parameter is."""
+    """Restore moments and settings; ``place`` moves a moment to its parameter's device."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

@@ -1,8 +1,7 @@
-"""Where the weights of a stage are: whole in every process, or in pieces (``shard``)."""
+"""Where the weights of a stage are: complete in every process, or sharded (``shard``)."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import torch
@@ -16,28 +15,31 @@ from tagfill.train.gather import World
 from tagfill.train.inputs import Inputs, scores
 
 
-class Placement(ABC):
-    """A stage's network over the processes.
+class Placement:
+    """A stage's network, complete in every process; DDP averages the gradients of several.
 
-    Args:
-        accelerator: device, precision and processes.
-        network: has the best weights once ``finish`` is called, whole in every process.
+    Attributes:
+        network: has the best weights once ``finish`` is called, complete in every process.
         trained: what the optimizer updates.
-        called: the same as training calls it.
-        ema: follows ``trained``.
+        called: the same, as training calls it.
+        ema: average of the weights of ``trained``.
     """
 
+    network: nn.Module
+    trained: nn.Module
+    called: nn.Module
+    ema: Ema[nn.Module] | None
+
     def __init__(
-        self,
-        accelerator: Accelerator,
-        *,
-        network: nn.Module,
-        trained: nn.Module,
-        called: nn.Module,
-        ema: Ema[nn.Module] | None,
+        self, network: nn.Module, accelerator: Accelerator, ema: float | None, warmup: bool = True
     ) -> None:
         self.accelerator, self.device, self.world = accelerator, accelerator.device, World.current()
-        self.network, self.trained, self.called, self.ema = network, trained, called, ema
+        self._place(network, ema, warmup)
+
+    def _place(self, network: nn.Module, ema: float | None, warmup: bool) -> None:
+        self.network = self.trained = network.to(self.device)
+        self.ema = Ema(network, ema, warmup=warmup) if ema else None  # before accelerate patches
+        self.called = self.accelerator.prepare(network)
 
     def scores(self, module: nn.Module, inputs: Inputs) -> Tensor:
         """[N, K] logits of all images, with the BatchNorm statistics of process 0 everywhere."""
@@ -48,78 +50,36 @@ class Placement(ABC):
                         dist.broadcast(statistics, 0)
         return scores(module, inputs, self.world, self.device)
 
-    @abstractmethod
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Add to the gradients; ``last`` before the optimizer's step, when all must agree."""
-
-    @abstractmethod
-    def whole(self, tensor: Tensor) -> Tensor:
-        """A tensor in one piece, with gradient; all processes must call this."""
-
-    @abstractmethod
-    def to_store(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tensors in one piece, for process 0 to write; all processes must call this."""
-
-    @abstractmethod
-    def from_store(
-        self, tensors: Mapping[str, Tensor], like: Mapping[str, Tensor]
-    ) -> dict[str, Tensor]:
-        """What ``to_store`` gave, placed as the tensors of the same name are."""
-
-    @abstractmethod
-    def moment_from_store(self, tensor: Tensor, parameter: Tensor) -> Tensor:
-        """An optimizer's moment, placed as its parameter is."""
-
-    @abstractmethod
-    def finish(self, best: Mapping[str, Tensor]) -> None:
-        """Give ``network`` the best weights."""
-
-
-class Replicated(Placement):
-    """Whole in every process; where there are several, DDP averages the gradients."""
-
-    def __init__(
-        self, network: nn.Module, accelerator: Accelerator, ema: float | None, warmup: bool = True
-    ) -> None:
-        network.to(accelerator.device)
-        super().__init__(
-            accelerator,
-            network=network,
-            trained=network,
-            ema=Ema(network, ema, warmup=warmup) if ema else None,  # before ``forward`` is patched
-            called=accelerator.prepare(network),
-        )
-
-    def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Gradients are averaged at the last of accumulated batches only."""
+        """Add to the gradients; processes average them at the ``last`` of accumulated batches."""
         if not last and self.world.size > 1:
             with self.accelerator.no_sync(self.called):
                 self.accelerator.backward(loss)
         elif self.accelerator.scaler is None:
-            loss.backward()  # what accelerate does too, after looking for packages at every call
+            loss.backward()  # accelerate does the same, but searches for packages on every call
         else:
             self.accelerator.backward(loss)
 
     def whole(self, tensor: Tensor) -> Tensor:
-        """The tensor itself."""
+        """The complete tensor, with gradient; all processes must call this."""
         return tensor
 
     def to_store(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors themselves."""
+        """Complete tensors for process 0 to write; all processes must call this."""
         return dict(tensors)
 
     def from_store(
         self, tensors: Mapping[str, Tensor], like: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The tensors themselves."""
+        """The tensors of ``to_store``, placed as those of the same name in ``like``."""
         return dict(tensors)
 
     def moment_from_store(self, tensor: Tensor, parameter: Tensor) -> Tensor:
-        """The same numbers with the strides of the parameter, which decide about rounding."""
+        """An optimizer's moment with the strides of its parameter, on which rounding depends."""
         return torch.empty_like(parameter).copy_(tensor)
 
     def finish(self, best: Mapping[str, Tensor]) -> None:
-        """The trained network gets them."""
+        """Load the best weights into ``network``."""
         self.network.load_state_dict(best)
 
 
@@ -133,7 +93,7 @@ def place(
 ) -> Placement:
     """Place a network for training; a single process has nothing to shard."""
     if not shard or World.current().size == 1:
-        return Replicated(network, accelerator, ema, ema_warmup)
-    from tagfill.train.shard import Sharded  # torch takes a second to load its part
+        return Placement(network, accelerator, ema, ema_warmup)
+    from tagfill.train.shard import Sharded  # slow to import
 
     return Sharded(network, accelerator, ema, ema_warmup)

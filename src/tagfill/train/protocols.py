@@ -31,14 +31,14 @@ PresetName = Literal["fast", "good", "best"]
 
 @dataclass(frozen=True)
 class Protocol:
-    """A paper's way of training.
+    """The training settings of a paper.
 
     Args:
         source: paper and section.
-        settings: stronger than defaults, weaker than what the user sets.
-        method: the paper's own, for a user who names none.
+        settings: override defaults; the user's own settings override them.
+        method: the paper's own, used if the user names none.
         val_split: how validation images are drawn.
-        by_method: settings of single methods, stronger than the others.
+        by_method: settings of single methods, which override ``settings``.
     """
 
     source: str

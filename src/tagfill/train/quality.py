@@ -1,8 +1,8 @@
 """Quality of features: the best backbone and size whose extraction takes five minutes here.
 
-Resolution and a larger backbone are what bring most per second (docs/results/features.md): flipped
-views, maxima and features of earlier layers bring less or nothing. A choice is made once, when a
-run begins, and is kept in ``config.toml``: resuming and reporting never choose again.
+Resolution and a larger backbone improve mAP most per second (docs/results/features.md); flipped
+views, maxima and features of earlier layers help less or not at all. The choice is made once, when
+a run starts, and saved in ``config.toml``; resuming and reporting use it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tagfill.train.resolve import OF_THE_BACKBONE, Request
 SECONDS = 300.0
 """Seconds that features may take by default."""
 ENLARGED = 1.5
-"""Largest enlargement of images: beyond it there is no more detail."""
+"""Largest enlargement of images; more adds no detail."""
 DECODING = 1.15
-"""Share of decoding that inference does not hide."""
+"""Factor for the part of decoding that does not overlap with inference."""
 _TIMED_SECONDS, _SAMPLE = 2.0, 64
 
 
@@ -41,9 +41,9 @@ class Step:
 
     Args:
         quality: its name.
-        backbone: offline, so that nothing is fetched.
+        backbone: one that needs no download.
         size: side of the input.
-        cost: seconds an image, the first step being 1.
+        cost: time per image relative to the first step.
         gain: validation mAP over the first step, about.
     """
 
@@ -94,13 +94,13 @@ def choose_quality(
 
 
 def _useful(paths: Sequence[Path]) -> list[Step]:
-    """The steps worth taking for photos of this size; always the first."""
+    """The steps that can help for photos of this size; always the first."""
     sides = []
     for path in paths[:: max(1, len(paths) // _SAMPLE)]:
         try:
             with open_regular(path) as file, Image.open(file, formats=FORMATS) as image:
                 sides.append((image.width * image.height) ** 0.5)
-        except Exception:  # noqa: S112 (what cannot be read is named when it is decoded)
+        except Exception:  # noqa: S112 (reported later, when it is decoded)
             continue
     side = float(np.median(sides)) if sides else 0.0
     larger = [step for step in STEPS[1:] if step.size <= ENLARGED * side]
@@ -112,7 +112,7 @@ def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str
     if known:
         step = known[-1]
         return step, f"quality: {step}: features are cached"
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # processes must agree, and clocks do not
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # processes must agree, and their timings differ
         step = steps[min(1, len(steps) - 1)]
         return step, f"quality: {step}; not timed"
     seconds = len(paths) * _seconds_an_image() * DECODING
@@ -127,7 +127,7 @@ def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str
     if chosen + 1 < len(steps):
         more = steps[chosen + 1]
         note += (
-            f"; --quality {more} would take {_shown(more.cost * seconds)} and bring about"
+            f"; --quality {more} would take {_shown(more.cost * seconds)} and add about"
             f" {more.gain - step.gain:.0f} mAP"
         )
     elif step.size < STEPS[-1].size:
@@ -151,7 +151,7 @@ def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
 
 
 def _seconds_an_image() -> float:
-    """Time of the first step's network on this machine now; measured in a few seconds."""
+    """Measured time per image of the first step's network."""
     backbone = build_backbone(DEFAULT, size=STEPS[0].size)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     run = feature_engine(backbone, "pooled", device).run

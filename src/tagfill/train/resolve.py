@@ -1,4 +1,4 @@
-"""From a request to a complete configuration, with the reasons of each choice."""
+"""From a request to a complete configuration, with the reason for each choice."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ FINETUNE: dict[str, Any] = {
 }
 FINETUNE_AFTER_LINEAR = {**FINETUNE, "epochs": 5, "learning_rate": 3e-5}
 AVERAGE = 0.99
-"""``auto`` also keeps averaged weights where it fine-tunes; the better ones on validation stay."""
+"""Decay of the averaged weights that ``auto`` also tries when fine-tuning."""
 FINETUNE_FROM = 1_000
-"""Fewer training images than this are too few to move a whole backbone by default."""
+"""Least number of training images for fine-tuning by default."""
 HEAD_MULTIPLIER = 10.0
 """Learning rate of a new linear head relative to its backbone."""
 FINETUNED_PER_SECOND = 15
@@ -87,12 +87,12 @@ class Request:
 def resolve(
     request: Request, *, regime: str, images: int, given_features: bool, has_gpu: bool
 ) -> tuple[RunConfig, list[str]]:
-    """The complete configuration, and the reasons of each choice.
+    """The complete configuration, and the reason for each choice.
 
     Args:
         request: of the user.
         regime: what the training labels look like.
-        images: how many there are to train on.
+        images: number of training images.
         given_features: whether the source has features instead of images.
         has_gpu: of this machine.
     """

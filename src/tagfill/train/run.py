@@ -1,8 +1,8 @@
 """A run from beginning to end: config, data, model, method, loop, evaluate, save.
 
-Each step has a file of its own, named after it: ``resolve`` makes the configuration, ``data`` reads
-and divides the labels, ``model`` builds the network and its inputs, ``method`` starts the method,
-``loop`` trains, ``evaluate`` measures, ``save`` keeps.
+Each step has its own module: ``resolve`` makes the configuration, ``data`` reads and splits the
+labels, ``model`` builds the network and its inputs, ``method`` starts the method, ``loop`` trains,
+``evaluate`` computes metrics, ``save`` writes the files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fit(
         sources: label files that have been read already, as this request reads them.
 
     Raises:
-        TagfillError: the request or the data is at fault.
+        TagfillError: the request or the data is not valid.
         Interrupted: the user stopped; the run folder holds a checkpoint.
     """
     request = replace(request, data=request.data.absolute())

@@ -1,10 +1,9 @@
 """Files of a run: checkpoints, and at the end model, scores and metrics.
 
-A checkpoint is one file, written whole or not at all, tensors and JSON only. It holds everything
-that training needs to continue as if it had never stopped: network, optimizer, schedule, method
-state, EMA copy, early stopping, position. Random numbers need no saving, because every draw depends
-only on the seed and the position. A checksum detects a damaged file; the checkpoint before the last
-is kept as well.
+A checkpoint is one file of tensors and JSON, replaced atomically. It holds everything that training
+needs to continue as if it had never stopped: network, optimizer, schedule, method state, EMA copy,
+early stopping, position. The state of random generators is not saved, as every draw depends only on
+the seed and the position. A checksum detects a damaged file; the previous checkpoint is kept too.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint
 
 
 def save_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], metadata: Any) -> None:
-    """Write groups of tensors and JSON-able metadata; the old file stays until the new is whole."""
+    """Write groups of tensors and JSON-able metadata, replacing the file atomically."""
     flat = {
         f"{group}{_SEPARATOR}{name}": tensor.detach().cpu().contiguous().clone()
         for group, members in tensors.items()
@@ -127,14 +126,14 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """
     try:
         with safe_open(path, framework="pt") as file:
-            kept = file.metadata() or {}
+            header = file.metadata() or {}
             flat = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - no mapping
-        text = kept[_METADATA]
-        whole = kept[_DIGEST] == _digest(flat, text)
+        text = header[_METADATA]
+        intact = header[_DIGEST] == _digest(flat, text)
         metadata = json.loads(text)
     except (OSError, KeyError, ValueError, SafetensorError) as error:
         raise TagfillError(f"not a readable checkpoint ({error})", file=path) from error
-    if not whole:
+    if not intact:
         raise TagfillError("the checkpoint is damaged: its checksum differs", file=path)
     groups: Tensors = {}
     for key, tensor in flat.items():

@@ -55,7 +55,7 @@ def score_images(
         workers: threads that decode images.
 
     Raises:
-        TagfillError: the model reads images and there are features only, or the other way round.
+        TagfillError: the model needs images but the data are features, or the reverse.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network = bundle.network.to(device)
@@ -99,7 +99,7 @@ def trained_on(run: TrainedRun, split: Split, sources: Sources | None = None) ->
     Args:
         run: the run.
         split: images.
-        sources: label files that have been read already, the way the run reads them.
+        sources: label files that have been read already, with the settings of the run.
     """
     try:
         train = prepare(run.config.data, sources).train

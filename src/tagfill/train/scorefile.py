@@ -1,4 +1,4 @@
-"""Scores kept beside a run, with a hash of what they were computed from and one of themselves."""
+"""Files of a run's scores, with a hash of the inputs and a checksum."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def key_of(model: Path, split: Split) -> str:
 
 
 def read(file: Path, key: str) -> Scores | None:
-    """What ``write`` kept under the key; None if there is nothing, or nothing sound."""
+    """The scores ``write`` stored under the key; None if absent or damaged."""
     try:
-        with safe_open(file, framework="numpy") as kept:
-            metadata = kept.metadata() or {}
+        with safe_open(file, framework="numpy") as stored:
+            metadata = stored.metadata() or {}
             if metadata.get(_KEY) != key:
                 return None
-            logits: Scores = kept.get_tensor(_TENSOR)
+            logits: Scores = stored.get_tensor(_TENSOR)
     except (OSError, SafetensorError):
         return None
     return logits if metadata.get(_DIGEST) == _digest(logits) else None
 
 
 def write(file: Path, key: str, logits: Scores) -> None:
-    """Keep scores."""
+    """Store scores under the key of ``key_of``."""
     metadata = {_KEY: key, _DIGEST: _digest(logits)}
     write_bytes(file, save({_TENSOR: np.ascontiguousarray(logits)}, metadata))
 

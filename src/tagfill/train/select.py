@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+_STATE = ("best_score", "best_epoch", "last_epoch")
+
 
 @dataclass
 class Selector:
@@ -38,14 +40,9 @@ class Selector:
 
     def metadata(self) -> dict[str, Any]:
         """State for a checkpoint."""
-        return {
-            "best_score": self.best_score,
-            "best_epoch": self.best_epoch,
-            "last_epoch": self.last_epoch,
-        }
+        return {name: getattr(self, name) for name in _STATE}
 
     def restore(self, metadata: Mapping[str, Any]) -> None:
         """Restore the state of ``metadata``."""
-        self.best_score = metadata["best_score"]
-        self.best_epoch = metadata["best_epoch"]
-        self.last_epoch = metadata["last_epoch"]
+        for name in _STATE:
+            setattr(self, name, metadata[name])

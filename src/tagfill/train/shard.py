@@ -1,8 +1,8 @@
-"""Weights, gradients and moments in pieces, one for each process (torch's FSDP2).
+"""Weights, gradients and moments sharded over the processes (torch's FSDP2).
 
-A copy of the network is trained in pieces; the network itself waits in host memory for the best
-weights. Blocks of the copy are put together when a pass reaches them and taken apart after it.
-Buffers, such as BatchNorm statistics, stay whole.
+A sharded copy of the network is trained; the network itself stays in host memory until it gets the
+best weights. Each block of the copy is gathered when a pass reaches it and released afterwards.
+Buffers, such as BatchNorm statistics, are not sharded.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from tagfill.models.ema import Ema
-from tagfill.train.gather import World
 from tagfill.train.inputs import Inputs
 from tagfill.train.placement import Placement
 
@@ -28,64 +26,61 @@ BLOCK_SHARE = 8
 
 
 class Sharded(Placement):
-    """Every process has a piece of each parameter, and whole blocks only while they are used."""
+    """Every process has a shard of each parameter; blocks are complete only while in use."""
 
-    def __init__(
-        self, network: nn.Module, accelerator: Accelerator, ema: float | None, warmup: bool = True
-    ) -> None:
-        mesh = init_device_mesh(accelerator.device.type, (World.current().size,))
-        network.cpu()
-        average = PiecewiseEma(network, ema, warmup=warmup) if ema else None
-        if average is not None:
-            shard(average.module, mesh)
-        trained = shard(deepcopy(network), mesh)
-        super().__init__(accelerator, network=network, trained=trained, called=trained, ema=average)
+    def _place(self, network: nn.Module, ema: float | None, warmup: bool) -> None:
+        mesh = init_device_mesh(self.device.type, (self.world.size,))
+        self.network = network.cpu()
+        self.ema = ShardedEma(network, ema, warmup=warmup) if ema else None
+        if self.ema is not None:
+            shard(self.ema.module, mesh)
+        self.trained = self.called = shard(deepcopy(network), mesh)
 
     def scores(self, module: nn.Module, inputs: Inputs) -> Tensor:
-        """As always; processes have different numbers of batches, so none may wait for another."""
-        with put_together(module):
+        """Gather all weights first: processes have different numbers of batches."""
+        with gathered(module):
             return super().scores(module, inputs)
 
     def backward(self, loss: Tensor, *, last: bool) -> None:
-        """Gradients are averaged at every batch: accumulating them whole would cost the memory."""
+        """Average gradients at every batch: accumulating them unsharded would need the memory."""
         loss.backward()
 
     def whole(self, tensor: Tensor) -> Tensor:
-        """All pieces, gathered with gradient."""
+        """All shards, gathered with gradient."""
         return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
     def to_store(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Gathered one by one into the host memory of process 0; the others get nothing."""
         stored = {}
         for name, tensor in tensors.items():
-            gathered = self.whole(tensor.detach())
+            complete = self.whole(tensor.detach())
             if self.world.is_main:
-                stored[name] = gathered.cpu()
+                stored[name] = complete.cpu()
         return stored
 
     def from_store(
         self, tensors: Mapping[str, Tensor], like: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The pieces of this process."""
+        """The shards of this process."""
         return {
-            name: piece(tensor, like[name]) if name in like else tensor
+            name: shard_of(tensor, like[name]) if name in like else tensor
             for name, tensor in tensors.items()
         }
 
     def moment_from_store(self, tensor: Tensor, parameter: Tensor) -> Tensor:
-        """The piece that goes with the parameter's."""
-        return piece(tensor, parameter)
+        """The shard that belongs to the parameter's."""
+        return shard_of(tensor, parameter)
 
     def finish(self, best: Mapping[str, Tensor]) -> None:
-        """The waiting network gets them, gathered, and moves to the device."""
+        """Load the gathered weights into ``network``, and move it to the device."""
         self.network.load_state_dict(
             {name: self.whole(tensor).cpu() for name, tensor in best.items()}
         )
         self.network.to(self.device)
 
 
-class PiecewiseEma(Ema[nn.Module]):
-    """An average in pieces: each process moves its own."""
+class ShardedEma(Ema[nn.Module]):
+    """A sharded average: each process updates its own shards."""
 
     def _tensors(self, module: nn.Module) -> dict[str, Tensor]:
         return {
@@ -95,9 +90,9 @@ class PiecewiseEma(Ema[nn.Module]):
 
 
 def shard(module: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Divide the parameters of a module, in place: block by block, and what is left together."""
+    """Shard the parameters of a module in place: block by block, and the rest together."""
     for parameter in module.parameters():
-        parameter.data = parameter.data.contiguous()  # torch cannot divide channels-last tensors
+        parameter.data = parameter.data.contiguous()  # torch cannot shard channels-last tensors
     largest = sum(parameter.numel() for parameter in module.parameters()) // BLOCK_SHARE
     for block in blocks(module, largest):
         block.register_forward_hook(_own_memory)
@@ -110,7 +105,7 @@ def blocks(module: nn.Module, largest: int) -> Iterator[nn.Module]:
     """The outermost members of lists that have parts of their own and are not too large.
 
     A large one, such as a stage of many layers, gives its own blocks instead, where it has any.
-    Lists in lists never count: recomputing activations goes past them to their members.
+    A list inside a list is never a block: recomputing activations calls its members directly.
     """
     for child in module.children():
         inner = list(blocks(child, largest))
@@ -133,16 +128,16 @@ def _is_list(module: nn.Module) -> bool:
     return isinstance(module, nn.ModuleList | nn.Sequential)
 
 
-def piece(tensor: Tensor, like: Tensor) -> Tensor:
-    """This process's part of a tensor that every process has, divided as ``like`` is."""
+def shard_of(tensor: Tensor, like: Tensor) -> Tensor:
+    """This process's shard of a complete tensor, divided as ``like`` is."""
     if not isinstance(like, DTensor):
         return tensor
     return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
 
 
 @contextmanager
-def put_together(module: nn.Module) -> Iterator[None]:
-    """Gather all weights of a sharded module in every process, so that passes exchange nothing."""
+def gathered(module: nn.Module) -> Iterator[None]:
+    """Gather all weights of a sharded module in every process, so that passes need no exchange."""
     parts = [part for part in module.modules() if isinstance(part, FSDPModule)]
     inner = [part for part in parts if part is not module]
     for block in inner:

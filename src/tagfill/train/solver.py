@@ -10,7 +10,7 @@ from tagfill.errors import TagfillError
 from tagfill.linear.basis import TRANSFORMS, Transform
 from tagfill.linear.problem import LinearProblem, LinearWeights
 from tagfill.methods.base import Method
-from tagfill.models.plain_heads import LinearHead
+from tagfill.models.plain_heads import LinearHead, pooled
 from tagfill.train.config import StageConfig
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
@@ -38,7 +38,7 @@ def solve_head(
         config: of the stage.
         data: inputs and labels.
         seed: of the run.
-        last: no stage follows, so that the head may change how it takes its features.
+        last: no stage follows, so that the head may choose its feature transform.
     """
     inputs = data.inputs
     if not (isinstance(network, LinearHead) and isinstance(inputs, FeatureInputs)):
@@ -50,7 +50,7 @@ def solve_head(
     free = last and network.power == 1 and not network.unit
     with torch.no_grad():
         rows = inputs.plain(range(len(inputs)))
-        features = np.concatenate([network.compress(_pooled(part)).numpy() for part in rows])
+        features = np.concatenate([network.compress(pooled(part)).numpy() for part in rows])
         problem = LinearProblem(
             features, data.observed, data.truth, TRANSFORMS if free else OWN, config.l2, seed
         )
@@ -63,10 +63,6 @@ def solve_head(
         network.classifier.weight.copy_(solution.weight)
         network.classifier.bias.copy_(solution.bias)
     return solution
-
-
-def _pooled(features: torch.Tensor) -> torch.Tensor:
-    return features.mean(dim=(2, 3)) if features.ndim == 4 else features
 
 
 def _refuse_l2(config: StageConfig, why: str) -> None:

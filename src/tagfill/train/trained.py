@@ -50,7 +50,7 @@ class TrainedRun:
     ) -> None:
         self.folder, self.config, self.sinks = folder, config, tuple(sinks)
         self._scores: dict[str, Scores] = {}
-        known = {"data": data, "metrics": metrics}  # what the cached properties would read
+        known = {"data": data, "metrics": metrics}  # values of the cached properties
         self.__dict__.update({name: value for name, value in known.items() if value is not None})
 
     @classmethod
@@ -180,27 +180,25 @@ class TrainedRun:
         raise TagfillError("the run has neither test nor validation images", file=self.path)
 
     def scores(self, split: str) -> Scores:
-        """[N, K] logits of the images of a split: computed once, and kept beside the run."""
+        """[N, K] logits of the images of a split: computed once, and stored in the run folder."""
         if split not in self._scores:
-            self._scores[split] = self._kept_or_computed(split)
+            self._scores[split] = self._stored_or_computed(split)
         return self._scores[split]
 
     def probabilities(self, split: str) -> Floats:
         """[N, K] calibrated, where the run could calibrate."""
         return apply_calibration(self.scores(split), self.model.calibration)
 
-    def _kept_or_computed(self, name: str) -> Scores:
+    def _stored_or_computed(self, name: str) -> Scores:
         split, file = self.split(name), self.folder.scores(name)
         key = scorefile.key_of(self.folder.model, split)
-        kept = scorefile.read(file, key)
-        if kept is not None and kept.shape == (len(split), len(self.classes)):
-            return kept
+        stored = scorefile.read(file, key)
+        if stored is not None and stored.shape == (len(split), len(self.classes)):
+            return stored
         with self.assembly.events:
             inputs = self.assembly.inputs(split, self.stage)
             logits: Scores = compute_scores(self.module, inputs, World(), self.device).numpy()
         if World.current().is_main:
-            with suppress(
-                TagfillError
-            ):  # a run folder that cannot be written to is read all the same
+            with suppress(TagfillError):  # the run folder may be read-only
                 scorefile.write(file, key, logits)
         return logits

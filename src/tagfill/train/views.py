@@ -1,11 +1,14 @@
-"""How training sees an image: weak and strong views, and the crops of PU-MLC's protocol."""
+"""Augmented views: of images (weak, strong, the crops of PU-MLC), and of cached features."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from PIL import Image
 from torch import Tensor
@@ -20,8 +23,13 @@ CUTOUT_SIDE = 0.5
 JITTER = (0.4, 0.4, 0.4, 0.1)
 """Of brightness, contrast, saturation and hue, in LAC's published code."""
 VIEWS_VERSION = 2
-"""Counted up when the strong view changes, so that cached features of the old one are not used."""
+"""Increased when the strong view changes, so that older cached features are not used."""
 CROPS = (512, 448, 384, 320, 256)
+DROPPED = 0.1
+"""Share of the channels a view loses."""
+CUT = 0.5
+"""Side of the square cut out of a map, as a share of the map's."""
+_MIXERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,8 @@ def strong_view(to: Normalization, jitter: bool = False, *, flip: bool = True) -
 
     Args:
         to: size and statistics of the input.
-        jitter: also shift colors and now and then turn gray, as the published code of LAC does
-            (the paper does not say so).
+        jitter: also ColorJitter and RandomGrayscale, as in the published code of LAC (not in the
+            paper).
         flip: False for the single view of Query2Label, which is never flipped.
     """
     v2 = _transforms()
@@ -61,13 +69,8 @@ def strong_view(to: Normalization, jitter: bool = False, *, flip: bool = True) -
     return _normalized(steps, to)
 
 
-def unflipped_strong_view(to: Normalization) -> View:
-    """The single view of Query2Label."""
-    return strong_view(to, flip=False)
-
-
 def crop_view(to: Normalization) -> View:
-    """A square of random size and place, as in PU-MLC, resized to the input.
+    """A square crop of random size and position, as in PU-MLC, resized to the input.
 
     Sizes are those of the published 448 px protocol (512, 448, 384, 320, 256 out of 512), scaled to
     the input size.
@@ -87,10 +90,10 @@ def crop_view(to: Normalization) -> View:
 
 def training_view(augment: Augment, to: Normalization) -> View:
     """The single view a stage trains on."""
-    views = {
+    views: dict[Augment, Callable[[Normalization], View]] = {
         "flip": weak_view,
         "strong": strong_view,
-        "strong_unflipped": unflipped_strong_view,
+        "strong_unflipped": partial(strong_view, flip=False),
         "crops": crop_view,
     }
     return views[augment](to)
@@ -124,3 +127,46 @@ def _transforms() -> Any:
     from torchvision.transforms import v2
 
     return v2
+
+
+def distorted(features: Tensor, rows: Tensor, seed: int) -> Tensor:
+    """Strong views of cached features: flip half of the maps, cut out squares, drop channels.
+
+    The view of a row depends only on the seed and the row, not on the batch. Of pooled features
+    only channels are dropped.
+
+    Args:
+        features: [B, D, H, W] maps or [B, D] pooled features.
+        rows: [B] their numbers in the training set.
+        seed: another one for every epoch.
+    """
+    channels = features.shape[1]
+    draws = _uniform(rows, 3 + channels, seed)
+    kept = (draws[:, 3:] >= DROPPED).to(features) / (1 - DROPPED)
+    if features.ndim == 2:
+        return features * kept
+    flipped = torch.where(draws[:, 0, None, None, None] < 0.5, features.flip(3), features)
+    visible = ~_square(draws[:, 1], draws[:, 2], features.shape[2], features.shape[3])
+    return flipped * kept[:, :, None, None] * visible[:, None].to(features)
+
+
+def _square(down: Tensor, across: Tensor, height: int, width: int) -> Tensor:
+    """[B, H, W] booleans of a square with its center anywhere in the map."""
+    rows = (torch.arange(height) + 0.5) / height
+    columns = (torch.arange(width) + 0.5) / width
+    tall = (rows - down[:, None]).abs() < CUT / 2
+    wide = (columns - across[:, None]).abs() < CUT / 2
+    return tall[:, :, None] & wide[:, None, :]
+
+
+def _uniform(rows: Tensor, count: int, seed: int) -> Tensor:
+    """[B, count] numbers in 0..1 that depend on the row, the column and the seed (splitmix64)."""
+    step, first, second = (np.uint64(mixer) for mixer in _MIXERS)
+    row = rows.numpy().astype(np.uint64)[:, None]
+    column = np.arange(1, count + 1, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        state: npt.NDArray[np.uint64] = (row * second + np.uint64(seed)) * first + column * step
+        state = (state ^ (state >> np.uint64(30))) * first
+        state = (state ^ (state >> np.uint64(27))) * second
+    mixed = state ^ (state >> np.uint64(31))
+    return torch.from_numpy((mixed >> np.uint64(40)).astype(np.float32) / np.float32(2**24))

@@ -1,8 +1,8 @@
 """Predictions for unknown labels during training, epoch by epoch.
 
-The outputs for the training images pass through the loop anyway; they are kept and summed up
-at the end of the epoch. Nothing here touches weights or random numbers. The full labels behind
-masked ones, where known, serve the log only.
+The loop's outputs for the training images are collected and summarized at the end of the epoch.
+Nothing here changes weights or random states. The full labels behind masked ones, where known, are
+used for the log only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tagfill.methods.base import Method, Step
 BINS = 20
 """Bins of the histograms of probabilities."""
 LARGEST = 50_000_000
-"""Tables with more entries than this are not watched."""
+"""Largest number of entries for which this is computed."""
 
 
 class Watch:
@@ -51,7 +51,7 @@ class Watch:
         Returns:
             ``positive_loss``, the mean of -log p over observed positives; where the truth is known,
             counts of probabilities in ``BINS`` equal bins by kind of entry, the same loss of
-            unobserved positives, and how right the method's pseudo-labels are.
+            unobserved positives, and precision and recall of the method's pseudo-labels.
         """
         if not self._seen:
             return {}
@@ -87,8 +87,8 @@ class Watch:
 def pseudo_label_metrics(method: Method, observed: Tensor, truth: Tensor) -> dict[str, Any] | None:
     """Precision and recall of a method's labels of unknown entries; None if it has none.
 
-    A method that only has estimates is taken to label an entry positive from a probability of 0.5
-    on, else negative. Recall is the share of all unknown entries of the kind.
+    Estimates without labels count as positive from a probability of 0.5 on, else as negative.
+    Recall is the share of all unknown entries of the kind.
     """
     labels = _given_labels(method)
     if labels is None:
@@ -96,11 +96,11 @@ def pseudo_label_metrics(method: Method, observed: Tensor, truth: Tensor) -> dic
     counted = (observed == -1) & (truth >= 0)
     metrics: dict[str, Any] = {}
     for name, code in (("positives", 1), ("negatives", 0)):
-        given = counted & (labels == code)
-        right = int((given & (truth == code)).sum())
+        labeled = counted & (labels == code)
+        right = int((labeled & (truth == code)).sum())
         metrics[name] = {
-            "count": int(given.sum()),
-            "precision": _share(right, int(given.sum())),
+            "count": int(labeled.sum()),
+            "precision": _share(right, int(labeled.sum())),
             "recall": _share(right, int((counted & (truth == code)).sum())),
         }
     return metrics

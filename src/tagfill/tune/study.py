@@ -88,7 +88,7 @@ class Search:
             study = optuna.create_study(
                 study_name=self.name, storage=url, direction="maximize", load_if_exists=True
             )
-        except Exception as error:  # whatever the database's driver raises
+        except Exception as error:  # any error of the database driver
             raise TagfillError(f"cannot open the study at {url} ({error})") from error
         self._check_metadata(study)
         if self.storage is not None:  # every machine draws its own points
