@@ -13,6 +13,7 @@ import pytest
 from tests.serve.live import Process, listening
 
 from tagfill.labels.io import load_labels
+from tagfill.serve.database import leases
 from tagfill.serve.model import open_run
 from tagfill.serve.service import Service
 
@@ -218,6 +219,62 @@ def test_bulk_add_search_and_export(visit: Open, site: Any, tmp_path: Path) -> N
     assert (table.values[:, table.classes.index("holiday <b>")] == 1).sum() == 4
 
 
+def test_leaving_a_page_gives_its_cards_to_others(visit: Open, site: Any) -> None:
+    _, service = site
+    path = f"/review?view=tag&tag={busiest(service)}"
+    names = []
+    for _ in range(2):
+        page = visit(path)
+        names.append([tile.get_attribute("aria-label") for tile in page.locator(".tile").all()])
+        page.goto(f"{site[0]}/login")
+        for _ in range(300):
+            with service.database.read() as connection:
+                if not connection.execute(leases.select()).all():
+                    break
+            page.wait_for_timeout(50)
+    assert names[0] == names[1]
+
+
+def test_a_tag_without_photos_left_has_nothing_to_confirm(visit: Open, site: Any) -> None:
+    _, service = site
+    tag = min(
+        service.queue._names, key=lambda name: len(service.queue.tag_order(service.column(name)))
+    )
+    page = visit(f"/review?view=tag&tag={tag}")
+    while page.locator(".tile").count():
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".grid[aria-busy=false]")
+    assert page.locator("aside button:visible").all_inner_texts() == ["Undo\nU"]
+    assert "NaN" not in page.locator("dl.numbers").inner_text()
+
+
+def test_undo_of_a_rename_while_reviewing_photos(visit: Open) -> None:
+    page = visit("/tags")
+    page.locator("tr:has(a:text-is('boat')) button").click()
+    page.fill("#new-name", "vessel")
+    page.click("dialog button:has-text('Save')")
+    page.wait_for_selector("td a:has-text('vessel')")
+    page = visit("/review?view=photo", page.context)
+    page.keyboard.press("y")
+    page.wait_for_selector(".tally:has-text('1 answers, 1 tags found')")
+    page.wait_for_selector(".progress:has-text('1 labels known from review')")
+    for left in ("0 answers, 0 tags found", "0 answers, 0 tags found"):
+        with page.expect_response("**/api/review/undo"):
+            page.keyboard.press("u")
+        page.wait_for_selector(f".tally:has-text('{left}')")
+    names = "[...document.querySelectorAll('#add-tag-names option')].map((each) => each.value)"
+    page.wait_for_function(f"() => {names}.includes('boat') && !{names}.includes('vessel')")
+    assert page.locator("[data-kind=error]").count() == 0
+
+
+def test_tags_that_occur_together_are_shaded(visit: Open) -> None:
+    page = visit("/tags")
+    shades = page.locator(".heatcell").evaluate_all(
+        "cells => cells.map((cell) => getComputedStyle(cell).backgroundColor)"
+    )
+    assert len(set(shades)) > 2
+
+
 def test_rename_and_undo(visit: Open) -> None:
     page = visit("/tags")
     page.locator("tr:has-text('boat') button").click()
@@ -257,6 +314,11 @@ def test_pages_fit_a_phone_and_speak_german(visit: Open, site: Any) -> None:
     page.select_option("header select", "de")
     page.wait_for_function("() => document.documentElement.lang === 'de'")
     page.wait_for_selector("nav a:has-text('Prüfen')")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{site[0]}/review?view=photo")
+    page.wait_for_selector("main:not([aria-busy])")
+    panel = page.locator("aside.panel")
+    assert panel.evaluate("node => node.scrollWidth <= node.clientWidth")
 
 
 @pytest.fixture(scope="module")

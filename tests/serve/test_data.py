@@ -20,6 +20,11 @@ def test_photos_are_found_by_tag_state_and_words(anna: Reviewer, service: Servic
     for state, value in (("yes", 1), ("no", 0), ("unknown", -1)):
         answer = anna.get("/api/photos", params={"tag": tag, "state": state, "size": 500}).json()
         assert answer["total"] == (table.values[:, column] == value).sum()
+        answer = anna.get("/api/photos", params={"state": state, "size": 500}).json()
+        assert answer["total"] == (table.values == value).any(axis=1).sum()  # of any tag
+    likely = (service.queue.probability >= LIKELY) & (table.values == -1)
+    suggested = anna.get("/api/photos", params={"state": "suggested"}).json()
+    assert suggested["total"] == likely.any(axis=1).sum() < len(table)
     named = anna.get("/api/photos", params={"q": table.images[3]}).json()
     assert [photo["photo"] for photo in named["photos"]] == [3]
     tagged = anna.get("/api/photos", params={"q": tag}).json()

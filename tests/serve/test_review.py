@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.serve.conftest import Reviewer
 
@@ -157,6 +158,16 @@ def test_released_cards_go_to_others_at_once(browser: Browsers) -> None:
     assert mine == {card["photo"] for card in ben.cards(view="photo", count=3)["photos"]}
 
 
+def test_a_page_gives_back_its_own_cards_only(browser: Browsers) -> None:
+    anna, ben = browser("Anna"), browser("Ben")
+    mine = [card["photo"] for card in anna.cards(view="photo", count=3)["photos"]]
+    answer = anna.post("/api/review/release", json={"photos": mine[:1]})
+    assert answer.json() == {"released": 1}
+    assert ben.post("/api/review/release", json={"photos": mine}).json() == {"released": 0}
+    theirs = {card["photo"] for card in ben.cards(view="photo", count=30)["photos"]}
+    assert theirs & set(mine) == set(mine[:1])
+
+
 def test_a_complete_photo_has_no_unknown_tags(anna: Reviewer, service: Service) -> None:
     written = anna.get("/api/photos/9").json()["yes"]
     anna.post("/api/review/complete", json={"photo": 9, "yes": ["car"]})
@@ -183,10 +194,22 @@ def test_the_guided_start_is_a_fixed_sample_of_held_out_photos(
 ) -> None:
     wanted = service.queue.guided
     assert set(wanted) <= set(range(len(service.library)))
+    done = service.library.fully_labeled[wanted]
     cards = anna.cards(view="photo", count=3, guided=True)["photos"]
     assert {card["photo"] for card in cards} <= set(wanted.tolist())
     anna.post("/api/review/complete", json={"photo": cards[0]["photo"], "yes": []})
-    assert anna.get("/api/review").json()["totals"]["guided"]["done"] == 1
+    assert anna.get("/api/review").json()["totals"]["guided"]["done"] == done.sum() + 1
+
+
+def test_the_guided_start_asks_nothing_about_photos_with_complete_labels(
+    anna: Reviewer, service: Service
+) -> None:
+    complete = set(np.flatnonzero(service.library.fully_labeled).tolist())
+    assert complete == set(service.library.splits["test"].tolist())
+    cards = anna.cards(view="photo", count=100, guided=True)["photos"]
+    assert cards
+    assert not complete & {card["photo"] for card in cards}
+    assert all(anna.get(f"/api/photos/{row}").json()["complete"] for row in complete)
 
 
 def test_export_holds_written_labels_and_decisions(

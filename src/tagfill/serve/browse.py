@@ -20,7 +20,7 @@ class Filter:
     """Which photos are wanted.
 
     Args:
-        tag: the tag ``state`` is about.
+        tag: the tag ``state`` is about; without one, any tag in that state will do.
         state: what is known of the tag.
         text: words that names or tags must contain, all of them.
         split: train, val or test.
@@ -36,8 +36,9 @@ def matching(service: Service, wanted: Filter) -> Rows:
     """Photos that fit; by probability if suggestions are wanted, else in the order of the file."""
     chosen = np.ones(len(service.library), dtype=bool)
     column = None if wanted.tag is None else service.column(wanted.tag)
-    if column is not None and wanted.state != "any":
-        chosen &= _in_state(service, column, wanted.state)
+    if wanted.state != "any":
+        columns = slice(None) if column is None else slice(column, column + 1)
+        chosen &= _in_state(service, columns, wanted.state).any(axis=1)
     if wanted.split is not None:
         chosen &= np.array([name == wanted.split for name in service.library.split_of])
     for word in wanted.text.lower().split():
@@ -49,12 +50,12 @@ def matching(service: Service, wanted: Filter) -> Rows:
     return rows
 
 
-def _in_state(service: Service, column: int, state: State) -> npt.NDArray[np.bool_]:
-    values = service.ledger.values[:, column]
+def _in_state(service: Service, columns: slice, state: State) -> npt.NDArray[np.bool_]:
+    values = service.ledger.values[:, columns]
     known = {"yes": POSITIVE, "no": NEGATIVE, "unknown": UNKNOWN}
     if state in known:
         return np.asarray(values == known[state])
-    likely = np.nan_to_num(service.queue.probability[:, column]) >= LIKELY
+    likely = np.nan_to_num(service.queue.probability[:, columns]) >= LIKELY
     return np.asarray((values == UNKNOWN) & likely)
 
 

@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.labels import Dataset, Labels, LabelTable, Rows
+from tagfill.labels import UNKNOWN, Dataset, Labels, LabelTable, Rows
 from tagfill.train.data import TrainingData
 
 
@@ -49,6 +50,11 @@ class Library:
         """Photos no model was trained on."""
         rows = [self.splits[name] for name in ("val", "test") if name in self.splits]
         return np.concatenate(rows) if rows else np.arange(0)
+
+    @cached_property
+    def fully_labeled(self) -> npt.NDArray[np.bool_]:
+        """[N] whether the label file says yes or no to every tag of a photo."""
+        return np.asarray((self.table.values != UNKNOWN).all(axis=1))
 
     def dataset(self, table: LabelTable) -> Dataset:
         """Labels of these photos, ready to be written."""

@@ -1,4 +1,4 @@
-"""Metrics on photos that were marked as complete."""
+"""Metrics on photos whose tags are all known."""
 
 from __future__ import annotations
 
@@ -24,9 +24,14 @@ POINTS = 41
 def measured(service: Service) -> dict[str, Any]:
     """How good the served model is on photos labeled in full.
 
-    Only photos of the random sample count: those people chose to complete speak for nothing else.
+    Held-out photos with complete labels in the file count, and completed photos of the random
+    sample; other photos that people chose to complete are not a fair sample.
     """
-    rows = np.intersect1d(service.queue.guided, service.ledger.completed)
+    library = service.library
+    rows = np.union1d(
+        library.held_out[library.fully_labeled[library.held_out]],
+        np.intersect1d(service.queue.guided, service.ledger.completed),
+    ).astype(np.intp)
     result: dict[str, Any] = {"photos": 0, "mAP": None, "precision": None, "recall": None}
     if len(rows) < FEWEST:
         return result
@@ -37,7 +42,7 @@ def measured(service: Service) -> dict[str, Any]:
     labels, scores = service.ledger.values[rows][:, known], scores[:, known]
     if (labels == POSITIVE).any():
         result["mAP"] = _finite(mean_average_precision(scores, labels).mAP)
-    given = scores >= 0.5
+    given = (scores >= 0.5) & (labels != UNKNOWN)
     right = (given & (labels == POSITIVE)).sum()
     result["precision"] = _finite(right / given.sum()) if given.any() else None
     wanted = (labels == POSITIVE).sum()

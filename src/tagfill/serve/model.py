@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -190,13 +190,22 @@ def held_out_scores(path: Path, library: Library, split: str, columns: Columns) 
     Raises:
         TagfillError: the run was validated on other photos.
     """
-    run = Run.open(path)
+    model = RunFolder(path).model
+    changed = model.stat().st_mtime_ns if model.is_dir() else 0
+    classes, place, chances = _scores_of(path, split, changed)
     images = [library.table.images[row] for row in library.splits[split]]
-    place = run.split(split).table.row_of
     if not place.keys() >= set(images):
         raise TagfillError("was validated on other photos", file=path)
-    chances = run.probabilities(split)[[place[image] for image in images]]
-    return spread_over(run.classes, columns, chances)
+    return spread_over(classes, columns, chances[[place[image] for image in images]])
+
+
+@lru_cache(maxsize=8)
+def _scores_of(
+    path: Path, split: str, _changed: int
+) -> tuple[tuple[str, ...], Mapping[str, int], Floats]:
+    """Classes, rows by image, and probabilities of a run, kept for the next curve."""
+    run = Run.open(path)
+    return run.classes, run.split(split).table.row_of, run.probabilities(split)
 
 
 def is_run(path: Path) -> bool:

@@ -170,7 +170,7 @@ class Queue:
         """The next photos, the most useful first, leased to one person."""
         if guided:
             wanted: Iterable[int] = (
-                row for row in self.guided.tolist() if not self.ledger.is_complete(row)
+                row for row in self.guided.tolist() if not self.is_complete(row)
             )
         else:
             with_open = np.flatnonzero(self.open_entries().any(axis=1))
@@ -195,6 +195,10 @@ class Queue:
         chosen, rest = draw.permutation(parts["yes"]), draw.permutation(parts["no"])
         sample: Rows = np.sort(pool[np.concatenate([chosen, rest])[:GUIDED]])
         return sample
+
+    def is_complete(self, row: int) -> bool:
+        """Whether all tags of a photo are known, from the label file or from a person."""
+        return self.ledger.is_complete(row) or bool(self.ledger.library.fully_labeled[row])
 
     def suggestions(self, row: int) -> list[int]:
         """Tags to ask about on a photo's card, most likely first."""
@@ -239,10 +243,14 @@ class Queue:
                 connection.execute(leases.insert(), fresh)
         return taken
 
-    def release(self, who: str) -> None:
-        """End all leases of a person."""
+    def release(self, who: str, rows: Collection[int] | None = None, tag: str = WHOLE_PHOTO) -> int:
+        """End leases of a person: all, or those of some photos; returns how many."""
+        ended = leases.delete().where(leases.c.who == who)
+        if rows is not None:
+            images = [self.ledger.library.table.images[row] for row in rows]
+            ended = ended.where(leases.c.image.in_(images), leases.c.tag == tag)
         with self.ledger.lock, self.ledger.database.write() as connection:
-            connection.execute(leases.delete().where(leases.c.who == who))
+            return int(connection.execute(ended).rowcount)
 
 
 def totals(queue: Queue) -> dict[str, Any]:
@@ -266,7 +274,7 @@ def totals(queue: Queue) -> dict[str, Any]:
         "complete": len(ledger.completed),
         "guided": {
             "count": len(queue.guided),
-            "done": sum(ledger.is_complete(row) for row in queue.guided.tolist()),
+            "done": sum(queue.is_complete(row) for row in queue.guided.tolist()),
         },
         "new_tags": len(ledger.columns.names) - width,
     }

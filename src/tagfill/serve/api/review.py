@@ -19,6 +19,8 @@ from tagfill.serve.api.schema import (
     NextCards,
     NextRequest,
     Overview,
+    Released,
+    ReleaseRequest,
     Saved,
     Suggested,
     TagRequest,
@@ -128,10 +130,12 @@ def undo(service: Served, person: Asker) -> list[Line]:
 
 
 @router.post("/release")
-def release(service: Served, person: Asker) -> Saved:
-    """Give back the cards that were not answered."""
-    service.queue.release(person.name)
-    return Saved(batch="", saved=0)
+def release(service: Served, person: Asker, cards: ReleaseRequest | None = None) -> Released:
+    """Give back cards that were not answered: those named, or all."""
+    if cards is None:
+        return Released(released=service.queue.release(person.name))
+    rows = [service.row(photo) for photo in cards.photos]
+    return Released(released=service.queue.release(person.name, rows, cards.tag or WHOLE_PHOTO))
 
 
 @router.get("/history")
@@ -160,7 +164,7 @@ def card(service: Service, row: int) -> Card:
             Suggested(tag=names[column], probability=service.queue.chance(row, column))
             for column in service.queue.suggestions(row)
         ],
-        complete=service.ledger.is_complete(row),
+        complete=service.queue.is_complete(row),
     )
 
 

@@ -82,6 +82,20 @@ class NextCards(Model):
     grid: list[GridCard] = []
 
 
+class ReleaseRequest(Model):
+    """Cards to give back: of the view by tag, or without a tag, whole photos."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"photos": [0, 1]}]})
+    photos: Annotated[list[Photo], Field(max_length=2000)]
+    tag: Tag | None = None
+
+
+class Released(Model):
+    """How many cards were given back."""
+
+    released: int
+
+
 class Decided(Model):
     """An answer about one tag of one photo."""
 

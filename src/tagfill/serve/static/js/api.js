@@ -27,6 +27,16 @@ export function post(path, body = {}) {
   return send("POST", path, body);
 }
 
+// Give cards back when the page is left, so that others get them at once.
+export function releaseOnLeaving(held) {
+  addEventListener("pagehide", () => {
+    const body = held();
+    if (!session?.csrf || !body.photos.length) return;
+    const headers = { "content-type": "application/json", "x-csrf-token": session.csrf };
+    fetch("/api/review/release", { method: "POST", keepalive: true, headers, body: JSON.stringify(body) }).catch(() => {});
+  });
+}
+
 export async function send(method, path, body) {
   const options = async () => {
     const { csrf } = await whoAmI();

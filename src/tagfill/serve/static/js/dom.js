@@ -17,7 +17,7 @@ export function set(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) element.removeAttribute(name);
     else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "style") Object.assign(element.style, value);
+    else if (name === "style") Object.entries(value).forEach(([property, text]) => element.style.setProperty(property, text));
     else if (name in element && !name.includes("-") && typeof value !== "string") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }

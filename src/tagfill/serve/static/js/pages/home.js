@@ -40,9 +40,9 @@ export function quality(guided, measured) {
   }
   return h("section.card",
     h("h2", t("home.measured")),
-    h("p", metric("mAP", measured.mAP === null ? null : measured.mAP / 100), metric(t("precision"), measured.precision), metric(t("recall"), measured.recall)),
+    h("p.badges", metric("mAP", measured.mAP === null ? null : measured.mAP / 100), metric(t("precision"), measured.precision), metric(t("recall"), measured.recall)),
     h("small.faint", t("measured.on", { count: measured.photos })),
-    guided.done < guided.count ? h("p.actions", h("small", t("home.partly", guided)), start) : null,
+    measured.photos < guided.count ? h("p.actions", h("small", t("home.partly", guided)), start) : null,
   );
 }
 

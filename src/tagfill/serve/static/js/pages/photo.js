@@ -1,12 +1,13 @@
 // One large photo, its tags and the tags it may have.
 
-import { get, post } from "/static/js/api.js";
+import { get, post, releaseOnLeaving } from "/static/js/api.js";
 import { fill, h, percent, pictureUrl, typing } from "/static/js/dom.js";
 import { t } from "/static/js/i18n.js";
-import { chooser, empty, guard, keysHelp, toast } from "/static/js/ui.js";
+import { chooser, complain, empty, guard, keysHelp, meter, toast } from "/static/js/ui.js";
 import { swipes } from "/static/js/swipe.js";
 
 const AHEAD = 4;
+const LIKELY = 0.5; // as on the server
 
 export async function show(main, query) {
   const deck = new Deck(main, query.get("guided") === "1", query.get("photo"));
@@ -15,20 +16,38 @@ export async function show(main, query) {
 
 class Deck {
   constructor(main, guided, first) {
-    Object.assign(this, { main, guided, first, cards: [], place: 0, active: 0, answered: 0, found: 0, began: Date.now() });
+    Object.assign(this, { main, guided, first, cards: [], place: 0, active: 0, actions: [], began: Date.now() });
     this.stage = h("div.stage");
+    this.progress = h("div.progress");
     this.panel = h("aside.card.panel");
     document.addEventListener("keydown", (event) => this.key(event));
     swipes(this.stage, { right: () => this.answer("yes"), left: () => this.answer("no") });
+    releaseOnLeaving(() => ({ photos: this.cards.slice(-2 * AHEAD).map((card) => card.photo) }));
   }
 
   async start() {
     fill(this.main, h("div.photowork", this.stage, this.panel));
-    const { tags } = await get("/api/review");
-    this.names = tags.map((tag) => tag.tag).sort();
+    await this.review();
     if (this.first !== null) this.take([await get(`/api/photos/${Number(this.first)}`)]);
     await this.fetch();
     this.draw();
+  }
+
+  // How far the review has come, by everybody.
+  async review() {
+    const { tags, totals } = await get("/api/review");
+    this.tags = new Map(tags.map((tag) => [tag.tag, tag]));
+    this.names = [...this.tags.keys()].sort();
+    this.totals = totals;
+    this.drawProgress();
+  }
+
+  drawProgress() {
+    const { totals } = this;
+    const { done, count } = totals.guided;
+    const share = this.guided ? done / Math.max(1, count) : totals.decided / Math.max(1, totals.decided + totals.open);
+    const text = this.guided ? t("home.partly", totals.guided) : t("review.progress", totals);
+    fill(this.progress, meter(share, t("progress")), h("small.faint", text));
   }
 
   get card() {
@@ -82,10 +101,10 @@ class Deck {
 
   drawPanel() {
     const { card } = this;
-    const asked = card.suggestions[this.active];
-    this.question.textContent = asked ? t("tag.question", { tag: asked.tag }) : t("photo.nothing");
+    this.ask(card.suggestions[this.active]);
     const minutes = Math.max(1 / 60, (Date.now() - this.began) / 60000);
-    const speed = this.answered ? Math.round(this.answered / minutes) : 0;
+    const [answered, found] = ["answered", "found"].map((name) => this.actions.reduce((sum, action) => sum + action[name], 0));
+    const speed = answered ? Math.round(answered / minutes) : 0;
     const field = chooser("add-tag", t("add_tag"), this.names, guard((tag) => this.add(tag)));
     this.field = field.field;
     fill(
@@ -107,12 +126,24 @@ class Deck {
           h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
         ),
       ),
-      h("small.faint.tally", t("photo.tally", { answered: this.answered, found: this.found, speed: speed || "–" })),
+      this.progress,
+      h("small.faint.tally", t("photo.tally", { answered, found, speed: speed || "–" })),
       keysHelp([
         ["Y N ?", t("keys.answer")], ["↑ ↓", t("keys.choose")], ["← →", t("keys.photo")], ["S", t("keys.skip")],
         ["H", t("keys.heat")], ["Z", t("keys.zoom")], ["T", t("keys.add")], ["C", t("keys.complete")], ["U", t("keys.undo")],
       ]),
     );
+  }
+
+  // The question, and what the answers say of the tag so far.
+  ask(suggestion) {
+    if (!suggestion) {
+      fill(this.question, t("photo.nothing"));
+      return;
+    }
+    const { yes = 0, no = 0 } = this.tags.get(suggestion.tag) ?? {};
+    const right = yes + no ? t("photo.right", { share: percent(yes / (yes + no)), count: yes + no }) : "";
+    fill(this.question, t("tag.question", { tag: suggestion.tag }), " ", h("small.faint", right));
   }
 
   chip(suggestion, place) {
@@ -166,22 +197,35 @@ class Deck {
     const suggestion = card?.suggestions[this.active];
     if (!suggestion) return;
     const before = suggestion.value;
-    suggestion.value = value;
-    if (before === null) this.answered += 1;
-    this.found += Number(value === "yes") - Number(before === "yes");
+    const action = { answered: Number(before === null), found: Number(value === "yes") - Number(before === "yes") };
+    this.actions.push(action);
+    this.count(suggestion, value);
     const saving = post("/api/review/decisions", {
       view: "photo",
       decisions: [{ photo: card.photo, tag: suggestion.tag, value }],
     }).catch((error) => {
-      suggestion.value = before;
+      this.count(suggestion, before);
+      this.actions.splice(this.actions.indexOf(action), 1);
       this.drawPanel();
-      toast(error.message || t("offline"), "error");
+      complain(error);
     });
     const next = card.suggestions.findIndex((each) => each.value === null);
     if (next >= 0) this.activate(next);
     else if (this.guided) this.drawPanel();
     else this.go(1).catch(() => {});
     await saving;
+  }
+
+  count(suggestion, value) {
+    const tag = this.tags.get(suggestion.tag);
+    if (tag && suggestion.value in tag) tag[suggestion.value] -= 1;
+    if (tag && value in tag) tag[value] += 1;
+    const change = (test) => Number(test(value)) - Number(test(suggestion.value));
+    this.totals.decided += change((each) => each === "yes" || each === "no");
+    this.totals.found += change((each) => each === "yes");
+    if (suggestion.probability >= LIKELY) this.totals.open += change((each) => each === null);
+    suggestion.value = value;
+    this.drawProgress();
   }
 
   async go(step) {
@@ -194,7 +238,7 @@ class Deck {
     this.stage.classList.remove("zoomed");
     this.heated = false;
     this.draw();
-    this.fetch().catch(() => {});
+    Promise.all([this.fetch(), this.review()]).catch(() => {});
   }
 
   async add(tag) {
@@ -203,9 +247,8 @@ class Deck {
     card.yes.push(tag);
     card.suggestions = card.suggestions.filter((each) => each.tag !== tag);
     if (!this.names.includes(tag)) this.names.push(tag);
+    this.actions.push({ answered: 1, found: 1 });
     this.active = Math.min(this.active, Math.max(0, card.suggestions.length - 1));
-    this.answered += 1;
-    this.found += 1;
     this.drawPanel();
     this.field.focus();
   }
@@ -216,6 +259,7 @@ class Deck {
     const yes = card.suggestions.filter((each) => each.value === "yes").map((each) => each.tag);
     await post("/api/review/complete", { photo: card.photo, yes });
     card.complete = true;
+    this.actions.push({ answered: 0, found: 0 });
     toast(t("complete.saved"));
     await this.go(1);
   }
@@ -227,7 +271,10 @@ class Deck {
       return;
     }
     toast(t("undone", { count: lines.length }));
+    this.actions.pop();
+    await this.review();
     const { photo } = lines[0];
+    if (photo === null) return this.restart(); // a tag has its old name again
     const fresh = await get(`/api/photos/${photo}`);
     fresh.suggestions.forEach((suggestion) => (suggestion.value = null));
     const place = this.cards.findIndex((card) => card.photo === photo);
@@ -235,7 +282,12 @@ class Deck {
     else this.cards.splice(this.place, 0, fresh);
     this.place = place >= 0 ? place : this.place;
     this.active = Math.max(0, fresh.suggestions.findIndex((each) => each.tag === lines[0].tag));
-    this.answered = Math.max(0, this.answered - 1);
+    this.draw();
+  }
+
+  async restart() {
+    Object.assign(this, { cards: [], place: 0, active: 0, exhausted: false });
+    await this.fetch();
     this.draw();
   }
 

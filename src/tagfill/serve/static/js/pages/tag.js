@@ -1,6 +1,6 @@
 // Many photos, one tag: tick those that show it, and confirm the page with one key.
 
-import { get, post } from "/static/js/api.js";
+import { get, post, releaseOnLeaving } from "/static/js/api.js";
 import { fill, h, percent, picture, pictureUrl, typing } from "/static/js/dom.js";
 import { t } from "/static/js/i18n.js";
 import { empty, enlarge, guard, keysHelp, meter, toast } from "/static/js/ui.js";
@@ -21,10 +21,18 @@ class Page {
     this.grid = h("div.grid", { role: "group", "aria-label": tag });
     this.side = h("div.tagside");
     this.offer = h("div");
+    this.ahead = [];
+    releaseOnLeaving(() => ({ tag: this.tag, photos: [...this.cards.map((card) => card.photo), ...this.ahead] }));
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
   async start() {
+    const button = (kind, text, key, action) => h(kind, { type: "button", onclick: action }, text, h("kbd", key));
+    this.deciding = [
+      button("button", t("confirm"), "Enter", guard(() => this.confirm())),
+      button("button.quiet", t("all_yes"), "A", () => this.all("yes")),
+      button("button.quiet", t("all_no"), "X", () => this.all("no")),
+    ];
     const slider = h("input", {
       type: "range", min: "2", max: "10", value: String(this.columns), "aria-label": t("columns"),
       oninput: (event) => this.setColumns(Number(event.target.value)),
@@ -37,12 +45,7 @@ class Page {
       ),
       this.offer,
       h("div.tagwork", this.grid, h("aside.card", this.side,
-        h("p.actions.stack",
-          h("button", { type: "button", onclick: guard(() => this.confirm()) }, t("confirm"), h("kbd", "Enter")),
-          h("button.quiet", { type: "button", onclick: () => this.all("yes") }, t("all_yes"), h("kbd", "A")),
-          h("button.quiet", { type: "button", onclick: () => this.all("no") }, t("all_no"), h("kbd", "X")),
-          h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
-        ),
+        h("p.actions.stack", this.deciding, button("button.quiet", t("undo"), "U", guard(() => this.undo()))),
         keysHelp([
           ["← → ↑ ↓", t("keys.move")], ["Space", t("keys.toggle")], ["⇧ click", t("keys.range")],
           ["?", t("keys.unsure")], ["Z", t("keys.zoom")], ["A X", t("keys.all")], ["Enter", t("keys.confirm")], ["U", t("keys.undo")],
@@ -63,6 +66,7 @@ class Page {
     const { grid } = await post("/api/review/next", { view: "tag", tag: this.tag, count: this.columns * ROWS });
     this.cards = grid.map((card) => ({ ...card, value: card.probability >= 0.5 ? "yes" : "no" }));
     this.focus = this.anchor = 0;
+    this.deciding.forEach((button) => (button.hidden = !this.cards.length));
     if (!this.cards.length) {
       const others = h("a.button", { href: "/review" }, t("by_tag"));
       fill(this.grid, empty(t("tag.finished", { tag: this.tag }), t("tag.finished.why"), others));
@@ -76,7 +80,10 @@ class Page {
   prefetch() {
     const exclude = this.cards.map((card) => card.photo);
     post("/api/review/next", { view: "tag", tag: this.tag, count: this.columns * ROWS, exclude })
-      .then(({ grid }) => grid.forEach((card) => (new Image().src = pictureUrl(card.photo, 320))))
+      .then(({ grid }) => {
+        this.ahead = grid.map((card) => card.photo);
+        this.ahead.forEach((photo) => (new Image().src = pictureUrl(photo, 320)));
+      })
       .catch(() => {});
   }
 
@@ -197,15 +204,15 @@ class Page {
     const state = await get(`/api/review/tags/${encodeURIComponent(this.tag)}`);
     const minutes = Math.max(1 / 60, (Date.now() - this.began) / 60000);
     const speed = this.answered ? Math.round(this.answered / minutes) : 0;
-    const answered = state.yes + state.no;
+    const estimated = state.yes + state.no > 0 && state.rest.count > 0;
     fill(
       this.side,
       meter((state.suggested - state.open) / Math.max(1, state.suggested), t("progress")),
       h("dl.numbers",
         pair(t("n.open"), state.open), pair(t("n.yes"), state.yes), pair(t("n.no"), state.no),
         pair(t("n.speed"), speed || "–"),
-        pair(t("n.precision"), answered ? percent(state.rest.expected) : "–"),
-        pair(t("n.bounds"), answered ? `${percent(state.rest.low)} – ${percent(state.rest.high)}` : "–"),
+        pair(t("n.precision"), estimated ? percent(state.rest.expected) : "–"),
+        pair(t("n.bounds"), estimated ? `${percent(state.rest.low)} – ${percent(state.rest.high)}` : "–"),
       ),
     );
     fill(this.offer, state.acceptable ? this.offered(state) : []);
