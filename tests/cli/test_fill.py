@@ -13,6 +13,8 @@ from tagfill.labels.io import save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 COLORS = {"red": (200, 30, 30), "green": (30, 160, 60), "blue": (40, 60, 200)}
 
 

@@ -34,6 +34,8 @@ from tagfill.report.headline import calibration, headline
 from tagfill.report.learned import curves
 from tagfill.report.page import write_comparison, write_report
 
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
 LOOP = {"epochs": 5, "learning_rate": 0.02, "threads": 1}
 NASTY = ("<script>alert(1)</script>", 'a "quoted" & <b>bold</b> name')
 VOID = {"meta", "img", "br", "link", "input", "hr"}

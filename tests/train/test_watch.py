@@ -19,8 +19,6 @@ from tagfill.train.resolve import Request
 from tagfill.train.run import fit
 from tagfill.train.watch import BINS, Watch, pseudo_label_metrics
 
-pytestmark = pytest.mark.usefixtures("quick_choices")
-
 OBSERVED = torch.tensor([[1, -1, -1], [-1, -1, 1]], dtype=torch.int8)
 TRUTH = torch.tensor([[1, 1, 0], [1, 0, 1]], dtype=torch.int8)
 LOGITS = torch.tensor([[0.0, 8.0, -8.0], [-8.0, -8.0, 2.0]])
