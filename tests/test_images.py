@@ -12,7 +12,8 @@ from PIL import Image
 
 from tagfill import images
 from tagfill.errors import TagfillError
-from tagfill.images import check_images, find_image, list_images, open_image
+from tagfill.image_files import find_image
+from tagfill.images import check_images, list_images, open_image
 
 ORIENTATION = 0x0112
 

@@ -19,9 +19,8 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from tagfill.errors import Problem, TagfillError
+from tagfill.image_files import SUFFIXES, find_images, other_names, walk_folders
 
-SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-_USUAL = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 MAX_PIXELS = 100_000_000
 """More than this is not decoded: a small file can claim any size and exhaust the memory."""
 FORMATS = (
@@ -118,22 +117,10 @@ def iterate_images(folder: str | Path) -> Iterator[Path]:
     root = Path(folder)
     if not root.is_dir():
         raise TagfillError("no such folder", file=root)
-    for directory, names in _walk(root):
+    for directory, names in walk_folders(root):
         for name in sorted(names):
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
                 yield Path(directory, name)
-
-
-def find_image(root: str | Path, image: str) -> Path | None:
-    """The file of an image id: the exact name, else its suffix in lower or upper case, or added."""
-    path = Path(root, image)
-    if path.suffix.lower() in SUFFIXES:
-        cased = (path.suffix.lower(), path.suffix.upper())
-        variants = [path, *(path.with_suffix(suffix) for suffix in cased)]
-    else:
-        endings = (cased for suffix in _USUAL for cased in (suffix, suffix.upper()))
-        variants = [path, *(path.with_name(path.name + ending) for ending in endings)]
-    return next((file for file in variants if os.path.isfile(file)), None)
 
 
 @dataclass(frozen=True)
@@ -175,8 +162,9 @@ def check_images(
         raise TagfillError("no such image folder", file=root)
     if workers is not None and workers < 1:
         raise TagfillError(f"workers must be at least 1, got {workers}")
+    paths = find_images(root, images, workers=workers)
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        looks = list(pool.map(partial(_look, Path(root), decode), images))
+        looks = list(pool.map(partial(_look, decode), paths))
     by_bytes: dict[bytes, list[str]] = defaultdict(list)
     for image, look in zip(images, looks, strict=True):
         if look.digest is not None:
@@ -256,20 +244,6 @@ def _eight_bit(image: Image.Image) -> Image.Image:
     return Image.fromarray(gray)
 
 
-def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
-    """Folders and their files; follows links to folders, but enters no folder twice."""
-    seen = {os.path.realpath(root)}
-    for directory, folders, files in os.walk(root, followlinks=True):
-        fresh = []
-        for folder in sorted(folders):
-            real = os.path.realpath(os.path.join(directory, folder))
-            if not folder.startswith(".") and real not in seen:
-                seen.add(real)
-                fresh.append(folder)
-        folders[:] = fresh
-        yield directory, files
-
-
 @dataclass(frozen=True)
 class _Look:
     path: Path | None = None
@@ -278,8 +252,7 @@ class _Look:
     fault: str | None = None
 
 
-def _look(root: Path, decode: bool, image: str) -> _Look:
-    path = find_image(root, image)
+def _look(decode: bool, path: Path | None) -> _Look:
     if path is None or not decode:
         return _Look(path)
     try:
@@ -305,6 +278,9 @@ def _problems(
             remedy="set the folder that image ids are relative to with --images",
         )
         return
+    respelled = other_names(root, images, [look.path for look in looks])
+    if respelled:
+        yield Problem("warning", respelled, file=str(root))
     for image, look in zip(images, looks, strict=True):
         if look.path is None:
             yield Problem("warning", "missing image", file=str(root / image))

@@ -10,8 +10,11 @@ from PIL import Image
 
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
-from tagfill.images import find_image
+from tagfill.image_files import find_image, find_images
+from tagfill.images import check_images
 from tagfill.labels import Dataset
+from tagfill.labels.edit import save_changes
+from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 
 KNOWN = {"a.jpg": {"cat": 1, "dog": 1}, "b.jpg": {"dog": 1}, "c.jpg": {}}
@@ -40,12 +43,109 @@ def known(dataset: Dataset) -> dict[str, dict[str, int]]:
         "My photos\n\nDatei;Stichworte\na.jpg;cat, dog\nb.jpg;dog\nc.jpg;keine\n",
         '{"images": [{"file": "a.jpg", "tags": ["cat", "dog"]}, {"file": "b.jpg", "tags": ["dog"]},'
         ' {"file": "c.jpg", "tags": []}]}',
+        "photo,tags,,\na.jpg,cat,dog,\nb.jpg,,,dog\nc.jpg,,,\n",
+        "photo,primary tag,secondary tag\na.jpg,cat,dog\nb.jpg,dog,\nc.jpg,,\n",
+        "photo,tags\na.jpg,['cat' 'dog']\nb.jpg,['dog']\nc.jpg,[]\n",
+        'photo,tags\na.jpg,"""cat"", \'dog\'"\nb.jpg,dog\nc.jpg,\n',
+        'photo,tags\na.jpg,"{""choices"": [""cat"", ""dog""]}"\nb.jpg,dog\nc.jpg,\n',
+        "photo,tag\na.jpg,cat\n,dog\n,cat\nb.jpg,dog\nc.jpg,\n",
+        "a.jpg: cat, dog\nb.jpg: dog\nc.jpg: \n",
+        "a.jpg cat dog\nb.jpg dog\nc.jpg\n",
+        "photo,tags\na.jpg,cat;dog\nb.jpg,dog\nc.jpg,\nTotal,2\n",
     ],
-    ids=["hashtags", "hashtags with commas", "headers", "exiftool", "title", "wrapped JSON"],
+    ids=[
+        "hashtags",
+        "hashtags with commas",
+        "headers",
+        "exiftool",
+        "title",
+        "wrapped JSON",
+        "nameless columns",
+        "columns in order",
+        "numpy",
+        "quotes",
+        "Label Studio",
+        "merged entries",
+        "colon",
+        "blanks",
+        "sum",
+    ],
 )
 def test_shapes_people_use(text: str, tmp_path: Path) -> None:
     suffix = ".json" if text.startswith("{") else ".csv"
     assert known(read(tmp_path / f"labels{suffix}", text)) == KNOWN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",animals,\nimage,cat,dog\na.jpg,1,0\nb.jpg,0,1\n",
+        "image,animals,\n,cat,dog\na.jpg,1,0\nb.jpg,0,1\n",
+        "image,cat,dog\na.jpg,present,absent\nb.jpg,absent,present\n",
+        "image,cat,dog\na.jpg,✔️,✗\nb.jpg,✘,✔\n",
+    ],
+    ids=["groups", "two lines", "words", "emoji"],
+)
+def test_wide_tables_people_use(text: str, tmp_path: Path) -> None:
+    dataset = read(tmp_path / "l.csv", text)
+    assert known(dataset) == {"a.jpg": {"cat": 1, "dog": 0}, "b.jpg": {"cat": 0, "dog": 1}}
+    values = dataset.table.values.copy()
+    values[0, 1] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert known(load_labels(tmp_path / "o.csv"))["a.jpg"] == {"cat": 1, "dog": 1}
+    heads = [(tmp_path / name).read_text().split("\na.jpg")[0] for name in ("l.csv", "o.csv")]
+    assert heads[0] == heads[1]
+
+
+def test_split_names_in_any_case(tmp_path: Path) -> None:
+    text = "image,cat,split\na.jpg,1,Train\nb.jpg,0,TEST\nc.jpg,1,Validation\n"
+    assert set(read(tmp_path / "l.csv", text).splits) == {"train", "test", "val"}
+
+
+@pytest.mark.parametrize("text", ['a.jpg,"cat\nb.jpg,dog\n', 'a.jpg,"cat\nb.jpg,dog"\nc.jpg,cat\n'])
+def test_a_quote_that_is_never_closed_swallows_no_rows(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match=r"row 2: .*is a quote opened there"):
+        read(tmp_path / "l.csv", "image,tags\n" + text)
+
+
+def test_minus_one_is_refused_as_it_has_two_meanings(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="-1 may mean absent or unknown: write 0 for absent"):
+        read(tmp_path / "l.csv", "image,cat\na.jpg,1\nb.jpg,-1\nc.jpg,0\n")
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ("A.JPG", "SUB/b.JPG", "000"),
+        ("a.jpeg", "b.jpg", "00000"),
+        ("8f3ab2c1-a.jpg", "photos/sub/b.jpg", "0.0"),
+        ("//nas/share/a.jpg", "//nas/share/sub/b.jpg", "//nas/share/0.jpg"),
+        ("C:\\pics\\a.jpg", "D:\\x\\sub\\b.jpg", "0"),
+        ("file:///home/me/my%20pics/a.jpg", "file:///home/me/my%20pics/sub/b.jpg", "0.png"),
+        ("a.CR2", "Bä/../sub/b.jpg", "0"),
+    ],
+)
+def test_images_are_found_in_other_spellings(ids: tuple[str, ...], tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.jpg", "sub/b.jpg", "0.jpg")]
+    files[1].parent.mkdir()
+    for file in files:
+        Image.new("RGB", (4, 4)).save(file)
+    rows = zip(ids, ("cat", "dog", "cat;dog"), strict=True)
+    text = "image,tags\n" + "".join(f"{image},{tags}\n" for image, tags in rows)
+    dataset = read(tmp_path / "l.csv", text)
+    assert dataset.image_root == tmp_path
+    assert find_images(tmp_path, dataset.table.images) == files
+
+
+def test_no_image_is_taken_for_another(tmp_path: Path) -> None:
+    for name in ("x/a.jpg", "y/a.jpg", "b.jpg", "Bä.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4)).save(tmp_path / name)
+    ids = ["a.jpg", "z/a.jpg", "B.jpg", "b.jpg", "Ba\u0308.jpg", "Ba.jpg"]
+    found = find_images(tmp_path, ids)
+    assert found == [None, None, None, tmp_path / "b.jpg", tmp_path / "Bä.jpg", None]
+    (problem, *_) = check_images(ids, tmp_path).problems
+    assert "1 images were found under another spelling" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -94,11 +194,34 @@ def test_a_no_written_as_a_tag_is_remarked_on_and_never_taken_for_a_typo(tmp_pat
     assert not any("look like others" in note for note in dataset.notes)
 
 
-def test_a_line_of_sums_is_named_with_a_remedy_that_loses_nothing(tmp_path: Path) -> None:
+def test_a_line_of_odd_values_is_named_with_a_remedy_that_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "l.csv"
-    path.write_text("image,cat,dog\na.jpg,1,0\nb.jpg,0,1\nc.jpg,1,1\nSumme,2,2\n")
+    path.write_text("image,cat,dog\na.jpg,1,0\nb.jpg,0,1\nc.jpg,1,1\nd.jpg,2,2\n")
     with pytest.raises(TagfillError, match=r"row 5: 2 entries.*delete the row if it holds sums"):
         load_labels(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,cat,dog\na.jpg,1,0\nb.jpg,0,1\nTotal,1,1\n",
+        "image,cat,dog\na.jpg,1,0\nb.jpg,0,1\nSumme:,17,3\n",
+        "image,cat,dog\na.jpg,1,0\nimage,cat,dog\nb.jpg,0,1\n",
+        "image;label;value\na.jpg;cat;1\na.jpg;dog;0\nb.jpg;cat;0\nb.jpg;dog;1\nGesamt;4;2\n",
+    ],
+)
+def test_sums_and_repeated_headers_are_no_images(text: str, tmp_path: Path) -> None:
+    dataset = read(tmp_path / "l.csv", text)
+    assert known(dataset) == {"a.jpg": {"cat": 1, "dog": 0}, "b.jpg": {"cat": 0, "dog": 1}}
+    assert "passed over" in str(dataset.problems[0])
+
+
+def test_a_sum_stays_in_the_file_that_apply_writes(tmp_path: Path) -> None:
+    dataset = read(tmp_path / "l.csv", "image,tags\na.jpg,cat\nb.jpg,dog\nTotal,2\n")
+    values = dataset.table.values.copy()
+    values[0, 1] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert (tmp_path / "o.csv").read_text() == "image,tags\na.jpg,cat;dog\nb.jpg,dog\nTotal,2\n"
 
 
 def test_images_are_found_without_their_suffix(tmp_path: Path) -> None:

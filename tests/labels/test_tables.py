@@ -228,14 +228,22 @@ def test_blocks_read_like_records(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "labels.csv"
         path.write_bytes((end.join(lines) + end * closed).encode())
-        sheet = csv_sheet(path)
+        try:
+            sheet = csv_sheet(path)
+        except TagfillError:  # a quote is never closed
+            return
         assume(sheet.header == ("image", "cat", "dog"))
         plan = Plan("csv_wide", 0, labels=(1, 2))
         quick_problems, careful_problems = Problems(), Problems()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_blocks, "_BYTES", size)
+            try:
+                careful, expected = read_entries(sheet, plan, careful_problems, blocks=False)
+            except TagfillError as error:
+                with pytest.raises(TagfillError, match=f"row {error.row}: not readable"):
+                    read_entries(sheet, plan, quick_problems)
+                return
             quick, tallies = read_entries(sheet, plan, quick_problems)
-        careful, expected = read_entries(sheet, plan, careful_problems, blocks=False)
     assert list(quick.images) == list(careful.images)
     assert list(quick.rows) == list(careful.rows)
     assert np.array_equal(quick.values, careful.values)

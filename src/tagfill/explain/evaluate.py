@@ -16,7 +16,8 @@ from tagfill.evaluate.arrays import Floats
 from tagfill.explain.heat import peak
 from tagfill.explain.maps import explain_images
 from tagfill.explain.pointing import PointingResult, cases_of, play
-from tagfill.images import find_image, open_image
+from tagfill.image_files import find_images
+from tagfill.images import open_image
 from tagfill.labels import Boxes, Dataset, Rows
 from tagfill.models.bundle import Bundle
 from tagfill.train.data import prepare
@@ -107,8 +108,8 @@ def _cases(
 def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], list[str]]:
     """Files of the images that the run used neither for training nor for validation."""
     root = dataset.image_root or dataset.source.parent
-    files = {int(row): find_image(root, dataset.table.images[row]) for row in rows}
-    there = {row: path for row, path in files.items() if path is not None}
+    files = find_images(root, [dataset.table.images[row] for row in rows])
+    there = {int(row): path for row, path in zip(rows, files, strict=True) if path is not None}
     missing = len(files) - len(there)
     notes = [f"{missing} images are not in {root}"] if missing else []
     learned = _trained_on(run)

@@ -12,7 +12,8 @@ import numpy as np
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
-from tagfill.images import find_image, list_images, read_ahead
+from tagfill.image_files import find_images
+from tagfill.images import list_images, read_ahead
 from tagfill.labels import LabelTable
 from tagfill.models.deploy import Metadata
 from tagfill.models.engines import Engine
@@ -75,7 +76,7 @@ def mean_precisions(
         TagfillError: an image is missing or broken.
     """
     metadata = next(iter(engines.values())).metadata
-    paths = [find_image(root, image) for image in table.images]
+    paths = find_images(root, table.images)
     if None in paths:
         missing = table.images[paths.index(None)]
         raise TagfillError(f"{missing!r} is not there", file=root, remedy="give --images DIR")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tagfill.errors import TagfillError
-from tagfill.images import find_image
+from tagfill.image_files import find_images
 from tagfill.labels import Dataset
 from tagfill.labels.croissant import FILE, croissant
 from tagfill.labels.io import load_labels, save_labels
@@ -73,7 +73,8 @@ def push_labels(
 
 def _add_images(dataset: Dataset, root: Path, folder: Path) -> None:
     """Copies of the images, and their labels as JSON lines."""
-    path_of = {image: find_image(root, image) for image in dataset.table.images}
+    images = dataset.table.images
+    path_of = dict(zip(images, find_images(root, images), strict=True))
     missing = [image for image, path in path_of.items() if path is None]
     if missing:
         raise TagfillError(

@@ -22,6 +22,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._ids import clean_ids
+from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._tags import join_tags, says_nothing, separators_in, split_tags
@@ -99,8 +100,10 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
     shape = before.format if is_csv else None
     plan = plan_columns(sheet, options, shape)
     records = [fields for _, fields in sheet.records()]
+    names = ["".join(fields[plan.image : plan.image + 1]) for fields in records]
+    names = names if plan.shape == WIDE else images_of_rows(names)
     ids, _ = clean_ids(
-        [without_guard("".join(fields[plan.image : plan.image + 1])) for fields in records],
+        list(map(without_guard, names)),
         [None] * len(records),
         source,
         options.image_root or before.image_root,
@@ -108,8 +111,7 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
     )
     editors = {WIDE: _edit_wide, LONG: _edit_long, TAG_LIST: _edit_tags}
     holds = editors[plan.shape](sheet, plan, records, ids, edit)
-    header = [] if sheet.header_row is None else [*sheet.above, list(sheet.header)]
-    _write_rows(out, [*header, *records], source if is_csv else None)
+    _write_rows(out, [*sheet.above, *records], source if is_csv else None)
     return holds
 
 
@@ -132,13 +134,13 @@ def _write_rows(out: Path, rows: Sequence[Sequence[str]], source: Path | None) -
     write_bytes(out, content)
 
 
-def _pending(ids: Sequence[str], edit: _Edit) -> Iterator[tuple[int, dict[str, int]]]:
-    """The first record of every image that has changes."""
+def _pending(ids: Sequence[str], edit: _Edit) -> Iterator[tuple[int, dict[str, int], bool]]:
+    """The records of images that have changes, and whether each is the first of its image."""
     seen: set[str] = set()
     for number, image in enumerate(ids):
-        if image in edit.changes and image not in seen:
+        if image in edit.changes:
+            yield number, edit.changes[image], image not in seen
             seen.add(image)
-            yield number, edit.changes[image]
 
 
 def _edit_wide(
@@ -148,9 +150,11 @@ def _edit_wide(
     for column in plan.labels:
         column_of.setdefault(edit.name_of(without_guard(sheet.header[column].strip())), column)
     words = _words(record[column] for record in records for column in plan.labels)
-    for number, labels in _pending(ids, edit):
+    for number, labels, first in _pending(ids, edit):
         for name, value in labels.items():
-            records[number][column_of[name]] = words.get(value, "")
+            stated = code_of(records[number][column_of[name]]) in (POSITIVE, NEGATIVE)
+            if first or stated:
+                records[number][column_of[name]] = words.get(value, "")
     return True
 
 
@@ -205,7 +209,7 @@ def _edit_tags(
     texts = [record[column] for record in records for column in plan.tags if column < len(record)]
     usual = Counter(mark for text in texts for mark in separators_in([text])).most_common(1)
     common = usual[0][0] if usual else _other_than_delimiter(sheet)
-    for number, labels in _pending(ids, edit):
+    for number, labels, first in _pending(ids, edit):
         record = records[number]
         record += [""] * (len(sheet.header) - len(record))
         gone = {name for name, value in labels.items() if value != POSITIVE}
@@ -215,7 +219,7 @@ def _edit_tags(
             if any(edit.name_of(tag) in gone for tag in tags):
                 kept = [tag for tag in tags if edit.name_of(tag) not in gone]
                 record[column] = _entry(kept, record[column], common)
-        if added:
+        if added and first:
             record[plan.tags[0]] = _with_tags(added, record[plan.tags[0]], common)
     return False
 

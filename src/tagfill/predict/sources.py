@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tagfill.console import quote_name
-from tagfill.images import SUFFIXES, iterate_images
+from tagfill.image_files import SUFFIXES
+from tagfill.images import iterate_images
 from tagfill.remote import RemoteFile, remote_files, url_of
 
 STANDARD_INPUT = "-"

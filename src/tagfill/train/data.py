@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.images import check_images, find_image, unreadable
+from tagfill.image_files import find_image, find_images, other_names
+from tagfill.images import unreadable
 from tagfill.labels import POSITIVE, Dataset, Labels, LabelTable, Rows
 from tagfill.labels.features import load_features
 from tagfill.labels.formats import ReadOptions
@@ -209,8 +210,8 @@ def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tupl
     """The files of all images of a table; a missing one is an error."""
     notes: list[str] = []
     split = _with_paths(Split(table), _image_root(source, images), notes)
-    if notes:
-        raise TagfillError(notes[0], file=source.source, remedy="set it with --images")
+    if len(split) < len(table):
+        raise TagfillError(notes[-1], file=source.source, remedy="set it with --images")
     return split.paths or ()
 
 
@@ -272,18 +273,21 @@ def _with_paths(split: Split, root: Path, notes: list[str]) -> Split:
         root, images[0]
     ):
         root = root.parent  # the ids name the image folder themselves, as in ``photos/a.jpg``
-    missing = set(check_images(split.table.images, root, decode=False).missing)
+    paths = find_images(root, images)
+    missing = {image for image, path in zip(images, paths, strict=True) if path is None}
     if len(missing) > MISSING_TOLERATED * len(split):
         raise TagfillError(
             f"{len(missing)} of {len(split)} images are missing, first: {sorted(missing)[0]!r}",
             file=root,
             remedy="set the image folder with --images",
         )
+    respelled = other_names(root, images, paths)
+    if respelled:
+        notes.append(respelled)
     if missing:
         notes.append(f"{len(missing)} images are missing and left out: {_listed(sorted(missing))}")
-        split = split.take([image not in missing for image in split.table.images])
-    paths = tuple(find_image(root, image) or root / image for image in split.table.images)
-    return replace(split, paths=paths)
+        split = split.take([path is not None for path in paths])
+    return replace(split, paths=tuple(path for path in paths if path is not None))
 
 
 def without_unreadable(data: TrainingData) -> TrainingData:

@@ -19,7 +19,7 @@ from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter, is_filled
 from tagfill.labels.formats._text import head, records_of
-from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats._ticks import code_of, is_sum, sums_possible
 from tagfill.labels.table import UNKNOWN, Labels, Rows
 
 _BYTES = 1 << 20
@@ -61,6 +61,7 @@ def has_blocks(sheet: Sheet) -> bool:
 def read_blocks(sheet: Sheet, plan: Plan) -> Iterator[Block | Iterator[Record]]:
     """The plain blocks of a table, and between them the records of others, to be read in turn."""
     mark = delimiter(head(sheet.path))
+    sums = sums_possible(sheet.column(plan.image))
     with sheet.path.open("rb") as file:
         if file.read(len(_MARK)) != _MARK:
             file.seek(0)
@@ -69,7 +70,7 @@ def read_blocks(sheet: Sheet, plan: Plan) -> Iterator[Block | Iterator[Record]]:
             pass  # the header
         for lines in _lines(file):
             block = _plain(lines, ord(mark), plan, len(sheet.header), reader.line)
-            if block is None:
+            if block is None or (sums and any(map(is_sum, block.images))):
                 yield reader.records(lines)
             else:
                 reader.line += len(block.images)

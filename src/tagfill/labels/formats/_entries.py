@@ -13,7 +13,7 @@ from tagfill.files import without_guard
 from tagfill.labels.formats._blocks import Block, has_blocks, read_blocks
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
-from tagfill.labels.formats._ticks import Kind, code_of, column_kind, some
+from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_sum, some, sums_possible
 from tagfill.labels.table import UNKNOWN, Labels
 
 _EXAMPLES = 3
@@ -95,13 +95,15 @@ def read_entries(
     splits: list[str] = []
     values = [np.empty((0, len(plan.labels)), dtype=np.int8)]
     tallies, widths = [Tally() for _ in plan.labels], _Widths(sheet, plan.image)
+    asides = _Asides(sheet, plan.image)
     whole = blocks and has_blocks(sheet)
     for part in read_blocks(sheet, plan) if whole else [sheet.records()]:
-        block = part if isinstance(part, Block) else _careful(part, plan, widths, tallies)
+        block = part if isinstance(part, Block) else _careful(part, plan, widths, asides, tallies)
         images += block.images
         rows += block.rows
         splits += block.splits
         values.append(block.values)
+    asides.report(problems)
     widths.report(problems)
     joined = np.concatenate(values)
     if any(tally.bad for tally in tallies):
@@ -110,11 +112,13 @@ def read_entries(
     return Entries(images, rows, splits, joined), tallies
 
 
-def _careful(records: Iterator[Record], plan: Plan, widths: _Widths, tallies: list[Tally]) -> Block:
+def _careful(
+    records: Iterator[Record], plan: Plan, widths: _Widths, asides: _Asides, tallies: list[Tally]
+) -> Block:
     """Read record by record, and count what is no label."""
     images, splits, rows, values = [], [], [], array("b")
     for row, given in records:
-        fields = widths.even(row, given)
+        fields = None if asides.has(row, given) else widths.even(row, given)
         if fields is None:
             continue
         rows.append(row)
@@ -127,28 +131,53 @@ def _careful(records: Iterator[Record], plan: Plan, widths: _Widths, tallies: li
 
 
 def even_records(
-    sheet: Sheet, problems: Problems, *, spread: str | None = None
+    sheet: Sheet, problems: Problems, image: int, *, spread: str | None = None
 ) -> Iterator[Record]:
     """Records as wide as the header; others are errors, reported together, and left out.
 
-    The header once more, as in files that were put together, is passed over and said.
+    The header once more, as in files that were put together, and rows of sums are passed over.
     """
-    widths, again = _Widths(sheet, None, spread), Tally()
-    header = [name.strip() for name in sheet.header]
+    widths, asides = _Widths(sheet, None, spread), _Asides(sheet, image)
     for row, given in sheet.records():
-        if sheet.header_row is not None and [text.strip() for text in given] == header:
-            again.add(row, given[0])
-            continue
-        fields = widths.even(row, given)
+        fields = None if asides.has(row, given) else widths.even(row, given)
         if fields is not None:
             yield row, fields
-    if again.bad:
-        problems.warn(
-            f"the header stands here again ({again.bad:,} in all) and was passed over",
-            file=sheet.path,
-            row=again.examples[0][0],
-        )
+    asides.report(problems)
     widths.report(problems)
+
+
+class _Asides:
+    """Rows between or below the records that are none: the header again, and sums."""
+
+    def __init__(self, sheet: Sheet, image: int) -> None:
+        self.sheet, self.image = sheet, image
+        self.header = [name.strip() for name in sheet.header]
+        self.sums_possible = sums_possible(sheet.column(image))
+        self.again, self.sums = Tally(), Tally()
+
+    def has(self, row: int, fields: Sequence[str]) -> bool:
+        """Whether a row is no record; such rows are counted."""
+        image = fields[self.image] if self.image < len(fields) else ""
+        same = self.sheet.header_row is not None and image.strip() == self.header[self.image]
+        if same and [text.strip() for text in fields] == self.header:
+            self.again.add(row, image)
+            return True
+        if self.sums_possible and is_sum(image):
+            self.sums.add(row, image)
+            return True
+        return False
+
+    def report(self, problems: Problems) -> None:
+        """Warn of the rows that were passed over."""
+        for tally, what in ((self.again, "the header stands here again"), (self.sums, "a sum")):
+            if tally.bad:
+                row, text = tally.examples[0]
+                shown = what if tally is self.again else f"{text!r} is taken for {what}"
+                problems.warn(
+                    f"{shown} ({tally.bad:,} in all) and was passed over",
+                    file=self.sheet.path,
+                    row=row,
+                )
 
 
 class _Widths:

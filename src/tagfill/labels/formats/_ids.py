@@ -6,14 +6,16 @@ import os
 import posixpath
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from tagfill.errors import Problems
+from tagfill.image_files import OtherSpellings, find_image, find_images
 from tagfill.labels.table import Rows
 
 _URL = r"^[A-Za-z][\w+.-]*://"
@@ -21,7 +23,6 @@ _ODD = r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
-_ENDINGS = ("", ".jpg", ".JPG", ".jpeg", ".png")
 
 
 def is_text(name: str) -> bool:
@@ -60,12 +61,13 @@ def clean_ids(
 
     An absolute id, or one with ``..`` seen from the label file, that lies inside ``root`` is made
     relative to it. Where all ids are absolute they are made relative to the folder they share;
-    where an image folder is given, only if the images are found there.
+    where an image folder is given, only if the images are found there. Else absolute ids are taken
+    as the files with the same names, if all of them are found.
 
     Returns:
         The ids, and the image folder where it is known.
     """
-    cleaned = _writable(images, rows, source, problems)
+    cleaned = list(map(_local, _writable(images, rows, source, problems)))
     odd = odd_ids(cleaned).tolist()
     cleaned, root = _relative(cleaned, odd, source, root, problems)
     respelled: list[int] = []
@@ -95,9 +97,18 @@ def clean_ids(
 
 
 def find_root(source: Path, images: Sequence[str]) -> Path | None:
-    """The folder beside a label file in which its first images lie, if it is one of the usual."""
+    """The folder beside a label file in which its first images lie.
+
+    It is the file's own folder or one with a usual name; the file's own one, too, if the images
+    lie somewhere below it or their names are spelled otherwise.
+    """
     folder = source if source.is_dir() else source.parent
-    return next((place for place in _places(folder) if _lie_in(place, images)), None)
+    place = next((place for place in _places(folder) if _lie_in(place, images)), None)
+    if place is None and source.is_file():
+        sample = list(islice(images, _LOOKED_FOR))
+        there = sum(path is not None for path in find_images(folder, sample))
+        return folder if 2 * there > len(sample) else None
+    return place
 
 
 def _places(folder: Path) -> list[Path]:
@@ -108,10 +119,20 @@ def _places(folder: Path) -> list[Path]:
 def _lie_in(folder: Path, images: Sequence[str]) -> bool:
     """Whether a folder has most of the first images."""
     sample = list(islice(images, _LOOKED_FOR))
-    there = sum(
-        any(os.path.isfile(f"{folder / image}{ending}") for ending in _ENDINGS) for image in sample
-    )
+    there = sum(find_image(folder, image) is not None for image in sample)
     return 2 * there > len(sample)
+
+
+def _local(image: str) -> str:
+    """The path that an address of a local file names.
+
+    >>> _local("file:///C:/my%20photos/a.jpg"), _local("file:///home/a.jpg"), _local("a.jpg")
+    ('C:/my photos/a.jpg', '/home/a.jpg', 'a.jpg')
+    """
+    if image[:7].lower() != "file://":
+        return image
+    path = unquote(image[7:])
+    return path[1:] if _ABSOLUTE.match(path[1:]) else path
 
 
 def _writable(
@@ -131,23 +152,59 @@ def _writable(
 def _relative(
     images: list[str], odd: list[int], source: Path, root: Path | None, problems: Problems
 ) -> tuple[list[str], Path | None]:
-    """Ids relative to their common folder, if all are absolute."""
-    simple = [images[number].replace("\\", "/") for number in odd]
-    if len(odd) < len(images) or not images or not all(map(_ABSOLUTE.match, simple)):
+    """Absolute ids relative to the folder they share, or to a folder that has the images."""
+    simple = {number: images[number].replace("\\", "/") for number in odd}
+    absolute = {number: image for number, image in simple.items() if _ABSOLUTE.match(image)}
+    if not absolute:
         return images, root
-    if root is not None and any(_inside(image, source, root) for image in simple[:_LOOKED_FOR]):
+    if root is not None and any(
+        _inside(image, source, root) for image in islice(absolute.values(), _LOOKED_FOR)
+    ):
         return images, root
-    try:
-        shared = posixpath.commonpath([posixpath.dirname(image) for image in simple])
-    except ValueError:
-        return images, root
-    short = [image[len(shared) :].lstrip("/") for image in simple]
+    if len(absolute) == len(images):
+        short, base = _below_shared(list(absolute.values()), source, root, problems)
+        if short is not None:
+            return short, base
+    return _found(images, absolute, source, root, problems)
+
+
+def _below_shared(
+    images: list[str], source: Path, root: Path | None, problems: Problems
+) -> tuple[list[str] | None, Path | None]:
+    """Absolute ids relative to the folder they share; none if the image folder lacks them."""
+    first, last = (image.split("/")[:-1] for image in (min(images), max(images)))
+    shared = "/".join(part for part, _ in takewhile(_equal, zip(first, last, strict=False)))
+    short = [image[len(shared) + 1 :] for image in images]
     places = [root] if root is not None else [Path(shared), *_places(source.parent)]
     base = next((place for place in places if _lie_in(place, short)), None)
-    if not all(short) or (base is None and root is not None):
-        return images, root
+    if not shared or (base is None and root is not None):
+        return None, root
     problems.warn(f"image ids are absolute; they were taken relative to {shared}", file=source)
     return short, base
+
+
+def _equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _found(
+    images: list[str], absolute: dict[int, str], source: Path, root: Path | None, problems: Problems
+) -> tuple[list[str], Path | None]:
+    """Absolute ids as the files of the same name and last folders, if all are in one place."""
+    for place in [root] if root is not None else _places(source.parent):
+        others = OtherSpellings(place)
+        files = {number: others.find(image) for number, image in absolute.items()}
+        if None in files.values() or len(set(files.values())) < len(set(absolute.values())):
+            continue
+        found = {number: str(file) for number, file in files.items()}
+        ids = [os.path.relpath(found.get(n, place / i), place) for n, i in enumerate(images)]
+        problems.warn(
+            f"{len(absolute):,} image ids are absolute; they were taken as the files of the same"
+            f" name in {place}",
+            file=source,
+        )
+        return [Path(image).as_posix() for image in ids], place
+    return images, root
 
 
 def _inside(simple: str, source: Path, root: Path | None) -> str | None:

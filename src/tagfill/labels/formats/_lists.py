@@ -12,7 +12,7 @@ from tagfill.labels.formats._entries import Tally, even_records
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
-from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._tags import says_nothing, separators_in, split_tags
 from tagfill.labels.formats._ticks import REMEDY, code_of, some
 from tagfill.labels.formats._wide import left_out_note
@@ -28,10 +28,11 @@ def read_tag_list(
     """The data set of a table with the tags of an image in one entry, or in several."""
     gather = Gather(sheet.path, options, problems, "unknown", free_tags=True)
     gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    records = list(even_records(sheet, problems, spread=_spread(sheet, plan, options)))
+    records = list(even_records(sheet, problems, plan.image, spread=_spread(sheet, plan, options)))
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
     silent = Tally()
+    _fill_down(records, plan.image, gather)
     for row, fields in records:
         _blank_silent(fields, plan.tags, gather.classes, row, silent)
         tags = [tag for column in plain for tag in _tags(fields[column], options)]
@@ -49,6 +50,36 @@ def read_tag_list(
     _note_separators(gather, texts)
     _note_words(gather, texts, silent)
     return gather.dataset(format)
+
+
+def _fill_down(records: Sequence[Record], image: int, gather: Gather) -> None:
+    """Name the image in all rows about it."""
+    names = images_of_rows([fields[image] for _, fields in records])
+    filled = 0
+    for (_, fields), name in zip(records, names, strict=True):
+        filled += fields[image] != name
+        fields[image] = name
+    if filled:
+        gather.notes.append(f"{filled:,} rows without image were taken to be about the one above")
+
+
+def images_of_rows(texts: Sequence[str]) -> list[str]:
+    """The image of every row, where a name stands once for the rows below it, as merged entries do.
+
+    That is so if no name is repeated and many rows have none; else a missing name stays missing.
+
+    >>> images_of_rows(["a.jpg", "", "", "b.jpg"]), images_of_rows(["a.jpg", "", "b.jpg"])
+    (['a.jpg', 'a.jpg', 'a.jpg', 'b.jpg'], ['a.jpg', '', 'b.jpg'])
+    """
+    named = [text for text in texts if text.strip()]
+    blank = len(texts) - len(named)
+    many = blank > 1 and 5 * blank >= len(texts)
+    if not named or not many or len(set(named)) < len(named):
+        return list(texts)
+    images: list[str] = []
+    for text in texts:
+        images.append(text if text.strip() or not images else images[-1])
+    return images
 
 
 def _blank_silent(
@@ -113,7 +144,9 @@ def read_long(
     gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     record_of: dict[str, int] = {}
     bad = Tally()
-    for row, fields in even_records(sheet, problems):
+    records = list(even_records(sheet, problems, plan.image))
+    _fill_down(records, plan.image, gather)
+    for row, fields in records:
         image, name = (without_guard(fields[column]) for column in (plan.image, plan.tags[0]))
         text = "1" if plan.value is None else fields[plan.value].strip()
         label = gather.label(name, row) if name.strip() else None

@@ -13,6 +13,7 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 
 _SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
+_SPLIT_NAMES |= {"train": "train", "val": "val", "test": "test"}
 _LISTED = 10
 
 
@@ -44,7 +45,7 @@ class Records:
         """
         if not self.classes:
             raise TagfillError(
-                "it has no classes", file=self.source, remedy="add at least one class"
+                "it has no classes", file=self.source, remedy="tag some of its images first"
             )
         if not self.ids:
             raise TagfillError("it has no images", file=self.source)

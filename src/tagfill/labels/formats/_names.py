@@ -84,6 +84,12 @@ def is_label_name(name: str) -> bool:
     return plain_name(name) in LABEL_NAMES
 
 
+def has_label_word(name: str) -> bool:
+    """Whether a word of a name is one for tags: ``primary tag``, ``label_left``."""
+    words = (plain_name(word) for word in re.split(r"[\s_.-]+", name))
+    return any(word in LABEL_NAMES or word in TAGS_NAMES for word in words)
+
+
 def is_about_file(name: str) -> bool:
     """Whether a column of that name usually describes the file, not its content."""
     return plain_name(name) in _ABOUT_FILES

@@ -12,6 +12,7 @@ from tagfill.labels.formats._names import (
     SPLIT,
     TAGS_NAMES,
     VALUE_NAMES,
+    has_label_word,
     is_image_name,
     is_label_name,
     is_tags_name,
@@ -128,7 +129,8 @@ class _Columns:
         return [number for number in self.rest if self.kinds[number] in kinds]
 
     def _names(self, numbers: Iterable[int]) -> str:
-        return ", ".join(repr(self.header[number].strip()) for number in numbers)
+        names = (self.header[number].strip() or f"column {number + 1}" for number in numbers)
+        return ", ".join(map(repr, names))
 
     def _without_name(self) -> dict[int, str]:
         """Unnamed columns that are empty or number the rows, as pandas writes them."""
@@ -230,8 +232,21 @@ class _Columns:
             return self.of_kind("text", "empty") if texts else []
         if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
             return texts
+        slots = [n for n in texts if has_label_word(self.header[n])]
+        if len(slots) > 1 and self._share_words(slots):
+            return slots
         repeating = [n for n in texts if self._repeats(n)]
         return repeating if len(repeating) == 1 else []
+
+    def _share_words(self, numbers: Sequence[int]) -> bool:
+        """Whether columns hold the same tags: every one some of those of the others."""
+        held = {
+            n: {tag.lower() for t in self.sheet.column(n) for tag in split_tags(t)} for n in numbers
+        }
+        return all(
+            held[n] & set().union(*(held[other] for other in numbers if other != n))
+            for n in numbers
+        )
 
     def _wordy(self, number: int) -> bool:
         tags = [tag for text in self.sheet.column(number) for tag in split_tags(text)]
@@ -271,6 +286,7 @@ class _Columns:
         texts = [n for n in named if self.kinds[n] != "tick"]
         single = [n for n in self.rest if is_label_name(self.header[n])]
         tags = self._told() or texts or named or (single if len(single) == 1 else [])
+        tags = self._with_nameless(tags)
         notes = []
         if not tags:
             tags = self._lists_by_content()
@@ -287,6 +303,17 @@ class _Columns:
             notes=(*notes, *self._doubts(set(tags))),
         )
 
+    def _with_nameless(self, tags: list[int]) -> list[int]:
+        """Tags columns with the nameless ones after each, as below a name that spans several."""
+        if not self.named:
+            return tags
+        spanned = list(tags)
+        for number in self.rest:
+            follows = number - 1 in spanned and not self.header[number].strip()
+            if follows and self.kinds[number] in ("text", "empty"):
+                spanned.append(number)
+        return sorted(set(spanned))
+
     def _told(self) -> list[int]:
         return self._all_named(self.options.tags_columns)
 
@@ -297,7 +324,7 @@ class _Columns:
         return [column_named(self.header, name, self.sheet) for name in single if name.strip()]
 
     def _and_rest(self, used: set[int]) -> dict[int, str]:
-        unused = {n: "no tags" for n in self.rest if n not in used and self.header[n].strip()}
+        unused = {n: "no tags" for n in self.rest if n not in used}
         return {**self.left_out, **unused}
 
     def _doubts(self, used: set[int]) -> list[str]:
@@ -311,7 +338,8 @@ class _Columns:
             return []
         return [
             f"{self._names(doubtful)}: yes and no were not read; if they say whether the tag of the"
-            " row is present, call the column 'value'"
+            " row is present, call the column 'value'; if each column is a class, leave out"
+            f" {self._names(used)} with --ignore-columns"
         ]
 
     def _misfit(self, needed: str) -> TagfillError:

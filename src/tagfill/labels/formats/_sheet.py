@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from pathlib import Path
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._text import csv_records, head
-from tagfill.labels.formats._ticks import is_image
+from tagfill.labels.formats._ticks import code_of, is_image
 
 Record = tuple[int, list[str]]
 """The row a record starts in (lines of a text file, rows of a spreadsheet), and its fields."""
@@ -21,6 +22,8 @@ Record = tuple[int, list[str]]
 SAMPLE = 500
 """Records read to determine what columns hold."""
 _DELIMITERS = ",;\t|"
+_AFTER_IMAGE = re.compile(r"[^,;\t|:]+\.\w{3,4}\s*:\s")
+"""An image and a colon, as in a list people type."""
 _LINES = 50
 _PREAMBLE = 10
 
@@ -36,7 +39,7 @@ class Sheet:
         records: starts over at the first record below the header.
         sample: fields of the first records.
         notes: decisions a user should see.
-        above: records above the header, such as a title.
+        above: what stands above the records: titles and the header, as they are in the file.
     """
 
     path: Path
@@ -86,6 +89,10 @@ def make_sheet(
         header, header_row, start = [str(n + 1) for n in range(width)], None, skipped
     else:
         header, header_row, start = fields, row, skipped + 1
+        second = first[start] if start < len(first) else (row, [])
+        if _is_second_line(fields, second[1]):
+            header, header_row, start = _joined(fields, second[1]), second[0], start + 1
+            notes = [*notes, "the header has two lines; the names in the second one count"]
     return Sheet(
         path=path,
         header=tuple(header),
@@ -93,7 +100,7 @@ def make_sheet(
         records=lambda: islice(filled(), start, None),
         sample=tuple(fields for _, fields in first[start : start + SAMPLE]),
         notes=tuple(notes),
-        above=tuple(fields for _, fields in first[:skipped]),
+        above=tuple(fields for _, fields in first[:start]),
     )
 
 
@@ -103,27 +110,63 @@ def is_filled(fields: Sequence[str]) -> bool:
 
 
 def _preamble(first: list[list[str]]) -> int:
-    """Number of one-field title rows above a header with an image column."""
+    """Number of rows above a header with an image column: titles, and groups of columns."""
     for number, fields in enumerate(first[:_PREAMBLE]):
-        if sum(bool(text.strip()) for text in fields) > 1:
-            return number if any(map(is_image_name, fields)) else 0
+        if any(map(is_image, fields)):
+            return 0
+        named = next((n for n, text in enumerate(fields) if is_image_name(text)), None)
+        filled = sum(bool(text.strip()) for text in fields)
+        if named is not None and filled > 1:
+            return number
+        if filled > 1 and not _groups(fields, first[number + 1 : number + 2]):
+            return 0
     return 0
+
+
+def _groups(fields: list[str], below: list[list[str]]) -> bool:
+    """Whether a row names groups of the columns below it, of which one is called like an image."""
+    for header in below:
+        images = [number for number, text in enumerate(header) if is_image_name(text)]
+        return bool(images) and not any("".join(fields[n : n + 1]).strip() for n in images)
+    return False
+
+
+def _is_second_line(header: list[str], below: list[str]) -> bool:
+    """Whether a row completes a header in which some columns have no names of their own."""
+    if len(below) != len(header) or not any(map(is_image_name, header)):
+        return False
+    pairs = list(zip(header, below, strict=True))
+    needed = [text for name, text in pairs if not name.strip()]
+    return (
+        any(text.strip() for text in needed)
+        and all(not text.strip() for name, text in pairs if is_image_name(name))
+        and all(code_of(text) is None for text in below if text.strip())
+    )
+
+
+def _joined(header: list[str], below: list[str]) -> list[str]:
+    return [text if text.strip() else name for name, text in zip(header, below, strict=True)]
 
 
 def delimiter(text: str) -> str:
     """What separates the fields of a CSV.
 
     The mark that cuts the first lines into records of one width, with image names standing alone
-    in a field where there are any; a comma where nothing speaks for another.
+    in a field where there are any; a comma where nothing speaks for another. In lists that people
+    type, a colon or a blank after the name of the image.
     """
     lines = text.lstrip("\ufeff\r\n").splitlines(keepends=True)[: _LINES + 1]
     if not lines:
         return ","
     if lines[0].lower().startswith("sep=") and lines[0].strip()[4:]:
         return lines[0].strip()[4:][0]
+    if all(map(_AFTER_IMAGE.match, filter(str.strip, lines))):
+        return ":"
     titles = _titles(lines)
     lines = lines[titles:]
     marks = [mark for mark in _DELIMITERS if mark in lines[0]]
+    if not marks and all(is_image(line.split()[0]) for line in lines if line.strip()):
+        return " "
     return max(marks, key=lambda mark: (*_fit(lines, mark), -_DELIMITERS.index(mark)), default=",")
 
 

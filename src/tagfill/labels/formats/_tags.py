@@ -2,7 +2,8 @@ r"""Several tags in one entry, with any common separator.
 
 Tags are separated by ``;``, ``|``, ``,`` and line ends, all of them unless one is named; a
 backslash before a mark (or before a backslash) makes it part of the tag. Lists in brackets, as
-pandas and JSON write them, are taken apart too.
+pandas, numpy and JSON write them, are taken apart too, and so is the object with choices that
+Label Studio writes. A tag in quotes keeps the marks inside it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ import re
 from collections.abc import Iterable
 
 SEPARATORS = ";|,"
-_ESCAPE = re.compile(r"([\\;|,\n\r]|^[\[{#])")
-_UNESCAPE = re.compile(r"\\([\\;|,\n\r\[{#])")
+_ESCAPE = re.compile(r"""([\\;|,\n\r]|^[\[{#"'])""")
+_UNESCAPE = re.compile(r"""\\([\\;|,\n\r\[{#"'])""")
+_PART = re.compile(r"(?:\\.|[^;|,\n\r])*[;|,\n\r]*\s*", re.DOTALL)
 _LISTED = re.compile(
-    r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,\[\]{}"']+))\s*(?:,|$)"""
+    r"""\s*(?:(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?:\s*(?:,|$)|\s+(?=["']))"""
+    r"""|([^,\[\]{}"']+)(?:,|$))"""
 )
+_CHOICES = re.compile(r"""\{\s*["']choices["']\s*:\s*(\[.*\])\s*\}""", re.DOTALL)
+_QUOTED = re.compile(r"""(?P<quote>["'])(?P<tag>[^"']+)(?P=quote)\s*(?=[;|,\n\r]|$)""")
 _HASHTAG = re.compile(r"^#(?=[^\s#])")
 _HASHTAGS = re.compile(r"#[^\s#]+(?:\s+#[^\s#]+)+")
 
@@ -34,6 +39,10 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
     ['Paris, France', 'tower']
     >>> split_tags("['cat', \"dog's toy\"]"), split_tags("#cat #dog")
     (['cat', "dog's toy"], ['cat', 'dog'])
+    >>> split_tags("['cat' 'dog']"), split_tags('{"choices": ["cat", "dog"]}')
+    (['cat', 'dog'], ['cat', 'dog'])
+    >>> split_tags('"Paris, France", tower')
+    ['Paris, France', 'tower']
     >>> split_tags("#cat"), split_tags("#cat, #dog"), split_tags(r"\#1")
     (['cat'], ['cat', 'dog'], ['#1'])
     """
@@ -83,15 +92,35 @@ def separators_in(texts: Iterable[str]) -> list[str]:
 def _parts(text: str, separator: str | None, kept: str | None) -> list[str]:
     if separator is None:
         marks = SEPARATORS.replace(kept or "", "")
+        text = _keep_quoted(text)
         return re.findall(rf"((?:\\[\\;|,\n\r]|[^{marks}\n\r])+)", text)
     pattern = rf"((?:\\[\\;|,\n\r]|(?!{re.escape(separator)}).)+)"
     return re.findall(pattern, text, re.DOTALL)
+
+
+def _keep_quoted(text: str) -> str:
+    """The text with tags in quotes escaped instead."""
+    if '"' not in text and "'" not in text:
+        return text
+    parts, place = [], 0
+    while place < len(text):
+        quoted = _QUOTED.match(text, place)
+        if quoted:
+            parts.append(_ESCAPE.sub(r"\\\1", quoted["tag"].strip()))
+            place = quoted.end()
+        rest = _PART.match(text, place)
+        parts.append(rest[0] if rest else "")
+        place += len(parts[-1])
+    return "".join(parts)
 
 
 def _bracketed(text: str) -> list[str] | None:
     """The names of a list in brackets; ``None`` if the text is not one."""
     if len(text) < 2 or text[0] + text[-1] not in ("[]", "{}"):
         return None
+    choices = _CHOICES.fullmatch(text)
+    if choices:
+        return _bracketed(choices[1])
     inner, names, place = text[1:-1].strip(), [], 0
     while place < len(inner):
         match = _LISTED.match(inner, place)

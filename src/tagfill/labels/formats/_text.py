@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._encoding import UTF8, encoding_error, encoding_of
+from tagfill.labels.formats._ticks import is_image
 
 _HEAD = 1 << 20
 
@@ -52,10 +53,20 @@ def records_of(
     lines: Iterable[str], delimiter: str, path: Path, line: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
     """The records of some lines of a CSV file, of which the first has the given number."""
-    reader = csv.reader(lines, delimiter=delimiter)
+    consumed: list[str] = []
+
+    def watched() -> Iterator[str]:
+        for text in lines:
+            consumed.append(text)
+            yield text
+
+    reader = csv.reader(watched(), delimiter=delimiter, skipinitialspace=delimiter in " :")
     before = line
     try:
         for fields in reader:
+            if len(consumed) > 1 and _swallowed(consumed, delimiter):
+                raise csv.Error("a text in quotes runs on over other rows")
+            consumed.clear()
             if fields and not (line == 1 and _is_hint(fields, delimiter)):
                 yield line, fields
             line = before + reader.line_num
@@ -68,6 +79,19 @@ def records_of(
             row=line,
             remedy="is a quote opened there and never closed?",
         ) from None
+
+
+def _swallowed(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether a record of several lines holds others, since a quote in it is never closed."""
+    for text in lines[1:]:
+        image, mark, _ = text.partition(delimiter)
+        if mark and is_image(image):
+            return True
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return False
 
 
 def _is_hint(fields: list[str], delimiter: str) -> bool:

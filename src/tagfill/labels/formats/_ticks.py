@@ -9,9 +9,9 @@ from typing import Literal
 
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
-_YES = "1 1.0 1,0 x ✓ ✔ ☑ ✅ ☒ yes y true ja j wahr"
-_NO = "0 0.0 0,0 ✗ ✘ ❌ no n false nein falsch"
-_OPEN = "? na n/a nan null none unknown unbekannt"
+_YES = "1 1.0 1,0 x ✓ ✔ ☑ ✅ ☒ yes y true ja j wahr present vorhanden"
+_NO = "0 0.0 0,0 ✗ ✘ ❌ no n false nein falsch absent"
+_OPEN = "? na n/a #n/a #nv nan null none unknown unbekannt"
 TICKS: dict[str, int] = {
     "": UNKNOWN,
     **dict.fromkeys(_YES.split(), POSITIVE),
@@ -20,6 +20,15 @@ TICKS: dict[str, int] = {
 }
 """Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
 REMEDY = "1, x or yes is positive, 0 or no negative, an empty entry unknown"
+
+_AS_EMOJI = "\ufe0f"
+"""What some programs write after a tick mark."""
+_LONGEST_SUM = 24
+_SUM_WORDS = (
+    "total totals sum sums subtotal count counts mean average summe summen gesamt gesamtsumme"
+    " insgesamt zwischensumme anzahl mittelwert durchschnitt"
+)
+_SUMS = frozenset(_SUM_WORDS.split())
 
 Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
 
@@ -38,12 +47,30 @@ _SIZE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:bytes|[kmg]?i?b|px|mm|cm|dpi|s)|\d+\s?
 def code_of(text: str) -> int | None:
     """The label an entry states; ``None`` if it states none."""
     code = TICKS.get(text)
-    return TICKS.get(text.strip().lower()) if code is None else code
+    return TICKS.get(text.strip().removesuffix(_AS_EMOJI).lower()) if code is None else code
 
 
 def is_image(text: str) -> bool:
     """Whether a text is the name of an image file, or an address that ends in one."""
     return _IMAGE.fullmatch(text.strip()) is not None
+
+
+def is_sum(image: str) -> bool:
+    """Whether a row is called a sum where images have names.
+
+    >>> is_sum("Total"), is_sum("Summe: "), is_sum("total.jpg"), is_sum("Grand total")
+    (True, True, False, True)
+    """
+    if len(image) > _LONGEST_SUM:
+        return False
+    words = image.lower().replace(":", " ").split()
+    return bool(words) and words[-1] in _SUMS and len(words) <= 2
+
+
+def sums_possible(images: Sequence[str]) -> bool:
+    """Whether most images are called like files or numbers, so that words are none."""
+    named = sum(kind_of(image) in ("image", "number", "tick") for image in images)
+    return 2 * named > len(images)
 
 
 @lru_cache(maxsize=4096)

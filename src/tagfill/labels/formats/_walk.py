@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from tagfill.image_files import is_passed_over
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._ticks import IMAGE_SUFFIXES
 
@@ -14,7 +15,7 @@ def walk(path: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Every folder once, with the names of its folders and of its files."""
     seen: set[str] = set()
     for place, folders, names in os.walk(path, followlinks=True):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not is_passed_over(name))
         real = os.path.realpath(place)
         if real in seen:
             folders.clear()

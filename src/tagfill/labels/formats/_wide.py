@@ -22,6 +22,8 @@ from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels
 
+_MINUS_ONE = {"-1", "-1.0"}
+
 
 def read_wide(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
@@ -47,6 +49,12 @@ def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
         return [without_guard(sheet.header[column].strip()) for column in plan.labels]
     if options.classes is not None and len(options.classes) == len(plan.labels):
         return list(options.classes)
+    if not plan.labels:
+        raise TagfillError(
+            "it lists images and nothing about them",
+            file=sheet.path,
+            remedy="add a column with the tags of some images",
+        )
     raise TagfillError(
         f"the table has no header, so its {len(plan.labels)} classes have no names",
         file=sheet.path,
@@ -131,12 +139,16 @@ def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
             f"{tally.bad:,} entries in column {name!r} are not 1, 0 or empty, such as"
             f" {some(tally.examples)}"
         )
-    problems.error(
-        message,
-        file=path,
-        row=tally.examples[0][0],
-        remedy=f"{REMEDY}; --ignore-columns {name!r} skips the column",
-    )
+    problems.error(message, file=path, row=tally.examples[0][0], remedy=_remedy(name, tally))
+
+
+def _remedy(name: str, tally: Tally) -> str:
+    """What to do about entries that are no labels; nothing that loses those that are."""
+    if {text.strip() for text in tally.words} <= _MINUS_ONE:
+        return "-1 may mean absent or unknown: write 0 for absent, nothing for unknown"
+    if tally.kind == "text" and tally.bad == tally.filled:
+        return f"{REMEDY}; if the column lists tags: --tags-column {name!r}"
+    return f"{REMEDY}; if the column holds no labels: --ignore-columns {name!r}"
 
 
 def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:

@@ -35,7 +35,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     guesses = 0
     sheet = csv_sheet(path)
     columns = _columns(sheet)
-    for row, fields in even_records(sheet, problems):
+    for row, fields in even_records(sheet, problems, columns[0]):
         image, code, confidence = (fields[column].strip() for column in columns)
         if image not in record_of:
             record_of[image] = gather.record(f"{image}.jpg" if image else "", row)

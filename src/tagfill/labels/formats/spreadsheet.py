@@ -5,20 +5,23 @@ from __future__ import annotations
 import datetime
 import zipfile
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._tables import read_sheet
+from tagfill.labels.formats._ticks import is_image
 from tagfill.labels.formats.base import Format, ReadOptions
 
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
 _PARTS = ("xl/workbook.xml", "xl/workbook.bin")
 _OPEN_DOCUMENT = b"application/vnd.oasis.opendocument.spreadsheet"
+_LOOKED_AT = 20
 _MOST_BYTES = 1 << 30
 """A sheet that unpacks to more than this is refused."""
 
@@ -47,21 +50,50 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 
 def open_spreadsheet(path: Path) -> Sheet:
-    """The first sheet of a file that is not empty."""
+    """The first sheet of a file that lists images, and all others with the same header.
+
+    Where no sheet lists images it is the first one that is not empty.
+    """
     sheets = _sheets(path)
     filled = {name: rows for name, rows in sheets.items() if any(map(any, rows))}
     if not filled:
         raise TagfillError("all sheets are empty", file=path)
-    name, rows = next(iter(filled.items()))
+    name = next((name for name, rows in filled.items() if _lists_images(rows)), next(iter(filled)))
+    header = _header(filled[name])
+    joined = [other for other in filled if other == name or _header(filled[other]) == header]
+    rest = [other for other in filled if other not in joined]
     notes = []
-    if len(filled) > 1:
-        others = ", ".join(repr(other) for other in filled if other != name)
-        notes.append(f"sheet {name!r} was read; not read: {others}")
+    if len(joined) > 1:
+        notes.append(f"sheets {_listed(joined)} have the same columns and were read together")
+    elif rest:
+        notes.append(f"sheet {name!r} was read")
+    if rest:
+        notes.append(f"sheets that were not read: {_listed(rest)}")
 
     def records() -> Iterator[Record]:
-        return zip(count(1), rows, strict=False)
+        yield from enumerate(filled[joined[0]], 1)
+        for other in joined[1:]:
+            first = next(n for n, row in enumerate(filled[other]) if any(row))
+            yield from islice(enumerate(filled[other], 1), first + 1, None)
 
     return make_sheet(path, records, notes)
+
+
+def _header(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [text.strip() for text in next(filter(any, rows))]
+
+
+def _lists_images(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a sheet has an image column, by its name or by what it holds."""
+    return any(
+        is_image(text) or (is_image_name(text) and sum(map(bool, row)) > 1)
+        for row in islice(filter(any, rows), _LOOKED_AT)
+        for text in row
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _sheets(path: Path) -> dict[str, list[list[str]]]:
@@ -75,7 +107,7 @@ def _sheets(path: Path) -> dict[str, list[list[str]]]:
                 _texts(row)
                 for row in workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
             ]
-            for name in workbook.sheet_names
+            for name in _shown_first(workbook.sheets_metadata)
         }
     except CalamineError as error:
         raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
@@ -83,6 +115,12 @@ def _sheets(path: Path) -> dict[str, list[list[str]]]:
         if type(error).__name__ != "PanicException":  # what a panic in the library's core becomes
             raise
         raise TagfillError("not readable as a spreadsheet (it is damaged)", file=path) from None
+
+
+def _shown_first(sheets: Sequence[Any]) -> list[str]:
+    """Names of sheets of rows and columns, hidden ones last."""
+    shown = sorted(sheets, key=lambda sheet: not str(sheet.visible).endswith(".Visible"))
+    return [sheet.name for sheet in shown]
 
 
 def _refuse_bombs(path: Path) -> None:

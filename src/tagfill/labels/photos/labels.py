@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tagfill.errors import TagfillError
+from tagfill.image_files import find_images
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.photos.change import Change
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
@@ -58,8 +59,9 @@ def photo_paths(images: Iterable[str], root: Path | None) -> dict[str, Path]:
     """The files of images; all must be there."""
     if root is None:
         raise TagfillError("the folder of the photos is not known", remedy="set it with --images")
-    paths = {image: root / image for image in images}
-    missing = [image for image, path in paths.items() if not path.is_file()]
+    names = list(images)
+    paths = dict(zip(names, find_images(root, names), strict=True))
+    missing = [image for image, path in paths.items() if path is None]
     if missing:
         raise TagfillError(f"{len(missing):,} photos are missing, first {missing[0]!r}", file=root)
-    return paths
+    return {image: path for image, path in paths.items() if path is not None}
