@@ -137,6 +137,90 @@ def test_images_are_found_in_other_spellings(ids: tuple[str, ...], tmp_path: Pat
     assert find_images(tmp_path, dataset.table.images) == files
 
 
+def folder_of(tmp_path: Path, *names: str) -> Path:
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(tmp_path / name, "JPEG")
+    return tmp_path
+
+
+def test_folders_of_servers_and_containers_are_no_classes(tmp_path: Path) -> None:
+    names = ("images/cat/1.jpg", "images/Cat/2.jpg", "images/@eaDir/1.jpg", "__MACOSX/cat/1.jpg")
+    dataset = load_labels(folder_of(tmp_path, *names, "images/dog/3.jpg", "images/dog/4.jpg"))
+    assert sorted(dataset.table.classes, key=str.lower) in (["cat", "dog"], ["Cat", "dog"])
+    assert len(dataset.table) == 4
+
+
+def test_folders_in_class_folders_are_classes_on_request(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "animal/cat/1.jpg", "animal/dog/2.jpg", "car/3.jpg")
+    dataset = load_labels(folder)
+    assert dataset.table.classes == ("animal", "car")
+    assert any("--hierarchy / makes them classes" in note for note in dataset.notes)
+    deep = load_labels(folder, options=ReadOptions(hierarchy="/"))
+    assert known(deep)["animal/cat/1.jpg"] == {"animal": 1, "cat": 1}
+    assert deep.hierarchy == {"cat": ("animal",), "dog": ("animal",)}
+
+
+def test_capitalized_splits_above_class_folders(tmp_path: Path) -> None:
+    dataset = load_labels(folder_of(tmp_path, "Training/cat/1.jpg", "Test/dog/2.jpg"))
+    assert dataset.table.classes == ("cat", "dog")
+    assert set(dataset.splits) == {"train", "test"}
+
+
+JSON_LISTS = [
+    [{"file": "a.jpg", "labels": [{"name": "cat", "score": 1}, {"name": "dog"}]}],
+    [{"file": "a.jpg", "cat": 1, "dog": True, "width": 640}, {"file": "b.jpg", "width": 480}],
+    [{"file": "a.jpg", "cat": 1.0, "dog": 1, "sea": float("nan")}],
+]
+
+
+@pytest.mark.parametrize("lines", JSON_LISTS, ids=["objects", "sizes", "not a number"])
+def test_json_that_programs_write(lines: list[dict[str, object]], tmp_path: Path) -> None:
+    dataset = read(tmp_path / "l.json", json.dumps(lines))
+    assert known(dataset)["a.jpg"] == {"cat": 1, "dog": 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "names"),
+    [
+        ("label", 0, ["0"]),
+        ("labels", [0, 2], ["0", "2"]),
+        ("Keywords", [2020, "cat"], ["2020", "cat"]),
+    ],
+)
+def test_numbers_in_json_are_names_of_tags(
+    key: str, value: object, names: list[str], tmp_path: Path
+) -> None:
+    """Else the number of a class would be a yes or a no, and exiftool's 2020 an error."""
+    path = tmp_path / "l.json"
+    lines = [{"file": "a.jpg", key: value}, {"file": "b.jpg", "tags": ["sea"]}]
+    dataset = read(path, json.dumps(lines))
+    assert sorted(known(dataset)["a.jpg"]) == sorted(names)
+    values = dataset.table.values.copy()
+    values[0, dataset.table.classes.index("sea")] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.json", ReadOptions())
+    assert sorted(known(load_labels(tmp_path / "o.json"))["a.jpg"]) == sorted([*names, "sea"])
+
+
+def test_boxes_of_label_studio_are_refused_by_name(tmp_path: Path) -> None:
+    result = [{"type": "rectanglelabels", "value": {"rectanglelabels": ["cat"]}}]
+    tasks = [{"data": {"image": "a.jpg"}, "annotations": [{"result": result}]}]
+    with pytest.raises(TagfillError, match=r"hold rectanglelabels, but no choices.*as COCO"):
+        read(tmp_path / "l.json", json.dumps(tasks))
+
+
+def test_invisible_characters_make_no_class(tmp_path: Path) -> None:
+    dataset = read(tmp_path / "l.csv", "image,tags\na.jpg,cat\u200b\nb.jpg,\ufeffcat\u00a0\n")
+    assert dataset.table.classes == ("cat",)
+
+
+def test_paths_with_arrows_are_remarked_on(tmp_path: Path) -> None:
+    text = "image,tags\na.jpg,animal > cat\nb.jpg,animal > dog\n"
+    assert any("--hierarchy '>'" in note for note in read(tmp_path / "l.csv", text).notes)
+    read_as = load_labels(tmp_path / "l.csv", options=ReadOptions(hierarchy=">"))
+    assert known(read_as)["a.jpg"] == {"cat": 1, "animal": 1}
+
+
 def test_no_image_is_taken_for_another(tmp_path: Path) -> None:
     for name in ("x/a.jpg", "y/a.jpg", "b.jpg", "Bä.jpg"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -287,7 +287,9 @@ NS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def xlsx(rows: list[list[object]]) -> bytes:
+def xlsx(
+    rows: list[list[object]], *more: list[list[object]], hidden: frozenset[int] = frozenset()
+) -> bytes:
     """A small workbook, written by hand."""
 
     def entry(value: object) -> str:
@@ -299,21 +301,36 @@ def xlsx(rows: list[list[object]]) -> bytes:
             return f"<c><v>{value}</v></c>"
         return f'<c t="inlineStr"><is><t>{escape(str(value))}</t></is></c>'
 
-    body = "".join(f"<row>{''.join(map(entry, row))}</row>" for row in rows)
+    bodies = [
+        "".join(f"<row>{''.join(map(entry, row))}</row>" for row in sheet)
+        for sheet in (rows, *more)
+    ]
+    names = [f"Tags {number}" if number > 1 else "Tags" for number in range(1, len(bodies) + 1)]
+    sheets = "".join(
+        f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"'
+        + (' state="hidden"/>' if number in hidden else "/>")
+        for number, name in enumerate(names, 1)
+    )
+    links = "".join(
+        f'<Relationship Id="rId{number}" Type="{REL}/worksheet"'
+        f' Target="worksheets/sheet{number}.xml"/>'
+        for number in range(1, len(bodies) + 1)
+    )
     files = {
         "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/'
         'content-types"><Default Extension="xml" ContentType="application/xml"/></Types>',
         "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/'
         f'relationships"><Relationship Id="rId1" Type="{REL}/officeDocument"'
         ' Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{NS}" xmlns:r="{REL}"><sheets>'
-        '<sheet name="Tags" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/workbook.xml": f'<workbook xmlns="{NS}" xmlns:r="{REL}"><sheets>{sheets}</sheets>'
+        "</workbook>",
         "xl/_rels/workbook.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/'
-        f'package/2006/relationships"><Relationship Id="rId1" Type="{REL}/worksheet"'
-        ' Target="worksheets/sheet1.xml"/></Relationships>',
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{NS}"><sheetData>{body}</sheetData>'
-        "</worksheet>",
+        f'package/2006/relationships">{links}</Relationships>',
     }
+    for number, body in enumerate(bodies, 1):
+        files[f"xl/worksheets/sheet{number}.xml"] = (
+            f'<worksheet xmlns="{NS}"><sheetData>{body}</sheetData></worksheet>'
+        )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, text in files.items():
@@ -380,6 +397,19 @@ XLS = (
     "*uw{?bdHs{cJJCdPl?7HW0;YAbR6;qku#N}kTy"
 )
 """The rows WIDE as an old Excel workbook, compressed."""
+
+
+def test_the_sheets_that_list_images_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "labels.xlsx"
+    info: list[list[object]] = [["Our photos"], ["Contact", "me@example.org"]]
+    first: list[list[object]] = [["Image", "Tags"], ["a.jpg", "cat"]]
+    second: list[list[object]] = [["Image", "Tags"], ["b.jpg", "dog"]]
+    old: list[list[object]] = [["Image", "Keywords"], ["z.jpg", "old"]]
+    path.write_bytes(xlsx(old, info, first, second, hidden=frozenset({1})))
+    dataset = load_labels(path)
+    assert dataset.table.images == ("a.jpg", "b.jpg")
+    assert dataset.notes[0].startswith("sheets 'Tags 3', 'Tags 4' have the same columns")
+    assert dataset.notes[1] == "sheets that were not read: 'Tags 2', 'Tags'"
 
 
 def test_old_excel(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tagfill.labels.table import LabelTable
 from tagfill.remote import local_source
 
 _LISTED = 5
-_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".jsonl", ".parquet")
+_TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".jsonl", ".json", ".parquet")
 
 
 def load_labels(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import string
 from collections.abc import Sequence
 from itertools import islice, takewhile
 from pathlib import Path
@@ -23,6 +24,7 @@ _ODD = r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
+_INVISIBLE = string.whitespace + "\u00a0\u2007\u202f\u3000\u200b\u200e\u200f\u2060\ufeff"
 
 
 def is_text(name: str) -> bool:
@@ -32,6 +34,11 @@ def is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return "\0" not in name
+
+
+def plain_text(name: str) -> str:
+    """A name without blanks and invisible characters around it."""
+    return name.strip(_INVISIBLE)
 
 
 def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tuple[str, ...]:

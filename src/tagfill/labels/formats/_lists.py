@@ -19,6 +19,7 @@ from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import UNKNOWN
 
+_PATH_LIKE = re.compile(r"[^>]+(?:>[^>]+)+")
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
 
 
@@ -100,10 +101,16 @@ def _note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
     if gather.options.separator is not None:
         return
     whole = {tag for text in texts for tag in split_tags(text)}
+    pathlike = sorted(tag for tag in whole if _PATH_LIKE.fullmatch(tag))
+    if pathlike and gather.options.hierarchy is None and 3 * len(pathlike) >= len(whole):
+        gather.notes.append(
+            f"tags such as {pathlike[0]!r} look like paths: --hierarchy '>' makes them imply the"
+            " more general ones"
+        )
     for mark in (" ", "/"):
         parts = {part.strip() for tag in whole for part in tag.split(mark)} - {""}
         joined = sorted(tag for tag in whole if mark in tag)
-        if 2 * len(joined) > len(whole) > 4 and 2 * len(parts) <= len(whole):
+        if 2 * len(joined) > len(whole) > 4 and len(parts) < len(whole):
             gather.notes.append(
                 f"tags such as {joined[0]!r} look like several: --separator {mark!r} would make"
                 f" {len(parts):,} tags of {len(whole):,}"

@@ -59,6 +59,12 @@ def _plain(source: str) -> str:
     return unquote(source.removeprefix(_DATA)) if source.startswith(_DATA) else source
 
 
+def results(task: Task) -> Iterator[Mapping[str, Any]]:
+    """All entries of the annotations of a task."""
+    for annotation in objects(task.get("annotations")):
+        yield from objects(annotation.get("result"))
+
+
 def choices(results: Any) -> Iterator[tuple[str, list[str], Mapping[str, Any]]]:
     """Control name, chosen names and the whole entry of every choices entry of a result list."""
     for entry in objects(results):

@@ -12,7 +12,7 @@ from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries, Tally, read_entries
 from tagfill.labels.formats._gather import absence_note
-from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes
+from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes, plain_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, is_tags_name
 from tagfill.labels.formats._plan import Plan
@@ -46,7 +46,7 @@ def read_wide(
 
 def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
     if sheet.header_row is not None:
-        return [without_guard(sheet.header[column].strip()) for column in plan.labels]
+        return [without_guard(plain_text(sheet.header[column])) for column in plan.labels]
     if options.classes is not None and len(options.classes) == len(plan.labels):
         return list(options.classes)
     if not plan.labels:

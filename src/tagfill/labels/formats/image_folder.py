@@ -2,6 +2,7 @@
 
 ``cat/a.jpg`` and ``cat/more/b.jpg`` show a cat. Where all top folders are called train, val, test
 or the like they are splits and the classes lie below. Images beside the folders have no label.
+With a mark for hierarchies, deeper folders are classes that imply those above.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from tagfill.labels.table import POSITIVE
 
 _SPLITS = {"train", "val", "test"}
 _LOOKED_AT = 10_000
+_SHOWN = 3
+_CONTAINERS = {"images", "imgs", "img", "photos", "pictures", "data", "bilder", "fotos"}
+"""Names of folders that hold all others."""
 
 
 def _detect(path: Path) -> bool:
@@ -34,28 +38,67 @@ def _detect(path: Path) -> bool:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    gather = Gather(path, options, problems, FORMAT.default_absent)
-    tops = subfolders(path)
-    depth = int(bool(tops) and {usual_split(top) for top in tops} <= _SPLITS)
-    below = {name for top in tops for name in subfolders(path / top)}
-    for name in sorted(below) if depth else tops:
-        gather.label(name)
+    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
+    depth, split = _depth(path)
+    for name in sorted({top for folder in _folders(path, depth) for top in subfolders(folder)}):
+        if options.hierarchy is None:
+            gather.label(name)
     strangers = bare = 0
+    deeper: dict[str, None] = {}
     for file in files_below(path):
         if not is_image_file(file):
             strangers += 1
             continue
         record = gather.record(str(file))
-        split, classes = file.parts[:-1][:depth], file.parts[:-1][depth:]
-        gather.split(record, "".join(split))
+        folders = file.parts[:-1]
+        gather.split(record, folders[0] if split and folders else "")
+        classes = folders[depth:]
         bare += not classes
-        for name in classes[:1]:
-            gather.mark(record, gather.label(name), POSITIVE)
+        if options.hierarchy is not None:
+            gather.path(record, classes)
+        elif classes:
+            gather.mark(record, gather.label(classes[0]), POSITIVE)
+            deeper.update(dict.fromkeys(classes[1:2]))
     if bare:
         problems.warn(f"{bare} images are in no class folder and have no label", file=path)
     if strangers:
         gather.notes.append(f"{strangers} files are not images and were skipped")
+    if deeper:
+        shown = ", ".join(map(repr, islice(deeper, _SHOWN)))
+        gather.notes.append(
+            f"folders inside class folders, such as {shown}, belong to them; --hierarchy / makes"
+            " them classes that imply the folder above"
+        )
     return replace(gather.dataset(FORMAT.name), image_root=path)
+
+
+def _depth(path: Path) -> tuple[int, bool]:
+    """How many folders lie above the class folders, and whether the first are splits.
+
+    One folder that holds all others, and no image itself, is no class.
+    """
+    tops = subfolders(path)
+    split = bool(tops) and {usual_split(top) for top in tops} <= _SPLITS
+    depth = int(split)
+    while True:
+        inner = [name for folder in _folders(path, depth) for name in subfolders(folder)]
+        below = [folder / name for folder in _folders(path, depth) for name in subfolders(folder)]
+        alone = len(set(inner)) == 1 and inner[0].lower() in _CONTAINERS
+        if not alone or not any(map(subfolders, below)) or any(map(_has_images, below)):
+            return depth, split
+        depth += 1
+
+
+def _folders(path: Path, depth: int) -> list[Path]:
+    """The folders that many levels below a folder."""
+    folders = [path]
+    for _ in range(depth):
+        folders = [folder / name for folder in folders for name in subfolders(folder)]
+    return folders
+
+
+def _has_images(folder: Path) -> bool:
+    return any(is_image_file(file) and file.is_file() for file in folder.iterdir())
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:

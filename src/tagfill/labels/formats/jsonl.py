@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _LISTS = ("positives", "negatives", "classes")
+_ITEM_NAMES = ("name", "label", "tag", "class", "title")
 _METADATA = "metadata.jsonl"
 _LIST = re.compile(r'\[\s*\{\s*"')
 _BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in IMAGE_SUFFIXES)})"\s*:', re.I)
@@ -78,8 +80,9 @@ def _id_key(line: Mapping[str, Any]) -> str | None:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
     gather = Gather(file, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = LineReader(gather)
-    for row, line in _objects(file, problems):
+    lines = list(_objects(file, problems))
+    reader = LineReader(gather, _about_other_things(line for _, line in lines))
+    for row, line in lines:
         reader.read(row, line)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
@@ -118,11 +121,27 @@ def _as_line(item: tuple[str, Any]) -> Any:
     return {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})}
 
 
-class LineReader:
-    """Turns the objects of one file into records."""
+def _about_other_things(lines: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Keys of numbers most of which are no labels, such as sizes."""
+    numbers, bad = Counter[str](), Counter[str]()
+    for line in lines:
+        for key, value in line.items():
+            if isinstance(value, int | float) and value == value:
+                numbers[key] += 1
+                bad[key] += value not in (0, 1)
+    return frozenset(key for key in bad if 2 * bad[key] >= numbers[key] > 1)
 
-    def __init__(self, gather: Gather) -> None:
-        self.gather = gather
+
+class LineReader:
+    """Turns the objects of one file into records.
+
+    Args:
+        gather: where the records go.
+        other: keys that hold no labels.
+    """
+
+    def __init__(self, gather: Gather, other: frozenset[str] = frozenset()) -> None:
+        self.gather, self.other = gather, other
         self.ignored: dict[str, None] = {}
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
@@ -167,24 +186,25 @@ class LineReader:
         self._leave_out(rest, {*stated, *_LISTS, nested} if stated or nested else set(rest))
 
     def _names(self, value: Any, row: int) -> list[str]:
-        names = (
-            split_tags(value, self.gather.options.separator) if isinstance(value, str) else value
-        )
-        if names is None:
+        if isinstance(value, str):
+            return split_tags(value, self.gather.options.separator)
+        if value is None:
             return []
-        if isinstance(names, list) and all(isinstance(name, str) for name in names):
-            return names
+        names = [_name(item) for item in (value if isinstance(value, list) else [value])]
+        plain = [name for name in names if name is not None]
+        if len(plain) == len(names):
+            return plain
         self._error(f"{quoted(value)} is not a list of class names", row)
         return []
 
     def _values(self, record: int, row: int, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
-            if isinstance(value, str | list | dict):
+            if isinstance(value, str | list | dict) or name in self.other:
                 self._leave_out([name], set())
-            elif value is not None and value not in (0, 1):
+            elif value is not None and value == value and value not in (0, 1):
                 self._error(f"value {quoted(value)} of class {name!r} is not 1, 0 or null", row)
             else:
-                code = UNKNOWN if value is None else int(value)
+                code = UNKNOWN if value is None or value != value else int(value)
                 self.gather.mark(record, self.gather.label(name, row), code, row)
 
     def _leave_out(self, keys: Any, used: set[Any]) -> None:
@@ -199,7 +219,22 @@ def _names_tags(key: str) -> bool:
 
 
 def _holds_tags(key: str, value: Any) -> bool:
-    return _names_tags(key) and key != "classes" and isinstance(value, list | str)
+    """Whether a value lists tags, or is the number of a class."""
+    listing = isinstance(value, list | str) or (is_label_name(key) and _is_number(value))
+    return _names_tags(key) and key != "classes" and listing
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _name(item: Any) -> str | None:
+    """The tag that an item of a list stands for: a text, a number, or an object with its name."""
+    if isinstance(item, dict):
+        return next((item[key] for key in _ITEM_NAMES if isinstance(item.get(key), str)), None)
+    if isinstance(item, str):
+        return item
+    return str(item) if _is_number(item) or isinstance(item, float) else None
 
 
 def edited_lines(
@@ -217,6 +252,13 @@ def edited_lines(
     return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
 
 
+def _like(items: Sequence[Any], name: str) -> Any:
+    """A tag as an item like the others."""
+    first = items[0] if items else None
+    key = next((k for k in _ITEM_NAMES if k in first), None) if isinstance(first, dict) else None
+    return name if key is None else {key: name}
+
+
 def _edit_line(
     line: dict[str, Any], labels: Mapping[str, int], name_of: Callable[[str], str]
 ) -> bool:
@@ -226,11 +268,13 @@ def _edit_line(
     if not own:
         lists = {key: POSITIVE for key in line if _holds_tags(key, line[key])}
     for key, value in lists.items():
-        names = line.get(key) or []
-        names = split_tags(names) if isinstance(names, str) else names
-        kept = [name for name in names if labels.get(name_of(str(name)), value) == value]
-        added = [name for name, new in labels.items() if new == value and name not in kept]
-        line[key] = [*kept, *added]
+        items = line.get(key)
+        items = split_tags(items) if isinstance(items, str) else items
+        items = items if isinstance(items, list) else [] if items is None else [items]
+        kept = [item for item in items if labels.get(name_of(_name(item) or ""), value) == value]
+        there = [_name(item) for item in kept]
+        added = [name for name, new in labels.items() if new == value and name not in there]
+        line[key] = [*kept, *(_like(kept, name) for name in added)]
     if lists:
         return own
     nested = next((key for key in line if _names_tags(key) and isinstance(line[key], dict)), None)

@@ -37,6 +37,7 @@ from tagfill.labels.formats._studio import (
     images_of,
     is_minimal,
     proposals,
+    results,
     spelled_out,
 )
 from tagfill.labels.formats._text import head
@@ -57,8 +58,15 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather = Gather(path, replace(options, absent=None), problems)
     _declare_classes(tasks, gather)
     labels = {name: gather.label(name) for name in gather.classes}
+    kinds = {str(entry.get("type")) for task in tasks for entry in results(task)}
+    if not labels and kinds:
+        raise TagfillError(
+            f"its annotations hold {', '.join(sorted(kinds))}, but no choices",
+            file=path,
+            remedy="tags are read from Choices; export boxes as COCO",
+        )
     absent = options.absent or "unknown"
-    disputed = silent = 0
+    disputed = silent = empty = 0
     images = images_of(tasks)
     proposed: list[tuple[int, str, float, str]] = []
     for row, task in enumerate(tasks, 1):
@@ -67,6 +75,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         gather.split(record, split if isinstance(split, str) else "", row)
         votes = [answer.codes(tuple(labels), absent) for answer in answers(task)]
         silent += not votes
+        empty += bool(votes) and all(set(vote.values()) == {NEGATIVE} for vote in votes)
         for name, label in labels.items():
             value = agreed(votes, name)
             disputed += value is None
@@ -78,6 +87,10 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if older:
         gather.notes.append(f"{older} predictions were left out: a task has a newer one")
     gather.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
+    if empty:
+        gather.notes.append(
+            f"{empty:,} submitted annotations choose nothing: they say that no class applies"
+        )
     gather.notes.append(f"in submitted annotations {absence_note(absent)}")
     dataset = gather.dataset(FORMAT.name)
     return replace(dataset, suggestions=gather.suggestions(proposed))
