@@ -43,7 +43,7 @@ def test_cvat(tmp_path: Path) -> None:
         assert dataset.format == "cvat"
         assert content(dataset) == EXPECTED
         assert dataset.table.classes == ("cat", "dog", "eel")
-        assert dataset.splits["Train"].tolist() == [0]
+        assert dataset.splits["train"].tolist() == [0]
         assert dataset.boxes is not None
         assert dataset.boxes.xywh.tolist() == [[0.1, 0.1, 0.5, 0.5]]
     (tmp_path / "annotations.xml").write_text(CVAT[:-20])

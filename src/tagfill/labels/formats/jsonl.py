@@ -80,22 +80,17 @@ def _id_key(line: Mapping[str, Any]) -> str | None:
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
     gather = Gather(file, options, problems, FORMAT.default_absent, free_tags=True)
-    lines = list(_objects(file, problems))
+    lines = list(_values(file))
     reader = LineReader(gather, _about_other_things(line for _, line in lines))
     for row, line in lines:
-        reader.read(row, line)
+        if isinstance(line, dict):
+            reader.read(row, line)
+        else:
+            problems.error("the line is not a JSON object", file=file, row=row)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
         gather.notes.append(f"keys that are not labels were skipped: {keys}")
     return gather.dataset(FORMAT.name)
-
-
-def _objects(file: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    for row, line in _values(file):
-        if isinstance(line, dict):
-            yield row, line
-        else:
-            problems.error("the line is not a JSON object", file=file, row=row)
 
 
 def _values(file: Path) -> Iterator[tuple[int, Any]]:
@@ -121,11 +116,11 @@ def _as_line(item: tuple[str, Any]) -> Any:
     return {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})}
 
 
-def _about_other_things(lines: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def _about_other_things(lines: Iterable[Any]) -> frozenset[str]:
     """Keys of numbers most of which are no labels, such as sizes."""
     numbers, bad = Counter[str](), Counter[str]()
     for line in lines:
-        for key, value in line.items():
+        for key, value in mapped(line).items():
             if isinstance(value, int | float) and value == value:
                 numbers[key] += 1
                 bad[key] += value not in (0, 1)
