@@ -68,7 +68,7 @@ __all__ = [
 
 
 class _Verb(ModuleType):
-    """A callable package: ``tagfill.explain(...)`` runs what the package does."""
+    """A callable package: ``tagfill.explain(...)`` calls the function of that name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -84,7 +84,7 @@ class _Verb(ModuleType):
 
 
 class _Package(ModuleType):
-    """This package; its verbs can be called however they were imported."""
+    """This package; its verbs are callable in whatever order modules are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _VERBS and type(value) is ModuleType:

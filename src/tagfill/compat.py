@@ -17,8 +17,8 @@ _library: Any = None  # keeps the declared operators alive
 def wait_passively() -> None:
     """Let OpenMP's threads sleep while they wait; by default they spin.
 
-    Spinning threads take a core from any other process: with one busy neighbor, half of the
-    throughput is lost. The library reads the setting once, so it must come before torch.
+    Spinning threads take CPU time from other processes: with one other busy process, half of the
+    throughput is lost. The library reads the setting once, so it must be set before torch loads.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -33,12 +33,12 @@ def cache_root() -> Path:
 
 
 def mend_torchvision() -> bool:
-    """Make ``import torchvision`` work beside a torch build its C++ library does not fit.
+    """Make ``import torchvision`` work with a torch build that does not match its C++ library.
 
-    Package registries carry torchvision only as a CUDA build. Beside a CPU torch its library
-    cannot load, and importing torchvision (hence timm) dies because the operator ``nms``, for which
-    it registers a meta kernel, was never declared. Declaring it is enough: nothing here calls it.
-    Does nothing where torchvision is healthy or was imported already.
+    Some package registries have torchvision only as a CUDA build. With a CPU torch its library
+    cannot load, and importing torchvision (and so timm) fails because the operator ``nms``, for
+    which it registers a meta kernel, was never declared. Declaring it is enough: nothing here calls
+    it. Does nothing if torchvision works or was imported already.
 
     Returns:
         Whether the operators had to be declared.
@@ -75,14 +75,14 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of mallopt(3)
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep freed blocks for the next batch instead of giving them back to the system.
+    """Let glibc keep freed blocks for the next batch instead of returning them to the system.
 
-    By default every activation above a few megabytes is mapped again, zeroed page by page and given
-    back, at every layer of every batch: a third to a half of the time of a network on the CPU
+    By default every activation above a few megabytes is mapped, zeroed page by page and returned
+    again, at every layer of every batch: a third to a half of the time of a network on the CPU
     (`benchmarks/memory_reuse.py`). Peak memory stays as it is, but is held until the process ends.
 
     Returns:
-        Whether the C library took the setting; others than glibc are left alone.
+        Whether the C library accepted the setting; only glibc has it.
     """
     import ctypes
 

@@ -1,8 +1,7 @@
 """Untrusted text in terminals and files: control characters, markup, odd file names.
 
-Class names and file names come from anywhere. On a terminal nothing in them may act, so control
-characters are shown as escapes and rich's markup is off. In files a name must be found again, so
-one that is not UTF-8 is quoted in a way that can be undone.
+Class names and file names are untrusted. On a terminal their control characters are shown as
+escapes and rich's markup is off. In files a name that is not UTF-8 is quoted reversibly.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def json_text(value: Any, **settings: Any) -> str:
 
 
 class PlainConsole(Console):
-    """A console on which text is text: no markup, no control characters."""
+    """A console without markup and control characters."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"markup": False, "highlight": False, "emoji": False, **settings})

@@ -123,7 +123,7 @@ def recover_tags(data: DemoData) -> tuple[Recovery, Suggested]:
 
 
 def write_pages(data: DemoData, recovery: Recovery) -> tuple[Path, Path]:
-    """The report of the recommended run, and the three ways to learn side by side."""
+    """The report of the recommended run, and a comparison of the three methods."""
     from tagfill.report.page import write_comparison, write_report
 
     report = write_report(data.opened["auto"], recovery=recovery)

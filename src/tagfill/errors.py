@@ -144,10 +144,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _sentence(message: str, file: str | Path | None, row: int | None, remedy: str | None) -> str:
-    place = "" if file is None else str(file)
+    location = "" if file is None else str(file)
     if row is not None:
-        place = f"{place}, row {row}" if place else f"row {row}"
-    text = f"{place}: {message}" if place else message
+        location = f"{location}, row {row}" if location else f"row {row}"
+    text = f"{location}: {message}" if location else message
     return f"{text} — {remedy}" if remedy else text
 
 

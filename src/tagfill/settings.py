@@ -37,7 +37,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise TagfillError(f"not valid TOML ({error})", file=path) from error
 
 
-def build(kind: Any, document: Mapping[str, Any], path: Path, place: str = "") -> Any:
+def build(kind: Any, document: Mapping[str, Any], path: Path, key_path: str = "") -> Any:
     """A dataclass from a document; tables become the dataclasses that its fields name.
 
     Raises:
@@ -47,18 +47,18 @@ def build(kind: Any, document: Mapping[str, Any], path: Path, place: str = "") -
     for key in document:
         if key not in hints:
             known = ", ".join(hints)
-            raise TagfillError(f"unknown key {place}{key}", file=path, remedy=f"known: {known}")
+            raise TagfillError(f"unknown key {key_path}{key}", file=path, remedy=f"known: {known}")
     for field in dataclasses.fields(kind):
         required = field.default is field.default_factory is dataclasses.MISSING
         if required and field.name not in document:
-            raise TagfillError(f"the key {place}{field.name} is missing", file=path)
+            raise TagfillError(f"the key {key_path}{field.name} is missing", file=path)
     values = {
-        key: _value(hints[key], value, path, f"{place}{key}") for key, value in document.items()
+        key: _value(hints[key], value, path, f"{key_path}{key}") for key, value in document.items()
     }
     try:
         return kind(**values)
     except TagfillError as error:
-        inside = f"{place.rstrip('.')}: " if place else ""
+        inside = f"{key_path.rstrip('.')}: " if key_path else ""
         raise TagfillError(f"{inside}{error}", file=path) from error
 
 
@@ -142,22 +142,22 @@ class _Misfit:
 _MISFIT = _Misfit()
 
 
-def _value(hint: Any, value: Any, path: Path, place: str) -> Any:
+def _value(hint: Any, value: Any, path: Path, key_path: str) -> Any:
     for kind in _alternatives(hint):
         origin, members = get_origin(kind), get_args(kind)
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-            return build(kind, value, path, f"{place}.")
+            return build(kind, value, path, f"{key_path}.")
         if origin is tuple and isinstance(value, list):
-            return tuple(_value(members[0], member, path, place) for member in value)
+            return tuple(_value(members[0], member, path, key_path) for member in value)
         if origin in (dict, Mapping) and isinstance(value, dict):
             return {
-                key: _value(members[1], member, path, f"{place}.{key}")
+                key: _value(members[1], member, path, f"{key_path}.{key}")
                 for key, member in value.items()
             }
         if kind is Any or (origin in (None, Literal) and _fits(kind, value)):
             return value
     raise TagfillError(
-        f"{place} = {value!r} does not fit", file=path, remedy=f"it takes {shown(hint)}"
+        f"{key_path} = {value!r} does not fit", file=path, remedy=f"it takes {shown(hint)}"
     )
 
 

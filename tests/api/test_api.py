@@ -198,6 +198,20 @@ def test_a_bad_argument_is_named(given: dict[str, Any], message: str, tmp_path: 
     assert not (tmp_path / "run").exists()
 
 
+def test_labels_in_memory_need_images_or_features(tmp_path: Path) -> None:
+    _, labels = toy(20)
+    with pytest.raises(tagfill.TagfillError, match="give images, a folder or the file of each row"):
+        tagfill.fit(labels, out=tmp_path / "run")
+    with pytest.raises(tagfill.TagfillError, match="features needs labels in memory"):
+        tagfill.fit("labels.csv", features=np.zeros((20, 3)), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_export_checks_the_suffix(run: tagfill.Run, tmp_path: Path) -> None:
+    with pytest.raises(tagfill.TagfillError, match=r"must end in \.onnx"):
+        run.export(tmp_path / "model.txt")
+
+
 def test_export_to_nowhere(run: tagfill.Run, tmp_path: Path) -> None:
     with pytest.raises(tagfill.TagfillError, match="use one of onnx, torch"):
         run.export(tmp_path / "model", to="tflite")  # type: ignore[arg-type]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 import torch
 from tests.methods.harness import Rehearsal, make_truth, single_positive
@@ -167,3 +170,20 @@ def test_aliases_say_so_and_do_the_same():
         one, other = Rehearsal(alias, observed), Rehearsal(original, observed)
         assert one.losses(rows) == other.losses(rows)
     assert methods.configure("n_ls").eps_p == 0
+
+
+def test_the_training_path_names_no_method() -> None:
+    source = Path(methods.__file__).parents[1]
+    files = [
+        file
+        for package in ("train", "models", "evaluate")
+        for file in (source / package).glob("*.py")
+    ]
+    named = {
+        (file.name, node.value)
+        for file in files
+        if file.name != "protocols.py"
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in methods.own_names()
+    }
+    assert named == set()

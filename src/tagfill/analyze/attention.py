@@ -28,7 +28,7 @@ SEARCHED = 1000
 
 
 def draw(subject: Subject) -> Drawing:
-    """Of the first run, the images with most recovered tags, the surest first."""
+    """Of the first run, the images with most recovered tags, the most probable first."""
     run = subject.some()[0]
     if run.data.train.paths is None:
         raise CannotDrawError(f"{run.name} was trained on features: there are no images")
@@ -62,11 +62,11 @@ def draw(subject: Subject) -> Drawing:
 def _recovered(recovery: Recovery) -> dict[int, list[tuple[int, float]]]:
     """By image with an observed tag: the most likely recovered classes with their probability."""
     entries = recovery.suggest(Amount(precision=PRECISION))
-    told = (recovery.table.values == POSITIVE).any(axis=1)
+    labeled = (recovery.table.values == POSITIVE).any(axis=1)
     tags: dict[int, list[tuple[int, float]]] = {}
     for index in np.argsort(-entries.probability, kind="stable"):
         row = int(entries.rows[index])
-        if told[row] and len(tags.setdefault(row, [])) < RECOVERED:
+        if labeled[row] and len(tags.setdefault(row, [])) < RECOVERED:
             tags[row].append((int(entries.columns[index]), float(entries.probability[index])))
     return tags
 

@@ -75,8 +75,8 @@ def _bars(axis: Any, runs: Sequence[RunView], split: str, row: int) -> list[tupl
     axis.set_yticks(places, labels=[runs[0].data.classes[k] for k in shown])
     for text, k in zip(axis.get_yticklabels(), shown, strict=True):
         text.set_color("black" if truth[k] == POSITIVE else GRAY)
-        told = split == "train" and observed[k] == POSITIVE
-        text.set_fontweight("bold" if told else "normal")
+        observed_positive = split == "train" and observed[k] == POSITIVE
+        text.set_fontweight("bold" if observed_positive else "normal")
     axis.set(xlim=(0, 1))
     axis.grid(axis="y", visible=False)
     axis.set_title(f"{split}: {whole.table.images[row]}", fontsize=9, fontweight="normal")

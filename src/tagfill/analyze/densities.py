@@ -55,12 +55,12 @@ def draw(subject: Subject) -> Drawing:
     )
 
 
-def _columns(run: RunView, labels: Labels, wanted: Sequence[str]) -> list[int]:
+def _columns(run: RunView, labels: Labels, requested: Sequence[str]) -> list[int]:
     classes = run.data.classes
-    for name in wanted:
+    for name in requested:
         if name not in classes:
             raise TagfillError(f"there is no class {name!r}", remedy=f"{', '.join(classes)}")
-    if wanted:
-        return [classes.index(name) for name in wanted]
+    if requested:
+        return [classes.index(name) for name in requested]
     frequent = np.argsort(-(labels == POSITIVE).sum(axis=0), kind="stable")
     return [int(column) for column in frequent[:SHOWN]]

@@ -1,4 +1,4 @@
-"""A figure with its data, the look all figures share, and the files they become."""
+"""A figure with its data, the common style, and the files to write."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def _lacking() -> Iterator[set[str]]:
         warnings.filterwarnings("always", message=_GLYPH.pattern)
         show = warnings.showwarning
 
-        def collect(message: Warning | str, *place: Any, **more: Any) -> None:
+        def collect(message: Warning | str, *location: Any, **more: Any) -> None:
             glyph = _GLYPH.match(str(message))
             if glyph is None:
-                show(message, *place, **more)
+                show(message, *location, **more)
             else:
                 letters.add(chr(int(glyph[1])))
 

@@ -1,4 +1,4 @@
-"""The pull of each loss on a logit: Zhou et al. 2022, Fig. 2a.
+"""The gradient of each loss by the logit: Zhou et al. 2022, Fig. 2a.
 
 Only losses that are sums over entries have such a curve; those that depend on a whole batch or on
 label estimates have another one at every step.

@@ -120,7 +120,7 @@ def _outputs(run: RunView, move: Move) -> Callable[[float, float], list[Output]]
     if not isinstance(network, LinearHead):
         return outputs_at
     center, first, second = (
-        [output.logits for output in outputs_at(*place)] for place in ((0, 0), (1, 0), (0, 1))
+        [output.logits for output in outputs_at(*point)] for point in ((0, 0), (1, 0), (0, 1))
     )
 
     def linear(x: float, y: float) -> list[Output]:

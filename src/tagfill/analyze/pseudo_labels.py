@@ -1,4 +1,4 @@
-"""How right a method's labels of unknown entries are, epoch by epoch.
+"""Precision and recall of a method's pseudo-labels, epoch by epoch.
 
 Of methods that label entry by entry only the entries labeled so far count. Estimates of all
 entries, such as those of ``role``, count as positive from a probability of 0.5 on, else as

@@ -119,8 +119,9 @@ def _trained(request: Request, out: Path | None, sinks: Sequence[Sink]) -> Run:
 def _same_labels(folder: Path, request: Request, sinks: Sequence[Sink]) -> Run | None:
     """The run of a folder, unless it has other labels or they have changed since."""
     data = request.data.absolute()
-    kept = Run.open(folder, sinks).config.data
-    if (kept.labels, kept.images or data.images) != (data.labels, data.images or kept.images):
+    earlier = Run.open(folder, sinks).config.data
+    same_images = not earlier.images or not data.images or earlier.images == data.images
+    if earlier.labels != data.labels or not same_images:
         return None
     try:
         run = Run.adopt(runs.resume(folder, sinks))

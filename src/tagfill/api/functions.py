@@ -165,20 +165,17 @@ def fit(
     try:
         listed = None if images is None or is_path(images) else list(images)  # type: ignore[arg-type]
         dataset = None if is_path(labels) else as_dataset(labels, listed, classes)
-        data: dict[str, Any] = {
-            name: str(split)
-            if is_path(split)
-            else str(keep(named(split, dataset, name), folder, name))
-            for name, split in {"truth": truth, "val": val, "test": test}.items()
-            if split is not None
-        }
+        if dataset is not None and features is None and images is None:
+            _require_images(dataset)
+        data: dict[str, Any] = {}
+        for name, split in {"truth": truth, "val": val, "test": test}.items():
+            if split is not None:
+                file = split if is_path(split) else keep(named(split, dataset, name), folder, name)
+                data[name] = str(file)
         data |= {name: settings.pop(name) for name in list(settings) if name in _DATA}  # type: ignore[misc]
         data["labels"] = str(labels if dataset is None else keep(dataset, folder, "labels"))
         data["images"] = _image_folder(images, listed, dataset)
-        data["features"] = features
-        if features is not None and not isinstance(features, str):
-            rows = len(as_dataset(labels).table if dataset is None else dataset.table)
-            data["features"] = str(keep_features(features, folder, rows))
+        data["features"] = _features(features, dataset, folder)
         request = Request(
             data=DataConfig(**fitted_fields(DataConfig, data)),
             mode=mode,
@@ -258,6 +255,28 @@ def _opened(run: str | Path | Run) -> Run:
 
 def _name_of(labels: Labels) -> str:
     return (Path(str(labels)).stem if is_path(labels) else "") or "run"
+
+
+def _require_images(dataset: Dataset) -> None:
+    """Refuse labels in memory whose images cannot be found by their names."""
+    if dataset.image_root is None and not Path(dataset.table.images[0]).is_absolute():
+        raise TagfillError(
+            "these labels do not say where their images are",
+            remedy="give images, a folder or the file of each row, or features, a matrix [N, D]",
+        )
+
+
+def _features(
+    features: str | npt.ArrayLike | None, dataset: Dataset | None, folder: Path
+) -> str | None:
+    if features is None or isinstance(features, str):
+        return features
+    if dataset is None:
+        raise TagfillError(
+            "an array of features needs labels in memory, for the order of its rows",
+            remedy="load the labels with tagfill.load_labels, or give features as a .npy file",
+        )
+    return str(keep_features(features, folder, len(dataset.table)))
 
 
 def _image_folder(

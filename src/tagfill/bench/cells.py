@@ -56,8 +56,8 @@ class Outcome:
 
 def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
     """[N, K] logits of the test images of a finished cell, and their labels."""
-    with np.load(folder / SCORES) as kept:
-        return kept["test"], kept["test_labels"]
+    with np.load(folder / SCORES) as stored:
+        return stored["test"], stored["test_labels"]
 
 
 def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
@@ -77,8 +77,10 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
     """
     task = _task(cell, data, out)
     with _lock(task.folder):
-        kept = _kept(cell, task.folder)
-        return kept if kept is not None and kept.error is None else _run(cell, task, sinks)
+        cached = _cached(cell, task.folder)
+        if cached is not None and cached.error is None:
+            return cached
+        return _run(cell, task, sinks)
 
 
 def _lock(folder: Path) -> FileLock:
@@ -104,7 +106,7 @@ def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outc
 def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
     """The cached result of a cell, without running anything."""
     try:
-        return _kept(cell, _task(cell, data, out).folder)
+        return _cached(cell, _task(cell, data, out).folder)
     except TagfillError:  # without its data nothing can be said about it
         return None
 
@@ -120,11 +122,11 @@ def _task(cell: Cell, data: Path, out: Path) -> Training | Evaluation:
     return Training(out / "cells" / cell_key(config, variant.identity), config, prepared)
 
 
-def _kept(cell: Cell, folder: Path) -> Outcome | None:
+def _cached(cell: Cell, folder: Path) -> Outcome | None:
     for name in (RESULT, FAILURE):
         if (folder / name).is_file():
-            kept = json.loads((folder / name).read_text(encoding="utf-8"))
-            return Outcome(cell, kept.get("metrics", {}), folder, kept.get("message"))
+            stored = json.loads((folder / name).read_text(encoding="utf-8"))
+            return Outcome(cell, stored.get("metrics", {}), folder, stored.get("message"))
     return None
 
 
@@ -177,30 +179,30 @@ def _weights_hash(model: Path) -> str:
     return hashlib.blake2b(weights.read_bytes()).hexdigest() if weights.is_file() else "absent"
 
 
-def _held_out_metrics(metrics: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    kept: dict[str, dict[str, float]] = {
+def _held_out_metrics(of_run: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    metrics: dict[str, dict[str, float]] = {
         name: {} for name in ("mAP", "interpolated_mAP", "OF1", "CF1")
     }
     for split in ("val", "test"):
-        measured = metrics.get(split) or {}
+        measured = of_run.get(split) or {}
         if measured.get("mAP") is not None:
-            kept["mAP"][split] = measured["mAP"]
-            kept["interpolated_mAP"][split] = measured["mAP_by_definition"]["interpolated"]
+            metrics["mAP"][split] = measured["mAP"]
+            metrics["interpolated_mAP"][split] = measured["mAP_by_definition"]["interpolated"]
         fitted = measured.get("at_fitted_thresholds") or {}
         for name, key in (("OF1", "overall_f1"), ("CF1", "class_f1_of_means")):
             if fitted.get(key) is not None:
-                kept[name][split] = 100 * fitted[key]
-    return kept
+                metrics[name][split] = 100 * fitted[key]
+    return metrics
 
 
 def _keep_scores(run: TrainedRun) -> dict[str, dict[str, float]]:
     """Keep scores for comparisons, and the metrics that need the trained model."""
     data, metrics = run.data, {}
     held_out = [split for split in ("val", "test") if split in data.splits]
-    kept: dict[str, npt.NDArray[Any]] = {split: run.scores(split) for split in held_out}
-    kept |= {f"{split}_labels": data.splits[split].eval_labels for split in held_out}
+    arrays: dict[str, npt.NDArray[Any]] = {split: run.scores(split) for split in held_out}
+    arrays |= {f"{split}_labels": data.splits[split].eval_labels for split in held_out}
     with atomic_path(run.path / SCORES) as draft:
-        np.savez_compressed(draft, allow_pickle=False, **kept)
+        np.savez_compressed(draft, allow_pickle=False, **arrays)
     truth = data.train.truth
     if truth is not None and run.stage.inputs == "features":
         metrics["train_mAP"] = {"train": mean_average_precision(run.scores("train"), truth).mAP}

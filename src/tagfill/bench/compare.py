@@ -35,14 +35,14 @@ def difference(
     """
     names = [[outcome.folder.name for outcome in side] for side in (first, second)]
     key = hashlib.blake2b(json.dumps([names, resamples]).encode(), digest_size=10).hexdigest()
-    kept = out / "differences" / f"{key}.json"
-    if kept.is_file():
-        return Difference(**json.loads(kept.read_text(encoding="utf-8")))
+    cache = out / "differences" / f"{key}.json"
+    if cache.is_file():
+        return Difference(**json.loads(cache.read_text(encoding="utf-8")))
     labels = [kept_scores(outcome.folder)[1] for outcome in (*first, *second)]
     if not all(np.array_equal(labels[0], label) for label in labels):
         return None
     result = paired_bootstrap(_mean(first), _mean(second), len(labels[0]), resamples=resamples)
-    write_json(kept, asdict(result))
+    write_json(cache, asdict(result))
     return result
 
 

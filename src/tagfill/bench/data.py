@@ -1,4 +1,4 @@
-"""Data of a recipe: open a source once, hide labels, and leave files that any run can read."""
+"""Data of a recipe: open a source once, hide labels, and write files that any run can read."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     read = _drawn(source, out) if source.labels == SCENES else _read(source, data)
     dataset = replace(read, table=read.truth or read.table, truth=None, splits=_splits(read))
     if source.inputs == "features":
-        given = bool(dataset.features)
-        matrix = dataset.load_features(source.features) if given else _colors(dataset)
+        has_features = bool(dataset.features)
+        matrix = dataset.load_features(source.features) if has_features else _colors(dataset)
         return Opened(dataset, hashlib.blake2b(matrix.tobytes()).hexdigest(), matrix)
     root = dataset.image_root if source.images is None else data / source.images
     hashes = content_hashes(image_paths(dataset.table, dataset, root))
@@ -108,8 +108,8 @@ def _splits(dataset: Dataset) -> dict[str, Rows]:
         raise TagfillError("a recipe needs the splits train and test", file=dataset.source)
     if "val" not in splits:
         train = splits["train"]
-        kept, held_out = published_split(len(train))
-        splits |= {"train": train[kept], "val": train[held_out]}
+        rest, held_out = published_split(len(train))
+        splits |= {"train": train[rest], "val": train[held_out]}
     return {name: splits[name] for name in ("train", "val", "test")}
 
 
@@ -181,9 +181,9 @@ def _reviewed(
         chance = _chances(opened, train.tobytes(), observed.tobytes())
         keys = chance if labels.order == "likely" else -np.abs(chance - 0.5)
     keys = np.where(observed == UNKNOWN, keys, -np.inf)
-    asked = np.argsort(-keys, axis=None, kind="stable")[: labels.reviewed]
+    reviewed = np.argsort(-keys, axis=None, kind="stable")[: labels.reviewed]
     answered = observed.copy()
-    answered.ravel()[asked] = opened.dataset.table.values[train].ravel()[asked]
+    answered.ravel()[reviewed] = opened.dataset.table.values[train].ravel()[reviewed]
     return answered
 
 

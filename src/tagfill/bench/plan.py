@@ -176,8 +176,8 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _check_names(option: str, wanted: Collection[str], known: Collection[str | None]) -> None:
-    for name in wanted:
+def _check_names(option: str, requested: Collection[str], known: Collection[str | None]) -> None:
+    for name in requested:
         if name not in known:
             names = ", ".join(sorted(name for name in known if name))
             remedy = f"{nearest(name, filter(None, known))}use one of {names}"

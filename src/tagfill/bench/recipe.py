@@ -124,20 +124,20 @@ def _curve_problems(recipe: Recipe) -> Iterator[str]:
 
 
 def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:
-    place = f"sizes.{name}"
+    key = f"sizes.{name}"
     if name not in SIZES:
-        yield f"{place}: sizes are {', '.join(SIZES)}"
+        yield f"{key}: sizes are {', '.join(SIZES)}"
     listed = [row for rows in size.column_rows.values() for row in rows]
     for row in (*(size.rows or ()), *listed, *size.row_settings):
         if row not in recipe.rows:
-            yield f"{place}.rows: there is no row {row!r}"
+            yield f"{key}.rows: there is no row {row!r}"
     named = (size.column_rows, size.column_seeds, size.column_settings)
     for named_column in (
         *(size.columns or ()),
         *(column for mapping in named for column in mapping),
     ):
         if named_column not in recipe.columns:
-            yield f"{place}: there is no column {named_column!r}"
+            yield f"{key}: there is no column {named_column!r}"
     for name, column in recipe.columns.items():
         if (size.columns is None or name in size.columns) and column.data not in size.data:
-            yield f"{place}.data: there is no {column.data!r}"
+            yield f"{key}.data: there is no {column.data!r}"

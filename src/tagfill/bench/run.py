@@ -43,11 +43,11 @@ class Order:
 
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         """All cells of the size, and those to run; all are checked before the first is run."""
-        everything = plan(self.recipe, self.recipe.size(self.size), self.seeds)
-        for cell in everything:
+        all_cells = plan(self.recipe, self.recipe.size(self.size), self.seeds)
+        for cell in all_cells:
             cell.check()
-        chosen = choose(everything, self.recipe, self.only, self.columns)
-        return everything, chosen if self.run else []
+        chosen = choose(all_cells, self.recipe, self.only, self.columns)
+        return all_cells, chosen if self.run else []
 
 
 def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:
@@ -61,10 +61,10 @@ def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:
         return few_images(recipe, size, order.data, order.out)
     if recipe.kind == "label_counts":
         return label_counts(recipe, size, order.data, order.out)
-    everything, wanted = order.cells()
-    outcomes = _run_all(wanted, order, tell, sinks)
-    chosen = set(map(id, wanted))
-    rest = [find_cell(c, order.data, order.out) for c in everything if id(c) not in chosen]
+    all_cells, to_run = order.cells()
+    outcomes = _run_all(to_run, order, tell, sinks)
+    chosen = set(map(id, to_run))
+    rest = [find_cell(c, order.data, order.out) for c in all_cells if id(c) not in chosen]
     outcomes += [outcome for outcome in rest if outcome is not None]
     return Table(recipe, outcomes, order.out).report()
 

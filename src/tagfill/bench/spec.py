@@ -1,4 +1,4 @@
-"""The splits of a recipe: rows, columns, label variants, data sources and sizes."""
+"""The sections of a recipe: rows, columns, label variants, data sources and sizes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Row:
         return self.method is None and self.model is None
 
     def belongs_to(self, column: str) -> bool:
-        """Whether the row makes sense in a column."""
+        """Whether the row applies to a column."""
         return self.only_columns is None or column in self.only_columns
 
 

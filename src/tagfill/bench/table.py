@@ -91,8 +91,8 @@ class Table:
         self.recipe, self.out = recipe, out
         self.entries: dict[tuple[str, str], Entry] = {}
         for outcome in outcomes:
-            place = (outcome.cell.row, outcome.cell.column)
-            self.entries.setdefault(place, Entry()).outcomes.append(outcome)
+            position = (outcome.cell.row, outcome.cell.column)
+            self.entries.setdefault(position, Entry()).outcomes.append(outcome)
 
     def report(self) -> Report:
         """The whole report as text."""
@@ -142,7 +142,7 @@ class Table:
                 yield self._differences()
 
     def _has_column(self, column: str) -> bool:
-        return any(place[1] == column for place in self.entries)
+        return any(position[1] == column for position in self.entries)
 
     def _overview(self, metric: str, split: str, *, with_paper: bool) -> Sheet:
         titles = [column.title for column in self.recipe.columns.values()]
@@ -217,12 +217,12 @@ class Table:
                 yield from self._cell_records(name, row, column)
 
     def _cell_records(self, name: str, row: Row, column: str) -> Iterator[dict[str, Any]]:
-        place = {"row": name, "column": column, "method": row.method or ""}
+        labels = {"row": name, "column": column, "method": row.method or ""}
         quoted = {"paper": row.paper.get(column), "published_code": row.code.get(column)}
         outcomes = self._entry(name, column).outcomes
         if not outcomes:
             status = "quoted" if row.is_quoted else NOT_RUN
-            yield {**place, "seed": None, "status": status, **quoted}
+            yield {**labels, "seed": None, "status": status, **quoted}
         for outcome in outcomes:
             status = "done" if outcome.error is None else f"failed: {outcome.error}"
             metrics = {
@@ -231,20 +231,20 @@ class Table:
                 for split, value in splits.items()
             }
             run = {"seed": outcome.cell.seed, "status": status, "cell": outcome.folder.name}
-            yield {**place, **run, **quoted, **metrics}
+            yield {**labels, **run, **quoted, **metrics}
 
     def _history(self) -> Iterator[dict[str, Any]]:
         drawn = {curve.epochs for curve in self.recipe.curves.values()} - {None}
         for (row, column), entry in self.entries.items():
             for outcome in entry.finished if column in drawn else ():
-                place = {"row": row, "column": column, "seed": outcome.cell.seed}
+                labels = {"row": row, "column": column, "seed": outcome.cell.seed}
                 for event in RunFolder(outcome.folder).read_events():
                     if event["event"] == "epoch" and event["stage"] == event["stages"]:
-                        yield {**place, "epoch": event["epoch"], "val_mAP": event["score"]}
+                        yield {**labels, "epoch": event["epoch"], "val_mAP": event["score"]}
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation over seeds; nothing for nothing."""
+    """Mean and standard deviation over seeds; empty without values."""
     if not values:
         return ""
     if len(values) == 1:

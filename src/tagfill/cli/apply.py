@@ -189,8 +189,8 @@ def _tell(dataset: Dataset, result: dict[str, Any], *, json: bool) -> None:
     ]
     if len(result["changes"]) > _SHOWN:
         lines.append(f"  ... and {len(result['changes']) - _SHOWN:,} more; --json lists them all")
-    said = f"{result['yes']:,} yes, {result['no']:,} no, {result['blank']:,} left open"
-    lines.insert(0, f"{result['out']}: {said}; {len(result['changes']):,} labels changed")
+    counts = f"{result['yes']:,} yes, {result['no']:,} no, {result['blank']:,} left open"
+    lines.insert(0, f"{result['out']}: {counts}; {len(result['changes']):,} labels changed")
     counted = [key for key in ("files_changed", "sidecars_written") if key in result]
     lines += [f"{key.replace('_', ' ')}: {result[key]:,}" for key in counted]
     if result.get("rejections"):

@@ -59,13 +59,13 @@ def evaluate(
     labels, kind = _labels(dataset, split, observed)
     fitted: list[float] | None = None
     if model.is_dir():
-        labels, given, fitted = _run_scores(model, dataset, labels, reading, format)
+        labels, scored, fitted = _run_scores(model, dataset, labels, reading, format)
     else:
-        given = load_scores(model, labels)
+        scored = load_scores(model, labels)
     if not logits and threshold is None:
-        _refuse_logits(given, model)
+        _refuse_logits(scored, model)
     metrics = summary(
-        given.scores,
+        scored.scores,
         labels.values,
         labels.classes,
         logits=logits,
@@ -81,7 +81,7 @@ def evaluate(
         "split": split,
         "labels": kind,
         **metrics.as_dict(),
-        "notes": [*dataset.notes, *given.notes, *_of_all_splits(dataset, split)],
+        "notes": [*dataset.notes, *scored.notes, *_of_all_splits(dataset, split)],
         "problems": metadata(dataset.problems),
     }
     if json:
@@ -133,8 +133,8 @@ def _run_scores(
         )
     probabilities = apply_calibration(scored.logits, bundle.calibration)
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
-    given = ScoreFile(probabilities, (*scored.notes, *notes))
-    return scored.split.table.with_classes(bundle.classes), given, fitted
+    score_file = ScoreFile(probabilities, (*scored.notes, *notes))
+    return scored.split.table.with_classes(bundle.classes), score_file, fitted
 
 
 def _read(
@@ -148,8 +148,8 @@ def _read(
     return {str(dataset.source.absolute()): dataset} if same else {}
 
 
-def _refuse_logits(given: ScoreFile, model: Path) -> None:
-    low, high = float(given.scores.min()), float(given.scores.max())
+def _refuse_logits(scored: ScoreFile, model: Path) -> None:
+    low, high = float(scored.scores.min()), float(scored.scores.max())
     if low < 0 or high > 1:
         raise TagfillError(
             f"the scores run from {low:.3g} to {high:.3g}, so they are not probabilities",

@@ -48,7 +48,6 @@ def export(
     """
     from tagfill.cli.features import image_progress
     from tagfill.cli.output import log, print_json
-    from tagfill.errors import TagfillError
     from tagfill.export.run import SUFFIX, export_model
     from tagfill.files import refuse_existing
     from tagfill.models.bundle import load
@@ -57,8 +56,6 @@ def export(
     beside = run if (run / "model").is_dir() else run.parent
     target = out or beside / f"model{'.int8' if int8 else ''}{SUFFIX[to]}"
     refuse_existing(target, force=force)
-    if target.suffix != SUFFIX[to]:
-        raise TagfillError(f"the file must end in {SUFFIX[to]}", file=target)
     with image_progress("mAP of the export", quiet=json) as progress:
         report = export_model(
             bundle,

@@ -151,8 +151,8 @@ def _centered(scores: Floats, targets: Floats) -> tuple[Floats, Floats]:
     """Isotonic regression on sorted scores; one knot at the mean score of each level."""
     from sklearn.isotonic import isotonic_regression
 
-    distinct, place, weight = np.unique(scores, return_inverse=True, return_counts=True)
-    means = np.bincount(place, weights=targets) / weight
+    distinct, inverse, weight = np.unique(scores, return_inverse=True, return_counts=True)
+    means = np.bincount(inverse, weights=targets) / weight
     fitted = isotonic_regression(means, sample_weight=weight.astype(np.float64))
     values, level = np.unique(fitted, return_inverse=True)
     total = np.bincount(level, weights=weight)

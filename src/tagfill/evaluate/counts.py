@@ -103,16 +103,19 @@ def count(decided: npt.ArrayLike, labels: npt.ArrayLike) -> Counts:
     """Count right and wrong decisions on known entries.
 
     Args:
-        decided: [N, K] whether the tag was given.
+        decided: [N, K] whether the tag was predicted.
         labels: [N, K] of 1, 0, -1.
     """
-    given, truth = np.asarray(decided, dtype=bool), np.asarray(labels)
-    positive = truth == POSITIVE
     return Counts(
-        (given & positive).sum(axis=0).astype(np.float64),
-        (given & (truth == NEGATIVE)).sum(axis=0).astype(np.float64),
-        (~given & positive).sum(axis=0).astype(np.float64),
+        *(kind.sum(axis=0).astype(np.float64) for kind in decision_masks(decided, labels))
     )
+
+
+def decision_masks(decided: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Mask, Mask, Mask]:
+    """[N, K] true positives, false positives and false negatives among known entries."""
+    predicted, truth = np.asarray(decided, dtype=bool), np.asarray(labels)
+    positive = truth == POSITIVE
+    return predicted & positive, predicted & (truth == NEGATIVE), ~predicted & positive
 
 
 def precision_recall(counts: Counts, *, empty_classes: EmptyClasses = "skip") -> PrecisionRecall:

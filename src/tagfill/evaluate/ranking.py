@@ -126,11 +126,11 @@ def mean_of_defined(values: Floats) -> float:
 def _at_k(
     hits: npt.NDArray[np.int64], taken: npt.NDArray[np.int64], positives: npt.NDArray[np.int64]
 ) -> AtK:
-    counted, wanted = taken > 0, positives > 0
+    counted, relevant = taken > 0, positives > 0
     return AtK(
         precision=mean_of_defined(hits[counted] / taken[counted]),
-        recall=mean_of_defined(hits[wanted] / positives[wanted]),
-        hit=mean_of_defined((hits[wanted] > 0).astype(np.float64)),
+        recall=mean_of_defined(hits[relevant] / positives[relevant]),
+        hit=mean_of_defined((hits[relevant] > 0).astype(np.float64)),
     )
 
 

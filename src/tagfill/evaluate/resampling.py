@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.evaluate.arrays import EmptyClasses, Floats
-from tagfill.evaluate.counts import Counts, PrecisionRecall, precision_recall
+from tagfill.evaluate.counts import Counts, PrecisionRecall, decision_masks, precision_recall
 from tagfill.evaluate.precision import Definition
 from tagfill.evaluate.weighted import WeightedAveragePrecision
-from tagfill.labels.table import NEGATIVE, POSITIVE
+from tagfill.labels.table import POSITIVE
 
 Weights = npt.NDArray[Any]
 """[N, B] how often each image counts in each of B resamples."""
@@ -134,13 +134,7 @@ def precision_recall_statistic(
     empty_classes: EmptyClasses = "skip",
 ) -> Statistic:
     """A metric of decided tags as a statistic, such as ``lambda result: result.overall_f1``."""
-    given, truth = np.asarray(decided, dtype=bool), np.asarray(labels)
-    positive = truth == POSITIVE
-    entries = [
-        (given & positive).astype(np.float64),
-        (given & (truth == NEGATIVE)).astype(np.float64),
-        (~given & positive).astype(np.float64),
-    ]
+    entries = [kind.astype(np.float64) for kind in decision_masks(decided, labels)]
 
     def statistic(weights: Weights) -> Floats:
         transposed = weights.T.astype(np.float64)

@@ -62,11 +62,11 @@ def _read_matrix(path: Path, table: LabelTable) -> ScoreFile:
         scores = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise TagfillError(f"cannot be read as a matrix: {error}", file=path) from error
-    wanted = table.values.shape
-    if scores.shape != wanted or scores.dtype.kind not in "fiub":
+    expected = table.values.shape
+    if scores.shape != expected or scores.dtype.kind not in "fiub":
         raise TagfillError(
             f"holds {scores.dtype} of shape {scores.shape}, the labels need numbers of shape"
-            f" {wanted}",
+            f" {expected}",
             file=path,
             remedy="give one row per image and one column per class in the order of the labels,"
             " or a CSV with image ids",
@@ -143,13 +143,13 @@ def _numbers(content: pa.Table, name: str, path: Path) -> Scores:
     return numbers
 
 
-def _refuse_missing(kind: str, wanted: Sequence[str], there: Container[str], path: Path) -> None:
-    missing = [name for name in wanted if name not in there]
+def _refuse_missing(kind: str, names: Sequence[str], scored: Container[str], path: Path) -> None:
+    missing = [name for name in names if name not in scored]
     if missing:
         shown = ", ".join(repr(name) for name in missing[:5])
         more = ", ..." if len(missing) > 5 else ""
         raise TagfillError(
-            f"{len(missing)} of {len(wanted)} {kind} of the labels have no scores: {shown}{more}",
+            f"{len(missing)} of {len(names)} {kind} of the labels have no scores: {shown}{more}",
             file=path,
         )
 

@@ -133,8 +133,8 @@ def _between(probabilities: Floats, common: float) -> Floats:
     if probabilities.shape[1] == 0:
         return np.empty(0)
     falling = -np.sort(-probabilities, axis=0)
-    there = falling.sum(axis=0)
-    either = np.arange(1, len(falling) + 1)[:, None] + there
+    present = falling.sum(axis=0)
+    either = np.arange(1, len(falling) + 1)[:, None] + present
     f1 = 2 * np.cumsum(falling, axis=0) / either
     best = f1.argmax(axis=0)[None]
     own, size = (np.take_along_axis(matrix, best, 0)[0] for matrix in (f1 / 2, either))
@@ -146,12 +146,12 @@ def _between(probabilities: Floats, common: float) -> Floats:
 
 def expected_counts(decided: npt.ArrayLike, targets: npt.ArrayLike) -> Counts:
     """Right and wrong decisions, class by class; expected ones where labels are probabilities."""
-    given, chances = np.asarray(decided, dtype=bool), np.array(targets, dtype=np.float64)
+    predicted, chances = np.asarray(decided, dtype=bool), np.array(targets, dtype=np.float64)
     chances[chances == UNKNOWN] = np.nan
-    hit = np.where(given, chances, 0.0)
+    hit = np.where(predicted, chances, 0.0)
     return Counts(
         np.nansum(hit, axis=0),
-        np.nansum(np.where(given, 1 - chances, 0.0), axis=0),
+        np.nansum(np.where(predicted, 1 - chances, 0.0), axis=0),
         np.nansum(chances - hit, axis=0),
     )
 

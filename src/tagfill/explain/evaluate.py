@@ -80,8 +80,8 @@ def _spread(paths: dict[int, Path], limit: int | None) -> dict[int, Path]:
     rows = list(paths)
     if limit is None or len(rows) <= limit:
         return paths
-    places = np.linspace(0, len(rows) - 1, limit).astype(int)
-    return {rows[place]: paths[rows[place]] for place in places}
+    chosen = np.linspace(0, len(rows) - 1, limit).astype(int)
+    return {rows[index]: paths[rows[index]] for index in chosen}
 
 
 def _cases(
@@ -99,25 +99,27 @@ def _cases(
 
     for explained in explain_images(bundle, pictures()):
         row = under_way.popleft()
-        for label, places in cases_of(boxes, row):
+        for label, chosen in cases_of(boxes, row):
             column = columns[label]
             if column is not None:
-                yield label, peak(explained.heat[column]), places
+                yield label, peak(explained.heat[column]), chosen
 
 
 def _unseen(run: Path, dataset: Dataset, rows: Rows) -> tuple[dict[int, Path], list[str]]:
     """Files of the images that the run used neither for training nor for validation."""
     root = dataset.image_root or dataset.source.parent
     files = find_images(root, [dataset.table.images[row] for row in rows])
-    there = {int(row): path for row, path in zip(rows, files, strict=True) if path is not None}
-    missing = len(files) - len(there)
+    existing = {int(row): path for row, path in zip(rows, files, strict=True) if path is not None}
+    missing = len(files) - len(existing)
     notes = [f"{missing} images are not in {root}"] if missing else []
     learned = _trained_on(run)
     if learned is None:
-        return there, [*notes, "it is not known whether the run was trained on these images"]
-    fresh = {row: path for row, path in there.items() if path.resolve() not in learned}
-    if len(fresh) < len(there):
-        notes.append(f"{len(there) - len(fresh)} images are left out: the run was trained on them")
+        return existing, [*notes, "it is not known whether the run was trained on these images"]
+    fresh = {row: path for row, path in existing.items() if path.resolve() not in learned}
+    if len(fresh) < len(existing):
+        notes.append(
+            f"{len(existing) - len(fresh)} images are left out: the run was trained on them"
+        )
     return fresh, notes
 
 

@@ -36,8 +36,8 @@ def push_model(run: Path, repository: str, *, public: bool = False) -> str:
     """
     bundle = load(run)
     source = run / "model" if (run / "model").is_dir() else run
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(shutil.copytree(source, Path(place) / "model"))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(shutil.copytree(source, Path(temporary) / "model"))
         (folder / "README.md").write_text(model_card(bundle, repository), encoding="utf-8")
         return _push(folder, repository, "model", public)
 
@@ -55,8 +55,8 @@ def push_labels(
             ``datasets.load_dataset("imagefolder")`` reads both.
     """
     dataset = load_labels(labels)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         if images is not None:
             _add_images(dataset, images, folder / DATA)
         save_labels(dataset, folder / LABELS, format="csv_wide")

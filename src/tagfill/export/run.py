@@ -96,6 +96,8 @@ def export_model(
     """
     if to not in SUFFIX:
         raise TagfillError(f"cannot export to {to!r}", remedy=f"use one of {', '.join(SUFFIX)}")
+    if out.suffix != SUFFIX[to]:
+        raise TagfillError(f"the file must end in {SUFFIX[to]}", file=out)
     if int8 and to != "onnx":
         raise TagfillError("8-bit weights need ONNX", remedy="use --to onnx --int8")
     reference = torch_engine(bundle, torch.device("cpu"))

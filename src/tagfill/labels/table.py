@@ -172,9 +172,7 @@ def _checked_values(values: npt.ArrayLike) -> Labels:
         raise TagfillError(f"labels must be a matrix [images, classes], got shape {array.shape}")
     if array.size and not _holds_codes(array):
         bad = array[~np.isin(array, (POSITIVE, NEGATIVE, UNKNOWN))][0]
-        raise TagfillError(
-            f"labels must be 1 (positive), 0 (negative) or -1 (unknown), got {bad!r}"
-        )
+        raise TagfillError(f"labels must be 1 (positive), 0 (negative) or -1 (unknown), got {bad}")
     checked: Labels = np.array(array, dtype=np.int8, order="C", copy=True)
     return checked
 

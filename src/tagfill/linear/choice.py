@@ -1,4 +1,4 @@
-"""What a fit of a linear head needs beside features and labels, and which writers are possible."""
+"""Settings of a fit of a linear head, and the candidate models of the writer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNTAGGED = 0.05
 
 @dataclass(frozen=True)
 class Choice:
-    """Everything a fit needs beside features and labels.
+    """Everything a fit needs besides features and labels.
 
     Args:
         writer: "some": any n of the tags that are there were written; "each": each by itself.

@@ -1,8 +1,9 @@
-"""Which tags were written, given how many: a score by which unlike writers can be compared.
+"""Likelihood of which tags were written, given how many: comparable between models of the writer.
 
-How many tags an image gets is the writer's whim, and where every image has one of a few classes it
-is nothing that tags that are independent given the image can explain. A writer of "some" tags pays
-for neither, a writer of all tags for both. Given the number, all pay for the same: the choice.
+The number of written tags of an image depends on the writer, and where every image has exactly one
+of a few classes, tags that are independent given the image cannot explain it. The likelihood of
+"some" tags leaves the number out, that of all tags includes it. Given the number, all models are
+scored on the same event: which tags were chosen.
 
     P(S | n, x) = P(S | x) / P(n | x)
 

@@ -1,7 +1,7 @@
 """Linear heads of very many images: L-BFGS on some of them, then on more, then on all.
 
-What the solver learned of the curvature on some images holds on more, so that on all of them a few
-evaluations are enough.
+The curvature estimated on a subset also holds for more images, so that a few evaluations on all of
+them are enough.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from torch import Tensor
 from tagfill.linear.scaled import Scaled, Solution
 
 COARSE = 10_000
-"""Every fourth of the images come first, and every fourth of these, down to about so many."""
+"""Size of the smallest subset; each larger subset has four times as many images."""
 GAIN = 1e-4
-"""Log-likelihood of all labels that a step must promise for each weight, or there is none. Chance
-alone is worth about a half for each."""
+"""Least gain in log-likelihood of all labels per weight for another step. Noise alone gains about
+a half per weight."""
 STEPS = 200
 _TRIES = 8
 _ARMIJO = 1e-4
@@ -106,7 +106,7 @@ def _minimized(
 def _descended(
     problem: Scaled, inner: Tensor, way: Tensor, value: float, promised: float
 ) -> tuple[Tensor, float, Tensor]:
-    """A step along the way, and value and slopes behind it; shorter ones until it goes down."""
+    """Backtracking line search: the new point with its value and gradient."""
     size = 1.0
     for _ in range(_TRIES):
         there, slopes = problem(inner + size * way)

@@ -1,8 +1,8 @@
-"""Features of very many images: read, transformed and centered anew whenever they are needed.
+"""Features of very many images: read, transformed and centered each time they are used.
 
-A copy along principal axes would take as much memory as the features and longer to make than the
-solver needs; instead weights are turned. The axes only make the solver's steps good ones, so those
-of some evenly spread images will do.
+A rotated copy along principal axes would need as much memory as the features and more time than the
+solver; instead the weights are rotated. The axes only precondition the solver, so those of some
+evenly spread images are enough.
 """
 
 from __future__ import annotations

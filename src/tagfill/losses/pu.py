@@ -202,6 +202,6 @@ def _class_mean(terms: Tensor, mask: Tensor) -> Tensor:
 
 def _log_mean_sigmoid(logits: Tensor, mask: Tensor) -> Tensor:
     """[K] log of the mean of sigma over the masked entries; a finite value if there are none."""
-    some = mask.any(dim=0)
-    logs = F.logsigmoid(logits).masked_fill(~mask & some, float("-inf"))
+    nonempty = mask.any(dim=0)
+    logs = F.logsigmoid(logits).masked_fill(~mask & nonempty, float("-inf"))
     return logs.logsumexp(dim=0) - mask.sum(dim=0).clamp(min=1).log()

@@ -217,10 +217,10 @@ def _check_tables(described: Mapping[str, Any]) -> None:
 
 
 def _fitting_state(network: Network, file: Path) -> State:
-    state, wanted = read_state(file), network.state_dict()
-    odd = sorted(state.keys() ^ wanted.keys()) or sorted(
+    state, expected = read_state(file), network.state_dict()
+    odd = sorted(state.keys() ^ expected.keys()) or sorted(
         name
-        for name, tensor in wanted.items()
+        for name, tensor in expected.items()
         if (state[name].shape, state[name].dtype) != (tensor.shape, tensor.dtype)
     )
     if odd:

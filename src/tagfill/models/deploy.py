@@ -63,14 +63,14 @@ class Metadata:
     ) -> Metadata:
         """The metadata of a network."""
         spec = network.backbone.spec
-        given = spec.library == "features"
+        on_features = spec.library == "features"
         return cls(
             classes=tuple(classes),
             thresholds=None if thresholds is None else tuple(thresholds),
-            reads="features" if given else "images",
+            reads="features" if on_features else "images",
             size=spec.size,
-            channels=spec.channels if given else 3,
-            maps=given and network.head.reads == "maps",
+            channels=spec.channels if on_features else 3,
+            maps=on_features and network.head.reads == "maps",
             license=spec.license,
             hierarchy=hierarchy or {},
         )

@@ -122,22 +122,22 @@ def bundle_engine(
     bundle: Bundle, device: str | None = None, *, images: int = WORTH_EXPORTING
 ) -> Engine:
     """The backbone on ONNX Runtime and the head on torch; all on torch on a GPU."""
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
     if metadata.reads == "images":
         network = bundle.network.eval()
-        features = feature_engine(network.backbone, network.head.reads, place, images=images)
+        features = feature_engine(network.backbone, network.head.reads, target, images=images)
         if features.name == "onnxruntime":
             return Engine(metadata, _two_part_run(features, bundle), "onnxruntime")
-    return torch_engine(bundle, place)
+    return torch_engine(bundle, target)
 
 
-def torch_engine(bundle: Bundle, place: torch.device) -> Engine:
+def torch_engine(bundle: Bundle, device: torch.device) -> Engine:
     """Torch on the network of a bundle."""
     metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
     module = Deployable(bundle.network, bundle.calibration).eval()
-    module.to(place, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return Engine(metadata, _torch_run(module, place), "torch")
+    module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return Engine(metadata, _torch_run(module, device), "torch")
 
 
 def archive_engine(path: Path) -> Engine:

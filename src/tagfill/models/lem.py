@@ -46,9 +46,9 @@ class LemHead(Head):
             nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, config.embedding)
         )
 
-    def train_embeddings(self, wanted: bool) -> None:
+    def train_embeddings(self, enabled: bool) -> None:
         """Unfreeze the projection head (second training stage) or freeze it (first stage)."""
-        self.projection.requires_grad_(wanted)
+        self.projection.requires_grad_(enabled)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps; embeddings are always returned, attention maps on request."""

@@ -22,14 +22,14 @@ def read_offline(offline: Offline) -> State:
     path = _file(offline)
     stored = list(read_state(path).values())
     with torch.device("meta"):
-        wanted = load_timm().create_model(offline.architecture, pretrained=False).state_dict()
-    if [tensor.shape for tensor in stored] != [tensor.shape for tensor in wanted.values()]:
+        expected = load_timm().create_model(offline.architecture, pretrained=False).state_dict()
+    if [tensor.shape for tensor in stored] != [tensor.shape for tensor in expected.values()]:
         raise TagfillError(
             f"the tensors do not fit {offline.architecture}",
             file=path,
             remedy=f"reinstall {offline.package}",
         )
-    return dict(zip(wanted, stored, strict=True))
+    return dict(zip(expected, stored, strict=True))
 
 
 def _file(offline: Offline) -> Path:

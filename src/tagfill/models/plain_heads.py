@@ -41,7 +41,7 @@ class Head(nn.Module):
         """[N, K] logits of [N, K, D] label-wise features, where a head has such features."""
         raise NotImplementedError
 
-    def train_embeddings(self, wanted: bool) -> None:
+    def train_embeddings(self, enabled: bool) -> None:
         """Unfreeze or freeze the layers that only compute embeddings."""
 
     def classifier_weights(self) -> tuple[Tensor, ...]:

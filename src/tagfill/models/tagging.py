@@ -91,8 +91,8 @@ class TagRule:
             self.classes[column] for column in order if probabilities[column] >= limits[column]
         ]
         if self.top is None and self.hierarchy:
-            given = set(with_parents(reached, self.hierarchy))
-            reached = [self.classes[column] for column in order if self.classes[column] in given]
+            implied = set(with_parents(reached, self.hierarchy))
+            reached = [self.classes[column] for column in order if self.classes[column] in implied]
         chance = dict(zip(self.classes, probabilities.tolist(), strict=True))
         return {name: round(chance[name], 6) for name in reached}
 
@@ -135,8 +135,12 @@ def as_list(images: Pictures) -> list[Picture]:
 def checked_features(features: npt.ArrayLike, metadata: Metadata) -> Numbers:
     """Features [N, D] or maps [N, D, H, W] as the model needs them."""
     array = np.asarray(features)
-    wanted = 4 if metadata.maps else 2
-    if array.dtype.kind not in "fiu" or array.ndim != wanted or array.shape[1] != metadata.channels:
+    dimensions = 4 if metadata.maps else 2
+    if (
+        array.dtype.kind not in "fiu"
+        or array.ndim != dimensions
+        or array.shape[1] != metadata.channels
+    ):
         shape = f"[images, {metadata.channels}{', height, width' if metadata.maps else ''}]"
         raise TagfillError(
             f"the model reads features of shape {shape}, these are {array.dtype} of {array.shape}"

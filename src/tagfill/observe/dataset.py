@@ -98,8 +98,8 @@ def _boxes_of(dataset: Dataset, rows: Rows) -> Boxes | None:
     boxes = dataset.boxes
     if boxes is None:
         return None
-    place = np.full(len(dataset.table), -1, dtype=np.intp)
-    place[rows] = np.arange(len(rows))
-    image = place[boxes.image]
+    position = np.full(len(dataset.table), -1, dtype=np.intp)
+    position[rows] = np.arange(len(rows))
+    image = position[boxes.image]
     kept = image >= 0
     return Boxes(image[kept], boxes.label[kept], boxes.xywh[kept])

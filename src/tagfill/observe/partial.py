@@ -44,11 +44,11 @@ def known_proportion(
     known = truth != UNKNOWN
     if per_image:
         counts = np.floor(proportion * known.sum(axis=1, keepdims=True) + 0.5)
-        kept = _draw(generator, known, counts, axis=1)
+        visible = _draw(generator, known, counts, axis=1)
     else:
         lots = np.random.RandomState(seed).random_sample if published else generator.random
-        kept = known & (lots(truth.shape) < proportion)
-    return _keep(truth, kept)
+        visible = known & (lots(truth.shape) < proportion)
+    return _keep(truth, visible)
 
 
 def positive_proportion(truth: Labels, seed: int, *, proportion: float) -> Labels:
@@ -109,8 +109,8 @@ def false_negatives(truth: Labels, seed: int, *, proportion: float) -> Labels:
     return np.where((truth == POSITIVE) & overlooked, np.int8(NEGATIVE), truth)
 
 
-def _keep(truth: Labels, kept: Mask) -> Labels:
-    return np.where(kept, truth, np.int8(UNKNOWN))
+def _keep(truth: Labels, visible: Mask) -> Labels:
+    return np.where(visible, truth, np.int8(UNKNOWN))
 
 
 def _draw(

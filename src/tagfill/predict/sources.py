@@ -27,27 +27,27 @@ class Unreadable:
 
 
 def find_files(
-    places: Iterable[str], names: Iterable[str], *, suffix: str | None = None
+    paths: Iterable[str], names: Iterable[str], *, suffix: str | None = None
 ) -> Iterator[ImageFile | Unreadable]:
     """The files a user named, one by one.
 
     Args:
-        places: files, folders (searched with their subfolders), URLs of both, patterns such as
+        paths: files, folders (searched with their subfolders), URLs of both, patterns such as
             ``**/*.jpg``, or ``-`` for ``names``.
         names: files, one a line, as on standard input.
         suffix: in folders take files with this suffix instead of images.
     """
-    for place in places:
-        if url := url_of(place):
-            yield from _or_said(place, remote_files(url, (suffix,) if suffix else SUFFIXES), suffix)
-        elif place == STANDARD_INPUT:
+    for path in paths:
+        if url := url_of(path):
+            yield from _or_said(path, remote_files(url, (suffix,) if suffix else SUFFIXES), suffix)
+        elif path == STANDARD_INPUT:
             yield from (Path(line.rstrip("\r\n")) for line in names if line.strip())
-        elif Path(place).is_dir():
-            yield from _in_folder(Path(place), suffix)
-        elif not Path(place).exists() and glob.has_magic(place):
-            yield from _matching(place)
+        elif Path(path).is_dir():
+            yield from _in_folder(Path(path), suffix)
+        elif not Path(path).exists() and glob.has_magic(path):
+            yield from _matching(path)
         else:
-            yield Path(place)
+            yield Path(path)
 
 
 def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:

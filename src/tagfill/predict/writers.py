@@ -34,10 +34,11 @@ class Writer(Protocol):
         """Write one."""
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Write the end of the file."""
+        """Write the end of the file; nothing by default."""
+        return
 
 
-class TableWriter:
+class TableWriter(Writer):
     """One line per image: its name, and its tags with their probabilities."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -50,11 +51,8 @@ class TableWriter:
         line = printable(f"{prediction.image:<{self.width}}  {tags or '-'}")
         print(line.replace("\n", "\\n"), file=self.stream)
 
-    def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Nothing to write at the end."""
 
-
-class JsonLinesWriter:
+class JsonLinesWriter(Writer):
     """``{"image": ..., "tags": {name: probability}}`` per line."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -63,11 +61,8 @@ class JsonLinesWriter:
     def write(self, prediction: Prediction) -> None:
         self.stream.write(json_text(_record(prediction)) + "\n")
 
-    def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Nothing to write at the end."""
 
-
-class JsonWriter:
+class JsonWriter(Writer):
     """One object: the model, all predictions, and unreadable files."""
 
     def __init__(self, stream: TextIO, model: str) -> None:
@@ -84,7 +79,7 @@ class JsonWriter:
         self.stream.write(f'\n], "images": {self.images}, "unreadable": {rest}}}\n')
 
 
-class CsvWriter:
+class CsvWriter(Writer):
     """Columns image, tags (separated by ``;``), and the probability of every class."""
 
     def __init__(self, stream: TextIO, classes: Sequence[str]) -> None:
@@ -96,11 +91,8 @@ class CsvWriter:
         numbers = (f"{value:.6g}" for value in prediction.probabilities)
         self.rows.writerow(guarded([prediction.image, ";".join(prediction.tags), *numbers]))
 
-    def close(self, unreadable: Sequence[Unreadable]) -> None:
-        """Nothing to write at the end."""
 
-
-class ParquetWriter:
+class ParquetWriter(Writer):
     """The columns of CSV; tags as a list."""
 
     def __init__(self, stream: BinaryIO, classes: Sequence[str]) -> None:

@@ -65,7 +65,7 @@ def estimate_prior(
         seed: of the folds.
 
     Raises:
-        TagfillError: there are only positives, and nothing to go by beside them.
+        TagfillError: there are only positives, and neither features nor scores.
     """
     labels = _checked(observed)
     regime = regime_of(labels)

@@ -23,7 +23,7 @@ def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
 def regime_of(observed: Labels) -> Regime:
     """The regime an incomplete table looks like; images labeled in full are left out of it.
 
-    Negatives do not speak for known entries where every image has the same number of them and the
+    Negatives are no sign of known entries where every image has the same number of them and the
     same number of positives, or where they are fewer than the positives, as after a review of
     likely tags: then entries were chosen by their label.
     """

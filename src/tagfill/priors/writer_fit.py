@@ -1,8 +1,8 @@
 """Maximum likelihood of the writer of labels and of the curve that makes log-odds of scores.
 
-With few labels many explanations are nearly as likely, and those with more tags an image promise
-tags that are not there. ``Explanation.careful`` is the one at the lower quartile of the number of
-tags: with theta the likeliest parameters, L their cost and k(theta) the mean number of tags, the
+With few labels many explanations are nearly as likely, and those with more tags per image predict
+tags that are absent. ``Explanation.careful`` is the one at the lower quartile of the number of
+tags: with theta the most likely parameters, L their cost and k(theta) the mean number of tags, the
 minimum of L + m k, where m moves k by 0.67 standard errors. The standard error is that of Laplace's
 approximation: a small weight m moves k by m times the variance of k.
 """
@@ -34,7 +34,7 @@ SHRINK = 10.0
 EVIDENCE = 5.0
 """Log-likelihood that different chances of positives and negatives must gain over one."""
 QUARTILE = 0.6745
-"""Standard errors by which the number of tags is lowered: three times in four there are more."""
+"""Standard errors by which the number of tags is lowered: the lower quartile."""
 _SLOPE, _SHIFT, _ODDS = 3.0, 12.0, 12.0
 """Bounds on |log slope|, on the shift of the logit and on log-odds of chances."""
 
@@ -45,12 +45,12 @@ Cost = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Where a cost is least.
+    """The minimum of a cost.
 
     Args:
         parameters: slopes of the curve, shift of all classes, shifts of each, the writer's.
-        cost: there.
-        tags: the mean number of tags of an image there.
+        cost: at the minimum.
+        tags: the mean number of tags per image at the minimum.
     """
 
     parameters: Floats
@@ -86,7 +86,7 @@ class WriterFit:
         }
 
     def of_entries(self) -> Explanation:
-        """Each entry with a chance of its own kind; images without a tag speak too."""
+        """Each entry with a chance of its own kind; images without a tag count as well."""
         free = int(self.counts[UNKNOWN] > 0) * (1 + int(self.counts[NEGATIVE] > 0))
 
         def cost(logits: Tensor, writer: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ class WriterFit:
         return explained
 
     def _at_random(self) -> Explanation:
-        """One chance for positives and negatives: unknown entries say nothing, known ones all."""
+        """One chance for positives and negatives: only known entries are informative."""
         known = self.counts[POSITIVE] + self.counts[NEGATIVE]
         share, more = known / self.observed.numel(), _even(known, self.counts[UNKNOWN])
 
@@ -126,7 +126,7 @@ class WriterFit:
         return Explanation(even.likeliest, lambda: even.likeliest)
 
     def of_tags(self) -> Explanation:
-        """So many of the tags that are there; images without a tag do not speak."""
+        """A number of the present tags; images without a tag do not count."""
         rows = self.positives > 0
         observed, last = self.observed[rows], int(self.positives.max()) + 1
         told = min(1.0, TOLD + TOLD_IMAGES / len(observed))

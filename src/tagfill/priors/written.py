@@ -1,17 +1,17 @@
-"""How labels came to be known: the one place that says how many tags are missing, and which.
+"""How labels became known: estimates how many tags are missing, and which.
 
-Scores of images by heads that have not seen them are turned into probabilities by a curve, and what
-a person did with the tags that are there is described by a writer. Curve and writer are those under
-which the labels that are known are likeliest; ``recover`` asks for fewer tags where few labels
-leave their number open (``writer_fit``). Two kinds of writers are compared:
+Out-of-fold scores are turned into probabilities by a curve, and which of the present tags a person
+wrote is described by a model of the writer. Curve and writer maximize the likelihood of the known
+labels; ``recover`` expects fewer tags where few labels leave their number uncertain
+(``writer_fit``). Two kinds of writers are compared:
 
-- of "entries": each positive becomes known with chance c, each negative with chance d, whatever
-  else is there;
-- of "tags": the writer had a number u in mind and wrote u of the tags that are there, any of them
-  equally likely, or all if there were no more than u. One tag per image is u = 1.
+- of "entries": each positive becomes known with chance c, each negative with chance d,
+  independently;
+- of "tags": the writer chose a number u and wrote u of the present tags, each equally likely, or
+  all if there were no more than u. One tag per image is u = 1.
 
-Where the writer is one of tags, that every image has one is no evidence of how often images have
-tags at all: likelihoods are given that there is one.
+For a writer of tags, that every image has one is no evidence of how often images have tags at all:
+likelihoods are conditional on at least one.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ CLEARLY = 0.05
 that nobody looked at those explains any number of them."""
 ALIKE = 1.0
 """Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag,
-less if they have more. What is known says nothing of classes taken for each other; measured where
-the truth is known (docs/results/recovery.md)."""
+less if they have more. Known labels do not show which classes are confused; measured where the
+truth is known (docs/results/recovery.md)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Presence:
-    """What is known and believed about the tags of some images.
+    """Known labels and probabilities of the tags of some images.
 
     Args:
         how: the labels came to be known.

@@ -1,4 +1,4 @@
-"""Missing tags: find them, hand them to people, read decisions back.
+"""Missing tags: find them, write suggestions to review, read the decisions.
 
 ``recovery`` needs torch; choosing, writing and applying suggestions does not.
 """

@@ -1,7 +1,7 @@
-"""Rows of suggestion files as people send them back, and whether all of a file has arrived.
+"""Rows of reviewed suggestion files, and whether a file is complete.
 
-Every row says which it is and of how many ("17 of 1204"). Rows that are gone from the middle were
-deleted by somebody; a last line that breaks off was not.
+Every row has its number and the total ("17 of 1204"). Missing rows in the middle were deleted by
+the user; a truncated last line is a damaged file.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Entries of a label table, the one most worth a look first ([M] each).
+    """Entries of a label table, the most useful to review first ([M] each).
 
     Args:
         rows: of the images.
         columns: of the classes.
         probability: that the tag is there.
-        gain: what a person's answer is expected to bring.
+        gain: expected gain from reviewing them.
     """
 
     rows: Rows
@@ -45,8 +45,8 @@ class Amount:
 
     Args:
         precision: as many tags as possible, of which this share is expected to be right.
-        top: for every image its likeliest tags, so many.
-        budget: so many tags in all, those of which an answer brings most.
+        top: number of the most likely tags of every image.
+        budget: number of tags in all, the most useful to review.
     """
 
     precision: float | None = None
@@ -75,7 +75,7 @@ def choose(
         probability: [N, K] that the tag is there.
         unknown: [N, K] the entries nobody labeled.
         amount: how many.
-        gain: [N, K] what an answer brings; by default ``expected_gain``.
+        gain: [N, K] expected gain from a review; by default ``expected_gain``.
     """
     worth = expected_gain(probability, unknown) if gain is None else gain
     if amount.top is not None:
@@ -102,7 +102,7 @@ def at_precision(probability: Floats, unknown: Mask, precision: float) -> Mask:
 def expected_gain(probability: Floats, unknown: Mask) -> Floats:
     """[N, K] label errors that an answer is expected to remove, in shares of the class.
 
-    Left alone, an entry is filled in with what is likelier and is wrong with min(p, 1 - p). A wrong
+    Without a review, an entry gets the more likely label and is wrong with min(p, 1 - p). A wrong
     label weighs more where the class has few positives, as in every mean over classes. The mean
     over unknown entries is 1.
     """

@@ -132,7 +132,7 @@ def _write_parquet(rows: Sequence[Record], columns: Sequence[str], path: Path) -
 def _tasks(entries: Entries, table: LabelTable) -> Dataset:
     """The images with suggestions as tasks to do: known and suggested tags are ticked already.
 
-    Whoever submits a task has seen the whole image, so nothing is stated as an annotation yet.
+    A task counts as done once it is submitted, so there are no annotations yet.
     """
     images = list(dict.fromkeys(entries.rows.tolist()))
     place = {row: number for number, row in enumerate(images)}

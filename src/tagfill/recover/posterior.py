@@ -1,4 +1,4 @@
-"""Probabilities of all tags of all images of a run, worked out once and kept in its folder."""
+"""Probabilities of all tags of all images of a run, computed once and stored in its folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Evidence:
 
     Args:
         unknown: [N, K] posterior: that the tag is there, given the image and what is known of it.
-        known: [N, K] that it is there by the image alone, whatever was written about this image.
+        known: [N, K] that it is present given the image alone, without its labels.
         how: sentences for the user.
         kind: how training images were scored.
     """
@@ -92,7 +92,7 @@ def posterior(
 
 
 def read(folder: Path, key: str) -> Evidence | None:
-    """What ``keep`` kept under the key; None where there is nothing, or nothing sound."""
+    """The probabilities stored under the key; None if absent or damaged."""
     try:
         with safe_open(folder / FILE, framework="numpy") as kept:
             about = json.loads((kept.metadata() or {}).get(_ABOUT, "{}"))

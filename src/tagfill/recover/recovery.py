@@ -88,10 +88,10 @@ class Recovery:
         return f"{len(suggested):,} missing tags found in {photos}, {right}{rough}"
 
     def complete(self, precision: float) -> LabelTable:
-        """The labels with sure entries filled in.
+        """The labels with confident entries filled in.
 
-        Unknown entries become positive as far as the expected precision reaches, and negative where
-        that is likelier; those between stay unknown.
+        Unknown entries become positive as far as the expected precision allows, and negative if
+        that is more likely; those between stay unknown.
         """
         absent = self.unknown & (self.probability < 0.5)
         there = at_precision(self.probability, self.unknown, precision)
@@ -100,11 +100,11 @@ class Recovery:
         return complete(filled, self.table.hierarchy)[0] if self.table.hierarchy else filled
 
     def suspects(self) -> Entries:
-        """Positives that are likelier wrong than right, the least likely first.
+        """Positives that are more likely wrong than right, the least likely first.
 
-        Heads that have not seen an image say how probable its tags are, and so how many of the
-        least probable should be there and written. As far down as three times as many are written,
-        the next one is likelier wrong than right. Where labels are clean, there are hardly any.
+        Out-of-fold probabilities of the tags tell how many of the least probable ones should be
+        present and written. As long as three times as many are written, the next one is more likely
+        wrong than right. Clean labels have hardly any.
         """
         likely, positive = self.evidence.known, self.table.values == POSITIVE
         order = np.argsort(likely, axis=None, kind="stable")
@@ -128,13 +128,12 @@ def recover(
 ) -> Recovery:
     """Find missing tags in the images of a run.
 
-    What was found is kept in the run folder: another look costs nothing.
+    The result is stored in the run folder and reused.
 
     Args:
         run: a finished run, whose labels and images are where they were; or its folder.
         folds: linear heads on parts of the training images; each scores those it has not seen.
-        images: where nothing was kept yet, learn from and look at no more training images than
-            this, evenly spread.
+        images: if nothing is stored yet, use at most this many training images, evenly spread.
         sinks: where progress goes.
     """
     trained = TrainedRun.of(run, sinks)
@@ -161,7 +160,7 @@ def recover(
 
 
 def _key(run: TrainedRun, folds: int) -> str:
-    """What a kept posterior depends on."""
+    """What a stored posterior depends on."""
     model, data = description(run.folder.model)["sha256"], run.metrics["data_hash"]
     return f"{model} {data} {folds} {posterior.REVISION}"
 

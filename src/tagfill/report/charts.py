@@ -31,7 +31,7 @@ class Bar(NamedTuple):
 class Tick(NamedTuple):
     """A mark on an axis: its position and text."""
 
-    place: float
+    position: float
     text: str
 
 

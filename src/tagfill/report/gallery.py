@@ -132,11 +132,11 @@ def errors(content: RunContent, recovery: Recovery | None) -> Errors | None:
     held = content.evaluated
     if held is None:
         return None
-    labels, chance, given = held.labels, held.probabilities, held.decided
+    labels, chance, predicted = held.labels, held.probabilities, held.decided
     picked = {
-        "unlabeled": _picked(-chance, (labels == UNKNOWN) & given, ERRORS),
-        "imagined": _picked(-chance, (labels == NEGATIVE) & given, ERRORS),
-        "missed": _picked(chance, (labels == POSITIVE) & ~given, ERRORS),
+        "unlabeled": _picked(-chance, (labels == UNKNOWN) & predicted, ERRORS),
+        "imagined": _picked(-chance, (labels == NEGATIVE) & predicted, ERRORS),
+        "missed": _picked(chance, (labels == POSITIVE) & ~predicted, ERRORS),
     }
     groups = {name: _cards(held.split, entries, chance, None) for name, entries in picked.items()}
     return Errors(

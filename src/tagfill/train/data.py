@@ -380,6 +380,7 @@ def _other(
         raise TagfillError(
             f"{name} images and training images must both come as files or both as features",
             file=path,
+            remedy=f"leave out --{name}, or give both in the same form",
         )
     matrix = source.load_features(config.features) if given else None
     split = Split(source.table.with_classes(classes), truth, features=matrix)

@@ -26,10 +26,10 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
 
 
 @contextmanager
-def single_thread(wanted: bool = True) -> Iterator[None]:
+def single_thread(enabled: bool = True) -> Iterator[None]:
     """Use one thread for matrices so small that threads would mostly wait."""
     before = torch.get_num_threads()
-    if wanted:
+    if enabled:
         torch.set_num_threads(1)
     try:
         yield

@@ -69,12 +69,12 @@ class RunFolder:
         return self.metrics.is_file()
 
     @contextmanager
-    def lock(self, wanted: bool = True) -> Iterator[None]:
+    def lock(self, enabled: bool = True) -> Iterator[None]:
         """Keep every other process from training in this folder.
 
         Temporary files that a process left here when it was killed are removed.
         """
-        if not wanted:
+        if not enabled:
             yield
             return
         lock = FileLock(self.path / LOCK, timeout=0)

@@ -95,7 +95,7 @@ class Search:
             study.sampler = optuna.samplers.TPESampler()
             return study
         study.sampler = optuna.samplers.TPESampler(seed=self.seed + len(study.trials))
-        _give_back(study, [trial for trial in study.trials if trial.state.name == "RUNNING"])
+        _requeue(study, [trial for trial in study.trials if trial.state.name == "RUNNING"])
         return study
 
     def _check_metadata(self, study: Any) -> None:
@@ -118,14 +118,14 @@ class Search:
 
     def _round(self, count: int) -> None:
         """Ask for points, train them together, and report their scores."""
-        asked = [self.study.ask(_distributions(self.space)) for _ in range(count)]
-        names = [str(trial.number) for trial in asked]
+        suggested = [self.study.ask(_distributions(self.space)) for _ in range(count)]
+        names = [str(trial.number) for trial in suggested]
         try:
-            results = self.objective.scores([trial.params for trial in asked], names)
+            results = self.objective.scores([trial.params for trial in suggested], names)
         except BaseException:
-            _give_back(self.study, asked)
+            _requeue(self.study, suggested)
             raise
-        for trial, result in zip(asked, results, strict=True):
+        for trial, result in zip(suggested, results, strict=True):
             self._tell(trial, result)
 
     def _tell(self, trial: Any, result: Result) -> None:
@@ -146,7 +146,7 @@ def best_of(trials: Sequence[Trial]) -> Trial:
     return max(scored, key=lambda trial: (trial.score, -trial.number))
 
 
-def _give_back(study: Any, trials: Sequence[Any]) -> None:
+def _requeue(study: Any, trials: Sequence[Any]) -> None:
     for trial in trials:
         study.enqueue_trial(trial.params)
         study.tell(trial.number, state=_state("FAIL"))
