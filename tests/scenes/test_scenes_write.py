@@ -164,3 +164,10 @@ def test_command_and_function_share_their_defaults():
     shared = (command.keys() & function.keys()) - {"out", "workers"}
     assert len(shared) == 6
     assert {name: command[name] for name in shared} == {name: function[name] for name in shared}
+
+
+def test_the_folder_is_read_as_its_label_table_not_its_boxes(tmp_path: Path) -> None:
+    scenes.write_scenes(tmp_path / "drawn", 6, 48, seed=1)
+    dataset = load_labels(tmp_path / "drawn")
+    assert dataset.source.name == "labels.csv"
+    assert len(dataset.table) == 6

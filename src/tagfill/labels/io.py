@@ -25,7 +25,9 @@ from tagfill.labels.table import LabelTable
 from tagfill.remote import local_source
 
 _LISTED = 5
-_TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".jsonl", ".json", ".parquet")
+_TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".jsonl", ".parquet")
+_OTHER_TABLES = (".txt", ".json")
+"""Searched only if no other table lists the images: often they hold boxes or settings."""
 
 
 def load_labels(
@@ -178,11 +180,12 @@ def _located(path: Path, options: ReadOptions) -> tuple[Path, Format]:
 def _label_file_in(folder: Path, options: ReadOptions) -> Path | None:
     """The table in a folder that lists the images of the folder."""
     files = [
-        file
-        for file in sorted(folder.iterdir())
-        if file.suffix.lower() in _TABLES and file.is_file() and not is_rejections(file)
+        file for file in sorted(folder.iterdir()) if file.is_file() and not is_rejections(file)
     ]
-    listing = [file for file in files if _lists_images(file, options)]
+    listing: list[Path] = []
+    for suffixes in (_TABLES, _OTHER_TABLES):
+        tables = [file for file in files if file.suffix.lower() in suffixes]
+        listing = listing or [file for file in tables if _lists_images(file, options)]
     if len(listing) > 1:
         raise TagfillError(
             f"several of its files list its images: {', '.join(file.name for file in listing)}",
