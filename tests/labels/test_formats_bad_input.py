@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -372,3 +373,12 @@ def test_file_formats_named_for_a_folder_and_the_reverse(tmp_path: Path, name: s
     for folder_format in ("voc", "cub", "nuswide", "mlspl", "image_folder"):
         with pytest.raises(TagfillError):
             load_labels(path, format=folder_format)
+
+
+@pytest.mark.parametrize("name", ["csv_wide", "jsonl", "coco", None])
+def test_a_pipe_or_device_is_not_a_label_file(name: str | None, tmp_path: Path) -> None:
+    pipe = tmp_path / "labels.csv"
+    os.mkfifo(pipe)
+    for source in (pipe, Path("/dev/zero")):
+        with pytest.raises(TagfillError, match="neither a regular file nor a folder"):
+            load_labels(source, format=name)

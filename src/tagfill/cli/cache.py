@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from tagfill.errors import TagfillError
+
 if TYPE_CHECKING:
     from tagfill.train.cache import StoreInfo
 
@@ -20,6 +22,8 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
     from tagfill.compat import cache_root
     from tagfill.train import cache as store_cache
 
+    if prune is not None and not prune >= 0:
+        raise TagfillError(f"--prune takes a number of days, 0 or more, got {prune:g}")
     deleted = [] if prune is None else store_cache.prune(prune)
     stores = list(store_cache.stores())
     if json:

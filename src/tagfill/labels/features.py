@@ -35,10 +35,12 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
     bad = ~np.isfinite(whole).all(axis=1)
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
+        ends = np.cumsum([len(matrix) for matrix in matrices])
+        number = int(np.searchsorted(ends, first, side="right"))
         raise TagfillError(
             f"{int(bad.sum()):,} rows of features hold NaN or infinity, first: {images[first]!r}",
-            file=files[0],
-            row=first,
+            file=files[number],
+            row=first - int(ends[number]) + len(matrices[number]),
             remedy="compute them again, or leave these images out",
         )
     return whole

@@ -52,6 +52,8 @@ def load_labels(
     source = local_source(path)
     if not source.exists():
         raise TagfillError("no such file or folder", file=source)
+    if not source.is_file() and not source.is_dir():
+        raise TagfillError("is neither a regular file nor a folder", file=source)
     if source.is_file() and not source.stat().st_size:
         raise TagfillError("the file is empty", file=source)
     collected = Problems() if problems is None else problems

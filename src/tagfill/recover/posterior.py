@@ -99,11 +99,12 @@ def read(folder: Path, key: str) -> Evidence | None:
             if about.get("key") != key:
                 return None
             unknown, known = kept.get_tensor(_UNKNOWN), kept.get_tensor(_KNOWN)
-    except (OSError, SafetensorError, ValueError):
+            how = tuple(about["how"])
+            if about["digest"] != _digest(how, unknown, known):
+                return None
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    if about.get("digest") != _digest(unknown, known):
-        return None
-    return Evidence(unknown.astype(np.float64), known.astype(np.float64), tuple(about["how"]))
+    return Evidence(unknown.astype(np.float64), known.astype(np.float64), how)
 
 
 def keep(folder: Path, key: str, evidence: Evidence) -> None:
@@ -112,7 +113,7 @@ def keep(folder: Path, key: str, evidence: Evidence) -> None:
         np.ascontiguousarray(matrix, dtype=np.float32)
         for matrix in (evidence.unknown, evidence.known)
     )
-    about = {"key": key, "digest": _digest(unknown, known), "how": evidence.how}
+    about = {"key": key, "digest": _digest(evidence.how, unknown, known), "how": evidence.how}
     with suppress(TagfillError):
         metadata = {_ABOUT: json.dumps(about)}
         write_bytes(folder / FILE, save({_UNKNOWN: unknown, _KNOWN: known}, metadata))
@@ -123,8 +124,8 @@ def known_entries(labels: Labels, probability: Scores) -> Floats:
     return np.where(labels == UNKNOWN, probability, (labels == POSITIVE).astype(np.float64))
 
 
-def _digest(*matrices: npt.NDArray[np.float32]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
+def _digest(how: tuple[str, ...], *matrices: npt.NDArray[np.float32]) -> str:
+    digest = hashlib.blake2b(json.dumps(how).encode(), digest_size=16)
     for matrix in matrices:
         digest.update(np.ascontiguousarray(matrix).tobytes())
     return digest.hexdigest()
