@@ -44,7 +44,7 @@ def rehearse(settings: dict[str, object], observed: torch.Tensor | None = None) 
 @pytest.mark.parametrize("settings", TABLES, ids=str)
 def test_initial_values(settings):
     rehearsal = rehearse(settings)
-    start, observed = rehearsal.method.estimator.everything(), rehearsal.observed
+    start, observed = rehearsal.method.estimator.all_logits(), rehearsal.observed
     assert torch.allclose(start[observed == 1], torch.tensor(logit(0.995)))
     assert torch.allclose(start[observed == 0], torch.tensor(logit(0.005)))
     unknown = start[observed == -1]
@@ -64,7 +64,7 @@ def test_small_estimators_start_near_the_table(settings):
 
 
 def test_start_is_reproducible_and_the_same_for_all_tables():
-    starts = [rehearse(settings).method.estimator.everything() for settings in TABLES]
+    starts = [rehearse(settings).method.estimator.all_logits() for settings in TABLES]
     assert torch.equal(starts[0], starts[1])
     assert torch.equal(starts[0], starts[2])
 
@@ -181,7 +181,7 @@ def test_loss_is_the_published_one_with_the_preset():
     rehearsal = Rehearsal("role", some_of_each(make_truth()), preset="published")
     step, value = rehearsal.view(ALL), sum(rehearsal.losses(ALL).values())
     p = step.output.logits.detach().double().sigmoid()
-    q = rehearsal.method.estimator.everything().double().sigmoid()
+    q = rehearsal.method.estimator.all_logits().double().sigmoid()
     z, k = step.observed, float(make_truth().sum(1).float().mean())
     evidence, entropy, count = 0.0, 0.0, 0.0
     for guess, other in ((p, q), (q, p)):
