@@ -300,6 +300,15 @@ def test_sums_and_repeated_headers_are_no_images(text: str, tmp_path: Path) -> N
     assert "passed over" in str(dataset.problems[0])
 
 
+def test_confirmed_tags_of_absolute_ids_are_written_beside_a_sum(tmp_path: Path) -> None:
+    text = "image,tags\nC:\\x\\a.jpg,cat\nC:\\x\\b.jpg,dog\nimage,tags\nTotal,2\n"
+    dataset = read(tmp_path / "l.csv", text)
+    values = dataset.table.values.copy()
+    values[0, 1] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert (tmp_path / "o.csv").read_text() == text.replace("a.jpg,cat", "a.jpg,cat;dog")
+
+
 def test_a_sum_stays_in_the_file_that_apply_writes(tmp_path: Path) -> None:
     dataset = read(tmp_path / "l.csv", "image,tags\na.jpg,cat\nb.jpg,dog\nTotal,2\n")
     values = dataset.table.values.copy()

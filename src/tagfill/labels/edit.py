@@ -21,6 +21,7 @@ from tagfill.labels.cleanup import canonical_names
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._encoding import UTF8, encoding_of
+from tagfill.labels.formats._entries import Asides
 from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
@@ -100,19 +101,31 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
     shape = before.format if is_csv else None
     plan = plan_columns(sheet, options, shape)
     records = [fields for _, fields in sheet.records()]
-    names = ["".join(fields[plan.image : plan.image + 1]) for fields in records]
-    names = names if plan.shape == WIDE else images_of_rows(names)
-    ids, _ = clean_ids(
-        list(map(without_guard, names)),
-        [None] * len(records),
-        source,
-        options.image_root or before.image_root,
-        Problems(),
-    )
+    ids = _ids_of(records, sheet, plan, options.image_root)
+    if not edit.changes.keys() <= set(ids):
+        ids = _ids_of(records, sheet, plan, before.image_root)
+    lost = sorted(edit.changes.keys() - set(ids))
+    if lost:
+        raise TagfillError(f"image {lost[0]!r} is not found again in its rows", file=source)
     editors = {WIDE: _edit_wide, LONG: _edit_long, TAG_LIST: _edit_tags}
     holds = editors[plan.shape](sheet, plan, records, ids, edit)
     _write_rows(out, [*sheet.above, *records], source if is_csv else None)
     return holds
+
+
+def _ids_of(records: Sequence[list[str]], sheet: Sheet, plan: Plan, root: Path | None) -> list[str]:
+    """The image id of every record as it was read; none for sums and repeated headers."""
+    asides = Asides(sheet, plan.image)
+    numbers = [n for n, fields in enumerate(records) if not asides.has(n, fields)]
+    names = ["".join(records[n][plan.image : plan.image + 1]) for n in numbers]
+    names = names if plan.shape == WIDE else images_of_rows(names)
+    cleaned, _ = clean_ids(
+        list(map(without_guard, names)), [None] * len(names), sheet.path, root, Problems()
+    )
+    ids = [""] * len(records)
+    for number, image in zip(numbers, cleaned, strict=True):
+        ids[number] = image
+    return ids
 
 
 def _write_rows(out: Path, rows: Sequence[Sequence[str]], source: Path | None) -> None:

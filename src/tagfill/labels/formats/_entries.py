@@ -95,7 +95,7 @@ def read_entries(
     splits: list[str] = []
     values = [np.empty((0, len(plan.labels)), dtype=np.int8)]
     tallies, widths = [Tally() for _ in plan.labels], _Widths(sheet, plan.image)
-    asides = _Asides(sheet, plan.image)
+    asides = Asides(sheet, plan.image)
     whole = blocks and has_blocks(sheet)
     for part in read_blocks(sheet, plan) if whole else [sheet.records()]:
         block = part if isinstance(part, Block) else _careful(part, plan, widths, asides, tallies)
@@ -113,7 +113,7 @@ def read_entries(
 
 
 def _careful(
-    records: Iterator[Record], plan: Plan, widths: _Widths, asides: _Asides, tallies: list[Tally]
+    records: Iterator[Record], plan: Plan, widths: _Widths, asides: Asides, tallies: list[Tally]
 ) -> Block:
     """Read record by record, and count what is no label."""
     images, splits, rows, values = [], [], [], array("b")
@@ -137,7 +137,7 @@ def even_records(
 
     The header once more, as in files that were put together, and rows of sums are passed over.
     """
-    widths, asides = _Widths(sheet, None, spread), _Asides(sheet, image)
+    widths, asides = _Widths(sheet, None, spread), Asides(sheet, image)
     for row, given in sheet.records():
         fields = None if asides.has(row, given) else widths.even(row, given)
         if fields is not None:
@@ -146,7 +146,7 @@ def even_records(
     widths.report(problems)
 
 
-class _Asides:
+class Asides:
     """Rows between or below the records that are none: the header again, and sums."""
 
     def __init__(self, sheet: Sheet, image: int) -> None:

@@ -68,9 +68,9 @@ def is_sum(image: str) -> bool:
 
 
 def sums_possible(images: Sequence[str]) -> bool:
-    """Whether most images are called like files or numbers, so that words are none."""
+    """Whether images are called like files or numbers, so that words are none."""
     named = sum(kind_of(image) in ("image", "number", "tick") for image in images)
-    return 2 * named > len(images)
+    return 2 * named >= len(images) > 0
 
 
 @lru_cache(maxsize=4096)
