@@ -190,13 +190,16 @@ def test_only_possible_writers_are_tried() -> None:
 def test_labeling_cost_is_that_of_the_entries_states() -> None:
     """With logits that are right, the cost of a state is minus its log chance."""
     observed = torch.tensor([[1, -1, -1, 0], [1, 1, -1, -1]], dtype=torch.int8)
-    at_random = labeling_cost(Choice(writer="each", share=0.0), observed)
+    flat = torch.zeros(2, 4)
+    at_random = labeling_cost(Choice(writer="each", share=0.0), observed, flat)
     known = 4 / 8
     assert at_random == pytest.approx(-8 * np.log(known) / 2, abs=1e-6)
     everything = replace(Choice(), writer="each", share=1.0)
     only_positives = torch.where(observed == 0, -1, observed)
-    assert labeling_cost(everything, only_positives) == pytest.approx(0.0)
-    some = labeling_cost(Choice(), only_positives)
+    assert labeling_cost(everything, only_positives, flat) == pytest.approx(0.0)
+    half = replace(everything, share=0.5)
+    assert labeling_cost(half, only_positives, flat) == pytest.approx(1.5 * np.log(2))
+    some = labeling_cost(Choice(), only_positives, flat)
     assert some == pytest.approx(np.log(2))  # one image with one tag, one with two
 
 
@@ -209,6 +212,45 @@ def test_after_a_review_images_have_as_many_written_tags_as_most() -> None:
         torch.testing.assert_close(guessed, known)
     untouched = candidates(torch.where(observed == 0, -1, observed), Choice())[0]
     assert untouched.most == 0
+
+
+def test_a_review_of_likely_entries_costs_less_than_one_at_random() -> None:
+    draw = np.random.default_rng(0)
+    observed, logits = torch.full((50, 20), -1, dtype=torch.int8), torch.randn(50, 20)
+    observed[:, 0] = 1
+    unwritten = np.flatnonzero(observed.numpy() < 0)
+    at_random = draw.choice(unwritten, 100, replace=False)
+    likely = unwritten[np.argsort(-logits.flatten().numpy()[unwritten])[:100]]
+    costs = []
+    for answers in (likely, at_random):
+        reviewed = observed.flatten().clone()
+        reviewed[torch.from_numpy(answers)] = torch.arange(100, dtype=torch.int8) % 2
+        costs.append(labeling_cost(Choice(most=1), reviewed.view(50, 20), logits))
+    uniform = -(100 * np.log(100 / 950) + 850 * np.log(850 / 950)) / 50
+    assert costs[0] < 0.5 * uniform
+    assert costs[1] == pytest.approx(uniform, rel=0.05)
+
+
+def test_correct_answers_do_not_change_the_writer() -> None:
+    features, truth = _data(images=1500)
+    features, truth = features[truth.any(1)], truth[truth.any(1)]
+    observed = _one_each(truth)
+    likely = np.where(observed < 0, fit_head(features, observed).logits(features), -np.inf)
+    order = np.argsort(-likely, axis=None)
+    for answers in (150, 250):
+        answered = observed.copy()
+        answered.ravel()[order[:answers]] = truth.ravel()[order[:answers]]
+        assert (answered == 0).any()
+        assert fit_head(features, answered).choice.writer == "some"
+
+
+def test_all_tags_and_a_few_known_to_be_absent() -> None:
+    features, truth = _data(images=1500)
+    absent = np.flatnonzero(truth == 0)
+    observed = np.where(truth == 1, truth, -1).astype(np.int8)
+    observed.ravel()[np.random.default_rng(0).choice(absent, 60, replace=False)] = 0
+    choice = fit_head(features, observed).choice
+    assert (choice.writer, choice.share) == ("each", 1.0)
 
 
 def test_a_better_scale_of_the_scores_costs_a_third() -> None:

@@ -92,9 +92,12 @@ class Choice:
         """
         if self.writer == "each":
             return each_written(observed, self.share)
-        if written is None and self.most:
-            written = (observed == 1).sum(1).clamp(max=self.most)
-        return some_written(observed, written)
+        return some_written(observed, self.written(observed) if written is None else written)
+
+    def written(self, observed: Tensor) -> Tensor:
+        """[N] how many of the ones were written; the others were confirmed by a review."""
+        positives = (observed == 1).sum(1)
+        return positives.clamp(max=self.most) if self.most else positives
 
     def objective(self, observed: Tensor, written: Tensor | None = None) -> Likelihood:
         """The objective on these labels."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
-from tagfill.linear.choice import FIRST, MOSTLY, UNTAGGED, Choice, candidates, untagged
+from tagfill.linear.choice import FIRST, MOSTLY, UNTAGGED, Choice, WriterName, candidates, untagged
 from tagfill.linear.costs import held_out_cost, labeling_cost
 from tagfill.linear.given_number import choice_costs
 from tagfill.linear.solve import Solution, solve
@@ -65,6 +65,7 @@ class Chooser:
         folds = int(np.clip(HELD_OUT // max(len(observed), 1), *FOLDS))
         self.folds = fold_of(len(observed), folds, seed)
         self._scored: dict[Choice, float] = {}
+        self._writers: dict[tuple[WriterName, float, int], float] = {}
         self._bases: dict[Transform, Basis] = {}
         self._last: dict[tuple[Transform, int], Solution] = {}
         """By fold: a head that has seen an image must not be the start of one that scores it."""
@@ -82,9 +83,16 @@ class Chooser:
             observed = self.observed[rows]
             written = None if self.written is None else self.written[rows]
             cost = replace(choice, smoothing=0.0).objective(observed, written)
-            total = held_out_cost(cost, logits) + labeling_cost(choice, observed)
+            total = held_out_cost(cost, logits) + self._labeling(choice, observed, logits)
             self._scored[choice] = total + choice.surprise / len(rows)
         return self._scored[choice]
+
+    def _labeling(self, choice: Choice, observed: Tensor, logits: Tensor) -> float:
+        """``labeling_cost`` of a writer, the same for all strengths and transforms."""
+        writer = choice.writer, choice.share, choice.most
+        if writer not in self._writers:
+            self._writers[writer] = labeling_cost(choice, observed, logits)
+        return self._writers[writer]
 
     @property
     def trials(self) -> list[Trial]:

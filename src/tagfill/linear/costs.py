@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
+from scipy.special import xlogy
 from torch import Tensor
 
 from tagfill.linear.choice import Choice
@@ -15,6 +16,11 @@ FREE_SCALE = 2 / 3
 """Share of the held-out cost that is taken after the best scale and shift of the scores. Without it
 the chosen penalties are too weak (they compensate for smoothed, small scores), with all of it too
 strong."""
+CONFIRMED = 0.1
+"""Cost per image by which writers of "each" tag must be better after a review: tags that it
+confirmed look as if they had been written."""
+RANGES = 10
+"""Of scores: the upper half, the upper quarter and so on."""
 
 
 def held_out_cost(objective: Likelihood, logits: Tensor) -> float:
@@ -32,41 +38,52 @@ def held_out_cost(objective: Likelihood, logits: Tensor) -> float:
     return FREE_SCALE * float(best.fun) + (1 - FREE_SCALE) * plain
 
 
-def labeling_cost(choice: Choice, observed: Tensor) -> float:
-    """Cost per image of which entries are known at all, the part that the logits do not decide.
+def labeling_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:
+    """Cost per image of which entries are known at all, the part that likelihoods leave out.
 
-    Entries that nobody wrote are reviewed with a chance r of their own. A writer of "each" tag with
-    chance c leaves a known positive with chance c + (1 - c) r, a writer of "some" with a
-    distribution over how many are known.
+    Entries known at random have one probability of being known. Otherwise tags were written, "each"
+    with probability c or "some" with a distribution of how many, and then a review looked at
+    unwritten entries: with a probability that depends on their scores only, since reviews often
+    begin with the likely ones.
+
+    Args:
+        choice: the writer.
+        observed: [N, K] labels 1, 0, -1.
+        logits: [N, K] of images that had no part in them.
     """
-    images = len(observed)
-    yes, no = int((observed == 1).sum()), int((observed == 0).sum())
-    unknown = observed.numel() - yes - no
+    images, positives = len(observed), int((observed == 1).sum())
+    if choice.writer == "each" and choice.share == 0:
+        known = positives + int((observed == 0).sum())
+        return _split_cost(np.array([known]), np.array([observed.numel() - known])) / images
+    review = _review_cost(choice, observed, logits) / images
     if choice.writer == "each":
-        return _each_cost(choice.share, yes, no, unknown) / images
-    sizes = torch.bincount((observed == 1).sum(1)).double()
-    share = sizes[sizes > 0] / images
-    return float(-(share * share.log()).sum()) + _cost(no, unknown) / images
+        reviewed = bool((observed == 0).any())
+        return review + CONFIRMED * reviewed - positives * float(np.log(choice.share)) / images
+    share = torch.bincount(choice.written(observed)).double() / images
+    return review - float(torch.xlogy(share, share).sum())
 
 
-def _each_cost(share: float, yes: int, no: int, unknown: int) -> float:
-    def cost(chance: float) -> float:
-        known = share + (1 - share) * chance
-        total = -_times_log(yes, known) - _times_log(no, chance)
-        return total - _times_log(unknown, 1 - chance)
+def _review_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:
+    """Least cost of which unwritten entries were reviewed, one probability a range of scores.
 
-    if no == 0 and share > 0:
-        return cost(0.0)
-    if unknown == 0:
-        return cost(1.0)
-    return float(minimize_scalar(cost, bounds=(0.0, 1.0), method="bounded").fun)
+    Which of an image's ones were confirmed and not written is unknown: each in the same proportion.
+    """
+    positive, positives = observed == 1, (observed == 1).sum(1)
+    confirmed = (positives - choice.written(observed)) / positives.clamp_min(1)
+    reviewed = (observed == 0) + confirmed[:, None] * positive
+    unwritten = reviewed + (observed < 0)
+    falling = logits.flatten().argsort(descending=True, stable=True)
+    above = unwritten.flatten()[falling].double().cumsum(0)
+    rank = (above / above[-1].clamp_min(1)).clamp(2.0**-RANGES, 1)
+    place = (-rank.log2()).floor().long().numpy()
+    counts = [
+        np.bincount(place, weights.flatten()[falling].double().numpy())
+        for weights in (reviewed, (observed < 0).double())
+    ]
+    return _split_cost(*counts)
 
 
-def _cost(taken: int, left: int) -> float:
-    """Least cost of ``taken`` out of all under one chance."""
-    size = max(taken + left, 1)
-    return -_times_log(taken, taken / size) - _times_log(left, left / size)
-
-
-def _times_log(count: int, chance: float) -> float:
-    return count * float(np.log(max(chance, 1e-300))) if count else 0.0
+def _split_cost(taken: npt.NDArray[np.number], left: npt.NDArray[np.number]) -> float:
+    """Least cost of taking so many and leaving so many, with one probability a group."""
+    size = np.maximum(taken + left, 1e-300)
+    return float(-(xlogy(taken, taken / size) + xlogy(left, left / size)).sum())
