@@ -104,6 +104,18 @@ def test_what_looks_like_a_second_tag_is_doubted():
     assert (np.diff(doubted[unknown][np.argsort(plain[unknown])]) >= 0).all()
 
 
+@pytest.mark.parametrize("write", [one_written, lambda truth: hidden(truth, 0.5, 0.0)])
+def test_a_review_of_likely_tags_does_not_mean_that_all_tags_are_known(write):
+    logits, truth = tagged(4000)
+    labels = write(truth).copy()
+    likely = np.argsort(-np.where(labels == -1, logits, -np.inf), axis=None)[:800]
+    labels.ravel()[likely] = truth.ravel()[likely]
+    unknown = labels == -1
+    found = presence(logits, labels).probability[unknown].sum()
+    assert (labels == 0).any()
+    assert found == pytest.approx((truth[unknown] == 1).sum(), rel=0.3)
+
+
 def test_no_positive_is_refused():
     with pytest.raises(TagfillError, match="without a positive"):
         how_written([[0.0, 1.0]], [[-1, 0]])

@@ -105,19 +105,22 @@ class Choice:
 
 
 def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
-    """Writers that could have left these labels.
+    """Writers that could have left these labels."""
+    if not bool((observed < 0).any()):
+        return [replace(choice, writer="each", share=1.0)]
+    shares = (0.0, *SHARES) if bool((observed == 0).any()) else SHARES
+    independent = [replace(choice, writer="each", share=share) for share in shares]
+    return [replace(choice, writer="some", most=written_at_most(observed)), *independent]
+
+
+def written_at_most(observed: Tensor) -> int:
+    """The number of ones of an image beyond which a review confirmed them; 0 without a review.
 
     Where entries are known to be absent there was a review, and which ones it confirmed is not
     written down: images have as many written tags as most images have, if they have so many.
     """
-    if not bool((observed < 0).any()):
-        return [replace(choice, writer="each", share=1.0)]
-    reviewed = bool((observed == 0).any())
     counts = torch.bincount((observed == 1).sum(1))[1:]
-    most = int(counts.argmax()) + 1 if reviewed and len(counts) else 0
-    shares = (0.0, *SHARES) if reviewed else SHARES
-    independent = [replace(choice, writer="each", share=share) for share in shares]
-    return [replace(choice, writer="some", most=most), *independent]
+    return int(counts.argmax()) + 1 if bool((observed == 0).any()) and len(counts) else 0
 
 
 def untagged(observed: Tensor) -> float:

@@ -51,39 +51,37 @@ def labeling_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:
         observed: [N, K] labels 1, 0, -1.
         logits: [N, K] of images that had no part in them.
     """
-    images, positives = len(observed), int((observed == 1).sum())
+    images, place = len(observed), score_ranges(logits).flatten().numpy()
+
+    def count(weights: Tensor) -> npt.NDArray[np.float64]:
+        counts = np.bincount(place, weights.flatten().double().numpy(), RANGES + 1)
+        return counts.astype(np.float64)
+
+    yes, no, unknown = (count(observed == state) for state in (1, 0, -1))
     if choice.writer == "each" and choice.share == 0:
-        known = positives + int((observed == 0).sum())
-        return _split_cost(np.array([known]), np.array([observed.numel() - known])) / images
-    review = _review_cost(choice, observed, logits) / images
+        return _split_cost(np.sum(yes + no), np.sum(unknown)) / images
     if choice.writer == "each":
-        reviewed = bool((observed == 0).any())
-        return review + CONFIRMED * reviewed - positives * float(np.log(choice.share)) / images
-    share = torch.bincount(choice.written(observed)).double() / images
+        reviewed = no / np.maximum(no + unknown, 1)
+        written = xlogy(yes, choice.share + (1 - choice.share) * reviewed).sum()
+        return float(_split_cost(no, unknown) - written) / images + CONFIRMED * bool(no.any())
+    counts, positive = choice.written(observed), observed == 1
+    # which of an image's ones were confirmed and not written is not known
+    confirmed = 1 - counts / positive.sum(1).clamp_min(1)
+    share = torch.bincount(counts).double() / images
+    review = _split_cost(no + count(confirmed[:, None] * positive), unknown) / images
     return review - float(torch.xlogy(share, share).sum())
 
 
-def _review_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:
-    """Least cost of which unwritten entries were reviewed, one probability a range of scores.
-
-    Which of an image's ones were confirmed and not written is unknown: each in the same proportion.
-    """
-    positive, positives = observed == 1, (observed == 1).sum(1)
-    confirmed = (positives - choice.written(observed)) / positives.clamp_min(1)
-    reviewed = (observed == 0) + confirmed[:, None] * positive
-    unwritten = reviewed + (observed < 0)
-    falling = logits.flatten().argsort(descending=True, stable=True)
-    above = unwritten.flatten()[falling].double().cumsum(0)
-    rank = (above / above[-1].clamp_min(1)).clamp(2.0**-RANGES, 1)
-    place = (-rank.log2()).floor().long().numpy()
-    counts = [
-        np.bincount(place, weights.flatten()[falling].double().numpy())
-        for weights in (reviewed, (observed < 0).double())
-    ]
-    return _split_cost(*counts)
+def score_ranges(scores: Tensor) -> Tensor:
+    """[N, K] the range of each entry: 0 for the lower half, 1 for the quarter above it, ..."""
+    falling = scores.flatten().argsort(descending=True, stable=True)
+    rank = torch.arange(1, len(falling) + 1, dtype=torch.float64) / max(len(falling), 1)
+    place = torch.empty_like(falling)
+    place[falling] = (-rank.clamp(2.0**-RANGES, 1).log2()).floor().long()
+    return place.view(scores.shape)
 
 
-def _split_cost(taken: npt.NDArray[np.number], left: npt.NDArray[np.number]) -> float:
+def _split_cost(taken: npt.ArrayLike, left: npt.ArrayLike) -> float:
     """Least cost of taking so many and leaving so many, with one probability a group."""
-    size = np.maximum(taken + left, 1e-300)
+    size = np.maximum(np.add(taken, left), 1e-300)
     return float(-(xlogy(taken, taken / size) + xlogy(left, left / size)).sum())

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tagfill.evaluate.arrays import Floats, checked, sigmoid
 from tagfill.labels.table import UNKNOWN
+from tagfill.linear.choice import Choice
 from tagfill.losses.likelihood import Writer, posterior, some_written
 
 Kind = Literal["full", "entries", "tags"]
@@ -55,6 +56,7 @@ class Written:
         positive, negative: chances of "entries" to become known.
         sizes: [U + 1] of "tags": chances that u tags are written at most, u = 0, 1, ...; the last
             is that of writing all.
+        most: of "tags": an image's ones beyond so many were confirmed by a review; 0: none were.
         alike: log-odds that a sure tag loses because it may be the written one, seen twice.
         cost: negative log-likelihood of the labels.
     """
@@ -65,6 +67,7 @@ class Written:
     positive: float = 1.0
     negative: float = 1.0
     sizes: Floats | None = None
+    most: int = 0
     alike: float = 0.0
     cost: float = 0.0
 
@@ -111,7 +114,8 @@ class Written:
             unwritten = (1 - self.positive) / max(1 - self.negative, TINY)
             t = torch.full((len(observed), 1), unwritten, dtype=torch.float64)
             return Writer(t, torch.zeros_like(t))
-        return writer_of_tags(observed, torch.from_numpy(self.sizes).clamp_min(TINY).log())
+        log_sizes = torch.from_numpy(self.sizes).clamp_min(TINY).log()
+        return writer_of_tags(observed, log_sizes, self.most)
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -120,14 +124,19 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, shape[0], step))
 
 
-def writer_of_tags(observed: Tensor, log_sizes: Tensor) -> Writer:
-    """The nodes of "any n of those that are there", and one more, t = 0: all were written."""
-    base = some_written(observed)
+def writer_of_tags(observed: Tensor, log_sizes: Tensor, most: int = 0) -> Writer:
+    """The nodes of "any n of those that are there", and one more, t = 0: all were written.
+
+    An image's ones beyond ``most`` were confirmed by a review and not written; 0: all were written.
+    """
+    written = Choice(most=most).written(observed)
+    base = some_written(observed, written)
     last = len(log_sizes) - 1
-    n = (observed == 1).sum(1).clamp_max(last)
+    n = written.clamp_max(last)
     above = torch.logcumsumexp(log_sizes.flip(0), 0).flip(0)
     tail = torch.cat([above[1:], above[-1:]])
     own = torch.where(n < last, log_sizes[n], torch.full_like(log_sizes[n], np.log(TINY)))
-    weight = torch.cat([base.log_weight + own[:, None], tail[n][:, None]], 1)
+    complete = torch.where((observed == 1).sum(1) > written, np.log(TINY), tail[n])
+    weight = torch.cat([base.log_weight + own[:, None], complete[:, None]], 1)
     nodes = torch.cat([base.unwritten, torch.zeros_like(base.unwritten[:, :1])], 1)
     return Writer(nodes, weight)

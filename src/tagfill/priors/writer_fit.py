@@ -20,6 +20,8 @@ from torch import Tensor
 
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
+from tagfill.linear.choice import Choice, written_at_most
+from tagfill.linear.costs import RANGES, score_ranges
 from tagfill.priors.writer import TINY, Curve, Written, writer_of_tags
 
 KNOTS = (0.1, 0.4, 0.7)
@@ -106,14 +108,42 @@ class WriterFit:
             return Written("entries", curve, bias, positive=c, negative=d, cost=optimum.cost)
 
         explained = self._explained(cost, np.zeros(free), written)
-        if free == 2:
-            even = self._at_random()
-            if even.likeliest.cost < explained.likeliest.cost + EVIDENCE:
-                return even
-        return explained
+        if free < 2:
+            return explained
+        even, reviewed = self.at_random(), self._written_and_reviewed()
+        if even.likeliest.cost < explained.likeliest.cost + EVIDENCE:
+            explained = even
+        better = reviewed.likeliest.cost + EVIDENCE + RANGES < explained.likeliest.cost
+        return reviewed if better else explained
 
-    def _at_random(self) -> Explanation:
-        """One chance for positives and negatives: only known entries are informative."""
+    def _written_and_reviewed(self) -> Explanation:
+        """Each tag was written with one probability; a review then chose entries by their scores.
+
+        With c the probability of being written and d that of being reviewed, a positive is known
+        with c + (1 - c) d, a negative with d, and an entry is unknown with (1 - c p) (1 - d).
+        """
+        place = score_ranges(self.inputs)
+        known = {state: self.observed == state for state in (POSITIVE, NEGATIVE, UNKNOWN)}
+
+        def cost(logits: Tensor, writer: Tensor) -> Tensor:
+            c, d = torch.sigmoid(writer[0]), torch.sigmoid(writer[1:])[place].clamp(TINY, 1 - TINY)
+            unwritten = torch.log1p(-c * torch.sigmoid(logits)) + torch.log1p(-d)
+            states = (
+                torch.log(c + (1 - c) * d)[known[POSITIVE]].sum()
+                + torch.log(d)[known[NEGATIVE]].sum()
+                + unwritten[known[UNKNOWN]].sum()
+            )
+            return -(self._known(logits) + states)
+
+        def written(optimum: Optimum) -> Written:
+            curve, bias, writer = self._parts(optimum)
+            c = float(torch.sigmoid(writer[0]))
+            return Written("entries", curve, bias, positive=c, negative=0.0, cost=optimum.cost)
+
+        return self._explained(cost, np.zeros(2 + RANGES), written)
+
+    def at_random(self) -> Explanation:
+        """One probability for positives and negatives: only known entries are informative."""
         known = self.counts[POSITIVE] + self.counts[NEGATIVE]
         share, more = known / self.observed.numel(), _even(known, self.counts[UNKNOWN])
 
@@ -128,13 +158,15 @@ class WriterFit:
     def of_tags(self) -> Explanation:
         """A number of the present tags; images without a tag do not count."""
         rows = self.positives > 0
-        observed, last = self.observed[rows], int(self.positives.max()) + 1
+        most = written_at_most(self.observed)
+        written = Choice(most=most).written(self.observed)
+        observed, last = self.observed[rows], int(written.max()) + 1
         told = min(1.0, TOLD + TOLD_IMAGES / len(observed))
-        base = writer_of_tags(observed, torch.zeros(last + 1, dtype=torch.float64))
+        base = writer_of_tags(observed, torch.zeros(last + 1, dtype=torch.float64), most)
 
         def cost(logits: Tensor, writer: Tensor) -> Tensor:
             log_sizes = F.log_softmax(torch.cat([torch.full((1,), -50.0), writer]).double(), 0)
-            weight = writer_of_tags(observed, log_sizes).log_weight
+            weight = writer_of_tags(observed, log_sizes, most).log_weight
             some = logits[rows]
             p, absent = torch.sigmoid(some), torch.sigmoid(-some)
             unknown = observed < 0
@@ -150,14 +182,16 @@ class WriterFit:
 
         more = _even(int(rows.sum()), int((~rows).sum()))
         if self.counts[NEGATIVE]:
-            more += _even(self.counts[NEGATIVE], self.counts[UNKNOWN])
+            confirmed = int(self.positives.sum() - written.sum())
+            more += _even(self.counts[NEGATIVE] + confirmed, self.counts[UNKNOWN])
 
-        def written(optimum: Optimum) -> Written:
+        def explained(optimum: Optimum) -> Written:
             curve, bias, writer = self._parts(optimum)
             sizes = np.concatenate([[0.0], torch.softmax(writer, 0).numpy()])
-            return Written("tags", curve, bias, sizes=sizes, cost=optimum.cost + more)
+            total = optimum.cost + more
+            return Written("tags", curve, bias, sizes=sizes, most=most, cost=total)
 
-        return self._explained(cost, np.zeros(last), written)
+        return self._explained(cost, np.zeros(last), explained)
 
     def _known(self, logits: Tensor, rows: Tensor | slice = slice(None)) -> Tensor:
         """Log-likelihood of what is known, whoever let it be known."""
@@ -185,7 +219,8 @@ class WriterFit:
             while end.cost > likeliest.cost + QUARTILE**2:  # twice the rise of a parabola
                 weight /= 2
                 end = self._minimize(cost, lower.parameters, weight)
-            return written(end)
+            another = end.cost < likeliest.cost - QUARTILE**2  # optimum, which may be far away
+            return written(likeliest if another else end)
 
         return Explanation(written(likeliest), careful)
 

@@ -26,7 +26,7 @@ import torch
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked
-from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
 from tagfill.linear.choose import choose
@@ -164,8 +164,12 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike, *, careful: bool =
     if not (states == UNKNOWN).any():
         entries = fit.of_entries().likeliest
         return replace(entries, kind="full", positive=1.0, negative=1.0)
-    of_tags, of_entries = fit.of_tags(), fit.of_entries()
-    margin = CLEARLY * len(known) if untagged(fit.observed) > UNTAGGED else 0.0
+    many_untagged = untagged(fit.observed) > UNTAGGED
+    reviewed = bool((states == NEGATIVE).any()) and not many_untagged
+    # a review that begins with likely entries looks as if all tags had been written
+    of_entries = fit.at_random() if reviewed else fit.of_entries()
+    of_tags = fit.of_tags()
+    margin = CLEARLY * len(known) if many_untagged else 0.0
     if of_entries.likeliest.cost < of_tags.likeliest.cost + margin:
         return of_entries.careful() if careful else of_entries.likeliest
     written = of_tags.careful() if careful else of_tags.likeliest
