@@ -14,6 +14,7 @@ from tests.serve.conftest import Reviewer
 
 from tagfill.cli.main import main
 from tagfill.labels.io import load_labels
+from tagfill.recover.choose import expected_gain
 from tagfill.serve import queue as queues
 from tagfill.serve.app import create_app
 from tagfill.serve.ledger import Ledger
@@ -45,15 +46,14 @@ def test_cards_ask_only_about_unknown_tags_the_likeliest_first(
 
 def test_the_most_useful_photo_is_first(anna: Reviewer, service: Service) -> None:
     first = anna.cards(view="photo", count=1)["photos"][0]
-    gains = [
-        sum(
-            min(suggestion["probability"], 1 - suggestion["probability"])
-            for suggestion in card["suggestions"]
-        )
-        for card in anna.cards(view="photo", count=40)["photos"]
-    ]
+    queue = service.queue
+    chance = np.nan_to_num(queue.probability)
+    gain = np.where(queue.open_entries(), expected_gain(chance, queue.ledger.values == -1), 0)
+    most = -np.sort(-gain, axis=1)[:, : queues.SHOWN].sum(axis=1)
+    gains = [most[card["photo"]] for card in anna.cards(view="photo", count=40)["photos"]]
     assert first["photo"] == anna.cards(view="photo", count=1)["photos"][0]["photo"]
-    assert gains[0] > gains[-1]
+    assert gains[0] == most.max() > gains[-1]
+    assert gains == sorted(gains, reverse=True)
 
 
 def test_an_answer_is_kept_with_who_when_model_and_probability(
