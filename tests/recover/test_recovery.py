@@ -105,6 +105,17 @@ def test_what_training_chose_is_not_chosen_again(
     assert np.abs(recover(out, folds=3).probability - quick).max() < 0.05
 
 
+def test_the_command_takes_what_the_report_has_found(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tagfill.fit(data, out=tmp_path / "run").path
+    found = recover(run)
+    monkeypatch.setattr(posterior, "posterior", None)  # nothing is computed again
+    assert main(["recover", str(run), "--out", str(tmp_path / "s.csv"), "--quiet"]) == 0
+    rows = (tmp_path / "s.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + len(found.suggest(Amount()))
+
+
 def test_wrong_positives_are_suspected_and_right_ones_are_not() -> None:
     draw = np.random.default_rng(0)
     chance = draw.beta(0.2, 1.0, (1000, 8))

@@ -24,7 +24,7 @@ def recover(
     budget: int | None = None,
     completed: Path | None = None,
     suspects: Path | None = None,
-    folds: int = 4,
+    folds: int = 5,
     engine: Literal["local", "ray"] = "local",
     force: bool = False,
     quiet: bool = False,

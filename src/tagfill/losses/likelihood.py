@@ -20,6 +20,7 @@ weights are Gauss-Jacobi rules, exact for up to 16 unknown entries and close for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -95,12 +96,13 @@ def written_tags_nll(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor
 def value_and_gradient(logits: Tensor, observed: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
     """[N] terms of ``written_tags_nll`` and [N, K] their derivatives by the logits."""
     positive, unknown = observed == 1, observed < 0
-    weight, total = _given_labels(logits, unknown, writer)
     cost = F.softplus(torch.where(positive, -logits, logits)).masked_fill(unknown, 0)
     p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
+    chances = _unseen(p, absent, unknown, writer)
+    weight, total = _given_labels(chances, writer)
     pull = torch.zeros_like(p)
-    for t, share in zip(writer.unwritten.to(p).T, weight.T, strict=True):
-        pull += (share * (1 - t))[:, None] / _unseen(p, absent, t)
+    for t, share, chance in zip(writer.unwritten.to(p).T, weight.T, chances, strict=True):
+        pull += (share * (1 - t))[:, None] / chance
     gradient = torch.where(unknown, pull * p * absent, p - positive.to(p))
     return cost.sum(1) - total, gradient
 
@@ -114,11 +116,12 @@ def posterior(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
     Returns:
         [N, K] probabilities.
     """
-    weight, _ = _given_labels(logits, observed < 0, writer)
     p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
+    chances = _unseen(p, absent, observed < 0, writer)
+    weight, _ = _given_labels(chances, writer)
     present = torch.zeros_like(p)
-    for t, share in zip(writer.unwritten.to(p).T, weight.T, strict=True):
-        present += (share * t)[:, None] * p / _unseen(p, absent, t)
+    for t, share, chance in zip(writer.unwritten.to(p).T, weight.T, chances, strict=True):
+        present += (share * t)[:, None] * p / chance
     return torch.where(observed < 0, present, observed.to(p))
 
 
@@ -130,21 +133,21 @@ def spread_penalty(logits: Tensor) -> Tensor:
     return F.softplus(logits) + F.softplus(-logits)
 
 
-def _given_labels(logits: Tensor, unknown: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
+def _given_labels(chances: Sequence[Tensor], writer: Writer) -> tuple[Tensor, Tensor]:
     """[N, Q] distribution of t given the labels, and [N] log E_t[prod of unknown entries]."""
-    p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
-    sums = [
-        torch.log(_unseen(p, absent, t)).masked_fill(~unknown, 0).sum(1)
-        for t in writer.unwritten.to(p).T
-    ]
-    joint = torch.stack(sums, 1) + writer.log_weight.to(p)
+    sums = torch.stack([torch.log(chance).sum(1) for chance in chances], 1)
+    joint = sums + writer.log_weight.to(sums)
     total = torch.logsumexp(joint, 1)
     return torch.exp(joint - total[:, None]), total
 
 
-def _unseen(p: Tensor, absent: Tensor, t: Tensor) -> Tensor:
-    """[N, K] 1 - p + p t, the chance that an entry is unknown; [N] t."""
-    return torch.addcmul(absent, p, t[:, None]).clamp_min(torch.finfo(p.dtype).tiny)
+def _unseen(p: Tensor, absent: Tensor, unknown: Tensor, writer: Writer) -> list[Tensor]:
+    """[N, K] for each t: 1 - p + p t, the chance that an entry is unknown; 1 where it is known."""
+    there, rest = p.masked_fill(~unknown, 0), absent.masked_fill(~unknown, 1)
+    tiny = torch.finfo(p.dtype).tiny
+    return [
+        torch.addcmul(rest, there, t[:, None]).clamp_min_(tiny) for t in writer.unwritten.to(p).T
+    ]
 
 
 class _Likelihood(torch.autograd.Function):
