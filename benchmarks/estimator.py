@@ -30,7 +30,7 @@ from sklearn.datasets import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from pages import write_table
+from pages import show_rows
 from tagfill.evaluate import mean_average_precision
 from tagfill.observe import positive_proportion, single_positive
 from tagfill.sklearn import IncompleteLabelClassifier
@@ -162,12 +162,8 @@ def main() -> None:
     given = parser.parse_args()
     header = ["table", "shown", "regression", "regression, standardized", "estimator"]
     header.append("estimator minus the better")
-    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
-    for row in rows(set(filter(None, given.only.split(","))), given.draws, given.log):
-        lines.append(f"| {' | '.join(row)} |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    if given.write:
-        write_table(PAGE, lines)
+    only = set(filter(None, given.only.split(",")))
+    show_rows(header, rows(only, given.draws, given.log), PAGE if given.write else None)
 
 
 if __name__ == "__main__":

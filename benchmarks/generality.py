@@ -12,7 +12,6 @@ Prints one line a draw, or writes the table of docs/results/generality.md.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,7 +19,7 @@ from xml.etree import ElementTree
 import numpy as np
 import torch
 
-from pages import write_table
+from pages import show_rows
 from tagfill.evaluate import mean_average_precision
 from tagfill.linear import Choice, fit_head
 from tagfill.linear.basis import rooted
@@ -179,13 +178,8 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    lines = [f"| {' | '.join(HEADER)} |", "|---" * len(HEADER) + "|"]
-    only = set(given.only.split(",")) - {""}
-    for row in rows(given.folder, only, given.draws):
-        lines.append(f"| {' | '.join(row)} |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    if given.write:
-        write_table(PAGE, lines)
+    found = rows(given.folder, set(given.only.split(",")) - {""}, given.draws)
+    show_rows(HEADER, found, PAGE if given.write else None)
 
 
 if __name__ == "__main__":

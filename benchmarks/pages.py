@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 MARK = "<!-- table -->\n"
@@ -13,3 +14,13 @@ def write_table(page: Path, lines: Sequence[str]) -> None:
     before, _, after = page.read_text(encoding="utf-8").split(MARK)
     table = "\n".join(lines)
     page.write_text(f"{before}{MARK}{table}\n{MARK}{after}", encoding="utf-8")
+
+
+def show_rows(header: Sequence[str], rows: Iterable[Sequence[str]], page: Path | None) -> None:
+    """Print rows as they come; at the end they are the table of the page, if there is one."""
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for row in rows:
+        lines.append(f"| {' | '.join(row)} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    if page is not None:
+        write_table(page, lines)

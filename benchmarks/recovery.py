@@ -12,14 +12,13 @@ or writes the table of docs/results/recovery.md.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from pages import write_table
+from pages import show_rows
 from prior_estimation import scenes
 from tagfill.labels import POSITIVE
 from tagfill.observe import positive_proportion, single_positive
@@ -145,14 +144,8 @@ def main() -> None:
     parser.add_argument("--only", default="voc,scenes")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    lines = [f"| {' | '.join(HEADER)} |", "|---" * len(HEADER) + "|"]
-    for row in rows(given.folder, set(given.only.split(",")), given.draws):
-        lines.append(f"| {' | '.join(row)} |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    if not given.write:
-        print("\n".join(lines))
-        return
-    write_table(PAGE, lines)
+    found = rows(given.folder, set(given.only.split(",")), given.draws)
+    show_rows(HEADER, found, PAGE if given.write else None)
 
 
 if __name__ == "__main__":
