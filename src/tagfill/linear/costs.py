@@ -16,7 +16,7 @@ FREE_SCALE = 2 / 3
 """Share of the held-out cost that is taken after the best scale and shift of the scores. Without it
 the chosen penalties are too weak (they compensate for smoothed, small scores), with all of it too
 strong."""
-CONFIRMED = 0.1
+CONFIRMED = 0.25
 """Cost per image by which writers of "each" tag must be better after a review: tags that it
 confirmed look as if they had been written."""
 RANGES = 10
