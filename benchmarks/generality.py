@@ -125,7 +125,7 @@ def scored(head: object, splits: Splits, split: str) -> float:
     """mAP in percent of one split."""
     features, labels = splits[split]
     scores = head.logits(features) if hasattr(head, "logits") else head.decision_function(features)
-    return 100 * mean_average_precision(scores, labels)
+    return mean_average_precision(scores, labels).mAP
 
 
 def in_epochs(method: str, splits: Splits, observed: Array, seed: int) -> float:
