@@ -6,6 +6,8 @@ FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test
   tests/labels/test_split.py tests/labels/test_stats.py tests/methods/test_registry.py \
   tests/test_settings.py tests/test_files.py tests/test_console.py
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
+# Each process of a test imports torch: compiled modules are kept, even where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: torture locked audit bench demo test fast install dev hooks lint types layers unit coverage doctest lowest newest notebooks docs site dist services clean
