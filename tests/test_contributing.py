@@ -216,7 +216,7 @@ def test_a_metric(copy: Copy) -> None:
 
 def test_a_command(copy: Copy) -> None:
     copy.write("src/tagfill/cli/toy.py", COMMAND)
-    copy.insert("src/tagfill/cli/main.py", ("COMMANDS = {\n", '    "toy": "Say a word.",\n'))
+    copy.insert("src/tagfill/cli/main.py", ('    "Labels": {\n', '        "toy": "Say a word.",\n'))
     assert json.loads(copy.run("-m", "tagfill", "toy", "hello", "--json")) == {"word": "hello"}
     assert "Say a word." in copy.run("-m", "tagfill", "--help")
     assert copy.touched == named_files("a command")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
 import pytest
 
-from tagfill.cli.main import main, spelled_out
+from tagfill.cli.main import COMMANDS, main, spelled_out
 from tagfill.errors import TagfillError
 
 
@@ -54,3 +55,24 @@ def test_options_of_all_groups_are_taken(command: str, capsys: pytest.CaptureFix
     words += ["--epochs", "2", "--linear-epochs", "1", "--seed", "3", "--select", "last"]
     assert main([command, "no_such_file.csv", *words, "--method.k", "1", "--quiet"]) == 2
     assert "no_such_file.csv: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
+def test_help_of_a_command_begins_with_its_line_in_the_list(name):
+    module = name.replace("-", "_")
+    command = getattr(importlib.import_module(f"tagfill.cli.{module}"), module)
+    line = next(group[name] for group in COMMANDS.values() if name in group)
+    assert command.__doc__.splitlines()[0] == line
+
+
+def test_help_of_a_command_shows_all_of_its_docstring(capsys):
+    assert main(["fill", "--help"]) == 0
+    assert "Run the same command again" in " ".join(capsys.readouterr().out.split())
+
+
+def test_flags_have_no_negative_in_the_help(capsys):
+    assert main(["convert", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--json" in shown
+    assert "--no-json" not in shown
+    assert "--no-merge-case" in shown

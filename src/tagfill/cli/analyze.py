@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from tagfill.analyze.kinds import KINDS
+from tagfill.cli.options import Json
+from tagfill.cli.output import emit, log, say
+from tagfill.errors import TagfillError
 
 if TYPE_CHECKING:
     from tagfill.analyze.make import Analyses
@@ -24,12 +28,12 @@ def analyze(
     images: int = 4,
     points: int | None = None,
     out: Annotated[Path, Parameter(alias="-o")] = Path("analyses"),
-    json: bool = False,
+    json: Json = False,
 ) -> None:
-    """Draw figures of runs as PNG and SVG, with the data as CSV.
+    """Draw figures of runs: hidden labels, losses, gains by class, attention.
 
-    Draws every figure the runs allow and reports why others are left out. With --kind, a figure
-    that cannot be drawn is an error. Other runs are compared with the first.
+    Figures are PNG and SVG, their data CSV. All figures that are possible are drawn; for the
+    others the reason is printed, or is an error with --kind. Runs are compared with the first.
 
     Args:
         runs: Folders of finished runs.
@@ -40,12 +44,9 @@ def analyze(
         points: Points along each side of `landscape`; by default 21 for linear heads, else 11.
             The time grows with their square.
         out: Folder for the files.
-        json: One JSON object on stdout.
     """
     from tagfill.analyze.make import analyze as draw_all
     from tagfill.analyze.subject import Subject, open_runs
-    from tagfill.cli.output import print_json
-    from tagfill.errors import TagfillError
     from tagfill.trust import trust
 
     if images < 1 or (points is not None and points < 3):
@@ -54,10 +55,7 @@ def analyze(
         trust(named.partition(":")[0])
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
     analyses = draw_all(subject, out, kind or ())
-    if json:
-        print_json(_metadata(analyses))
-    else:
-        _show(analyses)
+    emit(_metadata(analyses), _show, json=json)
 
 
 def _metadata(analyses: Analyses) -> dict[str, Any]:
@@ -74,14 +72,10 @@ def _metadata(analyses: Analyses) -> dict[str, Any]:
     return {"figures": figures, "skipped": analyses.skipped, "notes": list(analyses.notes)}
 
 
-def _show(analyses: Analyses) -> None:
-    from tagfill.cli.output import console, log
-
-    for made in analyses.made:
-        console.print(f"{made.files['png']}: {KINDS[made.kind]}", soft_wrap=True)
-        for note in made.notes:
-            console.print(f"  {note}", soft_wrap=True)
-    for note in analyses.notes:
-        console.print(f"note: {note}", soft_wrap=True)
-    for kind, reason in analyses.skipped.items():
+def _show(result: Mapping[str, Any]) -> None:
+    for figure in result["figures"]:
+        say(f"{figure['files']['png']}: {figure['title']}")
+        say(*(f"  {note}" for note in figure["notes"]))
+    say(*(f"note: {note}" for note in result["notes"]))
+    for kind, reason in result["skipped"].items():
         log.print(f"skipped {kind}: {reason}")

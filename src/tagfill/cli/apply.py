@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
 from tagfill.cli.labels import AS_USUAL, Reading, check_free, counts, report, save, target_format
+from tagfill.cli.options import Flag, Force, Json
+from tagfill.cli.output import emit, log, say
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.photos import Scheme
 
@@ -33,9 +35,9 @@ class PhotoOptions:
         suggested: Also write tags without a decision, marked as suggested.
     """
 
-    in_place: Annotated[bool, Parameter(negative=())] = False
+    in_place: Flag = False
     sidecars: Scheme | None = None
-    suggested: Annotated[bool, Parameter(negative=())] = False
+    suggested: Flag = False
 
 
 def apply(
@@ -45,16 +47,16 @@ def apply(
     /,
     *,
     to: str | None = None,
-    format: str | None = None,
     reading: Reading = AS_USUAL,
     photos: PhotoOptions = PhotoOptions(),  # noqa: B008 - frozen
-    force: bool = False,
-    json: bool = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Write decisions about suggestions into the labels: yes becomes positive, no negative.
+    """Write reviewed suggestions into the labels or the photos.
 
-    A table keeps its columns, their order and everything else. If a format cannot store a no, a
-    file beside it does, which is read with it. `tagfill train OUT --init RUN` continues from there.
+    Yes becomes positive, no negative. A table keeps its columns, their order and all other content.
+    If a format cannot hold a no, a file beside it does and is read together with it.
+    `tagfill train OUT --init RUN` continues from there.
 
     Args:
         suggestions: The file of `tagfill recover` with its column `decision` filled in (yes or no,
@@ -64,14 +66,11 @@ def apply(
         out: The file or folder to write; for photos the folder for sidecars, by default theirs.
         to: Format to write; by default by the suffix of OUT, else that of DATA. `xmp` writes
             keywords to the photos.
-        format: Format of DATA; detected when not given.
-        force: Overwrite OUT.
-        json: One JSON object on stdout.
     """
     from tagfill.labels.hierarchy import complete
     from tagfill.recover.decisions import apply_decisions
 
-    read, problems = reading.load(data, format), Problems()
+    read, problems = reading.load(data), Problems()
     dataset, decisions = _decided(suggestions, read, problems)
     applied = apply_decisions(dataset, decisions, Path(suggestions))
     after, _ = complete(applied.dataset.table, dataset.hierarchy)
@@ -94,7 +93,9 @@ def apply(
         **counts(after),
         **written,
     }
-    _tell(dataset, result, json=json)
+    if not json:
+        report(dataset, result["not_held"])
+    emit(result, _show, json=json)
 
 
 def _decided(source: str, dataset: Dataset, problems: Problems) -> tuple[Dataset, list[Decision]]:
@@ -173,26 +174,19 @@ def _changes(before: LabelTable, after: LabelTable) -> list[dict[str, Any]]:
     ]
 
 
-def _tell(dataset: Dataset, result: dict[str, Any], *, json: bool) -> None:
-    from tagfill.cli.output import console, log, print_json
-
-    if json:
-        print_json(result)
-        return
-    report(dataset, result["not_held"])
+def _show(result: dict[str, Any]) -> None:
     for warning in result["warnings"]:
-        log.print(f"warning: {warning}", soft_wrap=True)
-    words = {1: "yes", 0: "no", -1: "unknown"}
-    lines = [
-        f"  {c['image']}: {c['tag']} {words[c['from']]} -> {words[c['to']]}"
-        for c in result["changes"][:_SHOWN]
-    ]
-    if len(result["changes"]) > _SHOWN:
-        lines.append(f"  ... and {len(result['changes']) - _SHOWN:,} more; --json lists them all")
-    counts = f"{result['yes']:,} yes, {result['no']:,} no, {result['blank']:,} left open"
-    lines.insert(0, f"{result['out']}: {counts}; {len(result['changes']):,} labels changed")
-    counted = [key for key in ("files_changed", "sidecars_written") if key in result]
-    lines += [f"{key.replace('_', ' ')}: {result[key]:,}" for key in counted]
+        log.print(f"warning: {warning}")
+    words, changes = {1: "yes", 0: "no", -1: "unknown"}, result["changes"]
+    answers = f"{result['yes']:,} yes, {result['no']:,} no, {result['blank']:,} undecided"
+    say(f"{result['out']}: {answers}; {len(changes):,} labels changed")
+    for change in changes[:_SHOWN]:
+        before, now = words[change["from"]], words[change["to"]]
+        say(f"  {change['image']}: {change['tag']} {before} -> {now}")
+    if len(changes) > _SHOWN:
+        say(f"  ... and {len(changes) - _SHOWN:,} more; --json lists them all")
+    for key in ("files_changed", "sidecars_written"):
+        if key in result:
+            say(f"{key.replace('_', ' ')}: {result[key]:,}")
     if result.get("rejections"):
-        lines.append(f"rejected tags are stored in {result['rejections']}")
-    console.print("\n".join(lines), soft_wrap=True)
+        say(f"rejected tags are stored in {result['rejections']}")

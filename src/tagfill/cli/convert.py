@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
+from typing import Any
 
 from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save
+from tagfill.cli.options import Flag, Force, Json
+from tagfill.cli.output import emit, say
+from tagfill.errors import TagfillError
+from tagfill.files import write_text
 from tagfill.labels import Dataset
 
 
@@ -17,58 +20,53 @@ def convert(
     /,
     *,
     to: str,
-    from_: Annotated[str | None, Parameter(name="--from", alias="--format")] = None,
     reading: Reading = AS_USUAL,
-    croissant: bool = False,
-    force: bool = False,
-    json: bool = False,
+    croissant: Flag = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Write labels in another format; says what the target cannot hold.
+    """Write labels in another format.
+
+    What the other format cannot hold is reported.
 
     Args:
         data: The label file or folder to read.
         out: The file or folder to write.
         to: Format to write.
-        from_: Format of DATA; detected when not given.
         croissant: Write croissant.json beside OUT, which describes its columns (csv_wide only).
-        force: Overwrite OUT.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import console, print_json
-    from tagfill.errors import TagfillError
 
     if croissant and to != "csv_wide":
         raise TagfillError("Croissant metadata describe wide tables", remedy="add --to csv_wide")
-    dataset = reading.load(data, from_)
+    dataset = reading.load(data)
     lost = save(dataset, out, to, force=force)
     if croissant:
         _describe(out, dataset)
-    images, classes = len(dataset.table), len(dataset.table.classes)
-    if json:
-        print_json(
-            {
-                "source": data,
-                "format": dataset.format,
-                "out": out,
-                "to": to,
-                "images": images,
-                "classes": classes,
-                **counts(dataset.table),
-                "not_held": lost,
-                "notes": dataset.notes,
-                "problems": metadata(dataset.problems),
-            }
-        )
-        return
-    report(dataset, lost)
-    summary = f"{out}: {images:,} images, {classes:,} classes as {to} (from {dataset.format})"
-    console.print(summary, soft_wrap=True)
+    result = {
+        "source": data,
+        "format": dataset.format,
+        "out": out,
+        "to": to,
+        "images": len(dataset.table),
+        "classes": len(dataset.table.classes),
+        **counts(dataset.table),
+        "not_held": lost,
+        "notes": dataset.notes,
+        "problems": metadata(dataset.problems),
+    }
+    if not json:
+        report(dataset, lost)
+    emit(result, _show, json=json)
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    counted = f"{result['images']:,} images, {result['classes']:,} classes"
+    say(f"{result['out']}: {counted} as {result['to']} (from {result['format']})")
 
 
 def _describe(labels: Path, dataset: Dataset) -> None:
     import json
 
-    from tagfill.files import write_text
     from tagfill.labels.croissant import FILE, croissant
 
     text = json.dumps(croissant(labels, dataset.table), indent=2)

@@ -6,6 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tagfill.cli.options import Json
+from tagfill.cli.output import log, print_json, say, show_table
+
 if TYPE_CHECKING:
     from tagfill.demo import Suggested
     from tagfill.labels import Dataset
@@ -17,21 +20,20 @@ def demo(
     count: int = 2000,
     seeds: int = 3,
     workers: int = 2,
-    json: bool = False,
+    json: Json = False,
 ) -> None:
-    """Draw scenes, hide all tags but one per image, train three methods and recover the tags.
+    """Run a complete example on built-in data, offline.
 
-    Run it again to continue where it stopped; finished steps are not repeated.
+    Draws scenes, hides all tags but one per image, trains three methods and finds the hidden tags.
+    Run the same command again to continue; finished steps are not repeated.
 
     Args:
         out: Folder for pictures, labels and runs.
         count: Pictures to draw; a quarter of them are test images.
         seeds: Runs of each method.
         workers: Processes that draw and read pictures.
-        json: One JSON object on stdout.
     """
     from tagfill import demo as story
-    from tagfill.cli.output import console, log, print_json, table
     from tagfill.labels.stats import Statistics
 
     log.print(f"drawing {count} picture-book scenes into {out / 'scenes'}")
@@ -39,7 +41,7 @@ def demo(
     train = Statistics.of(masked.split("train"))
     log.print(
         f"{train.images} training images keep one tag each ({data.masked}):"
-        f" {train.positives} of {_positives(masked)} tags are left, the rest is unknown"
+        f" {train.positives} of {_positives(masked)} tags are left, all others are unknown"
     )
     log.print(f"training {len(story.METHODS)} methods with {seeds} seeds each")
     rows = story.compare(data, seeds, lambda text: log.print(f"  {text}"))
@@ -65,22 +67,18 @@ def demo(
         )
         return
     cells = [[row.meaning, f"{row.mean:.1f} ± {row.spread:.1f}"] for row in rows]
-    console.print(table("test mAP, one tag per training image", ["learned from", "mAP"], cells))
-    console.print("Epochs are chosen on validation images with all their tags, as in the papers.")
-    console.print(
+    show_table("test mAP, one tag per training image", ["learned from", "mAP"], cells)
+    say(
+        "Epochs are chosen on validation images with all their tags, as in the papers.",
         f"The recommended method closes {closed:.0%} of the gap between assuming negatives and"
-        " knowing everything."
+        " knowing everything.",
+        _recovered(suggested),
+        f"run folder: {data.run('auto')}",
+        f"recovered tags: {suggested.file}",
+        f"report: {report}",
+        f"comparison: {comparison}",
+        f"review the tags in a browser: tagfill serve {data.run('auto')}",
     )
-    console.print(_recovered(suggested))
-    paths = {
-        "run folder": data.run("auto"),
-        "recovered tags": suggested.file,
-        "report": report,
-        "comparison": comparison,
-    }
-    for name, path in paths.items():
-        console.print(f"{name}: {path}", soft_wrap=True)
-    console.print(f"review them in a browser: tagfill serve {data.run('auto')}", soft_wrap=True)
 
 
 def _recovered(suggested: Suggested) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagfill.cli.labels import AS_USUAL, Reading, metadata, report
+from tagfill.cli.options import Flag, Json
+from tagfill.cli.output import emit
 from tagfill.errors import TagfillError
 from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, summary
 
@@ -23,18 +25,17 @@ def evaluate(
     /,
     *,
     split: str | None = None,
-    observed: bool = False,
-    logits: bool = False,
+    observed: Flag = False,
+    logits: Flag = False,
     threshold: float | None = None,
     average_precision: Definition = "non_interpolated",
     empty_classes: EmptyClasses = "skip",
     bootstrap: int = 0,
     seed: int = 0,
-    format: str | None = None,
     reading: Reading = AS_USUAL,
-    json: bool = False,
+    json: Json = False,
 ) -> None:
-    """Compute every metric of a model's scores against labels; unknown entries are left out.
+    """Compute all metrics of a model; unknown labels are left out.
 
     Args:
         model: A run or model folder, or a score file: .csv or .parquet with a column "image" and
@@ -49,17 +50,14 @@ def evaluate(
         empty_classes: How classes without positives count in means over classes.
         bootstrap: Number of resamples for confidence intervals, such as 1000.
         seed: Seed of the resamples.
-        format: Format of DATA; detected when not given.
-        json: One JSON object on stdout.
     """
     from tagfill.cli.evaluate_view import show
-    from tagfill.cli.output import print_json
 
-    dataset = reading.load(data, format)
+    dataset = reading.load(data)
     labels, kind = _labels(dataset, split, observed)
     fitted: list[float] | None = None
     if model.is_dir():
-        labels, scored, fitted = _run_scores(model, dataset, labels, reading, format)
+        labels, scored, fitted = _run_scores(model, dataset, labels, reading)
     else:
         scored = load_scores(model, labels)
     if not logits and threshold is None:
@@ -84,11 +82,9 @@ def evaluate(
         "notes": [*dataset.notes, *scored.notes, *_of_all_splits(dataset, split)],
         "problems": metadata(dataset.problems),
     }
-    if json:
-        print_json(result)
-        return
-    report(replace(dataset, notes=tuple(result["notes"])))
-    show(result)
+    if not json:
+        report(replace(dataset, notes=tuple(result["notes"])))
+    emit(result, show, json=json)
 
 
 def _of_all_splits(dataset: Dataset, split: str | None) -> list[str]:
@@ -111,7 +107,7 @@ def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelT
 
 
 def _run_scores(
-    model: Path, dataset: Dataset, labels: LabelTable, reading: Reading, format: str | None
+    model: Path, dataset: Dataset, labels: LabelTable, reading: Reading
 ) -> tuple[LabelTable, ScoreFile, list[float] | None]:
     """A trained model's probabilities, the labels over its classes, and its thresholds."""
     from tagfill.evaluate.calibration import apply_calibration
@@ -126,7 +122,7 @@ def _run_scores(
     folders = [None, own] if reading.images is None else [reading.images]
     scored = score_images(bundle, dataset, labels, images=folders)
     notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
-    seen = 0 if run is None else trained_on(run, scored.split, _read(dataset, run, reading, format))
+    seen = 0 if run is None else trained_on(run, scored.split, _read(dataset, run, reading))
     if seen:
         notes.append(
             f"{seen:,} of {len(scored.split):,} images were trained on: the metrics are optimistic"
@@ -137,14 +133,12 @@ def _run_scores(
     return scored.split.table.with_classes(bundle.classes), score_file, fitted
 
 
-def _read(
-    dataset: Dataset, run: TrainedRun, reading: Reading, format: str | None
-) -> dict[str, Dataset]:
+def _read(dataset: Dataset, run: TrainedRun, reading: Reading) -> dict[str, Dataset]:
     """The label file by its path, if the run would read it the same way."""
     from tagfill.train.data import read_options
 
     config = run.config.data
-    same = format == config.format and reading.options() == read_options(config)
+    same = reading.format == config.format and reading.options() == read_options(config)
     return {str(dataset.source.absolute()): dataset} if same else {}
 
 

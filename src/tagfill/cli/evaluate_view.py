@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tagfill.cli.output import console, say, table
+from tagfill.cli.output import say, show_table
 
 Metadata = Mapping[str, Any]
 
@@ -38,18 +38,18 @@ def show(result: Metadata) -> None:
         [title, *(_percent(result[name][rate]) for name in _DECISIONS)]
         for rate, title in _RATES.items()
     ]
-    console.print(table("Decided tags (%)", ["tags by", *_DECISIONS.values()], decisions))
+    show_table("Decided tags (%)", ["tags by", *_DECISIONS.values()], decisions)
     best = [
         [f"k = {k}", *(_percent(rates[name]) for name in _AT_K)]
         for k, rates in result["at_k"].items()
     ]
-    console.print(table("The k best classes of each image (%)", ["", *_AT_K], best))
+    show_table("The k best classes of each image (%)", ["", *_AT_K], best)
     say(*_rest(result))
     classes = [
         [row["name"], *(_count_or_percent(row[name]) for name in _CLASS_COLUMNS)]
         for row in result["per_class"]
     ]
-    console.print(table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes))
+    show_table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes)
 
 
 def _headline(result: Metadata) -> Iterator[str]:

@@ -8,6 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tagfill.cli.options import Json
+from tagfill.cli.output import emit, log, say, show_table
+from tagfill.console import printable, quote_name
+from tagfill.errors import TagfillError
+from tagfill.files import atomic_path
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -30,11 +36,11 @@ def explain(
     split: str | None = None,
     image_root: Path | None = None,
     limit: int | None = 1000,
-    json: bool = False,
+    json: Json = False,
 ) -> int:
-    """Draw heat maps of tags: where in an image the model sees them.
+    """Draw where in an image the model sees a tag.
 
-    With --pointing, measure how often the maximum of a map is on the object. Images that
+    With --pointing, measures how often the maximum of a heat map is on the object. Images that
     cannot be read are named on stderr and skipped; the exit code is then 1.
 
     Args:
@@ -48,10 +54,7 @@ def explain(
         split: With --pointing: only this split.
         image_root: With --pointing: the image folder, if the boxes do not imply it.
         limit: With --pointing: at most this many images, evenly spread.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import print_json
-    from tagfill.errors import TagfillError
     from tagfill.models.bundle import load
 
     if (pointing is None) == (not images):
@@ -65,10 +68,7 @@ def explain(
             raise TagfillError("set the output folder with --out")
         result = _draw(bundle, _files(images), out, _columns(bundle, tags), top)
         show = _show_pictures
-    if json:
-        print_json(result)
-    else:
-        show(result)
+    emit(result, show, json=json)
     return 1 if result.get("skipped") else 0
 
 
@@ -79,7 +79,6 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
-    from tagfill.errors import TagfillError
 
     if tags is None:
         return None
@@ -95,12 +94,8 @@ def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
 def _draw(
     bundle: Bundle, files: Sequence[Path], out: Path, columns: list[int] | None, top: int
 ) -> dict[str, Any]:
-    from tagfill.cli.output import log
-    from tagfill.console import printable, quote_name
-    from tagfill.errors import TagfillError
     from tagfill.explain.draw import Seen, sheet
     from tagfill.explain.maps import explain_images, map_kind
-    from tagfill.files import atomic_path
     from tagfill.train.events import Terminal
 
     out.mkdir(parents=True, exist_ok=True)
@@ -148,9 +143,6 @@ class _Reader:
 
     def pictures(self) -> Iterator[Image]:
         """The pictures one by one, kept in ``pending`` until they are drawn."""
-        from tagfill.cli.output import log
-        from tagfill.console import quote_name
-        from tagfill.errors import TagfillError
         from tagfill.images import open_image
 
         for file, name in zip(self.files, _free_names([f.stem for f in self.files]), strict=True):
@@ -176,10 +168,8 @@ def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
 
 def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
     """Save a heat map over its picture; returns its record."""
-    from tagfill.console import quote_name
     from tagfill.explain.draw import overlay
     from tagfill.explain.heat import peak
-    from tagfill.files import atomic_path
 
     with atomic_path(file) as draft:
         overlay(picture, seen.heat).save(draft)
@@ -233,24 +223,20 @@ def _play(
 
 
 def _show_pointing(result: dict[str, Any]) -> None:
-    from tagfill.cli.output import console, table
 
-    for note in result["notes"]:
-        console.print(f"note: {note}")
+    say(*(f"note: {note}" for note in result["notes"]))
     named = sorted(result["classes"].items(), key=lambda item: -item[1]["accuracy"])
     named += [("mean of classes", result["mean"]), ("all cases", result["overall"])]
     keys = ("accuracy", "chance", "center")
     rows = [[name, *(100 * row[key] for key in keys), row["cases"]] for name, row in named]
     title = f"pointing game, {result['maps']}, {result['images']:,} images (%)"
-    console.print(table(title, ["class", "hits", "chance", "center", "cases"], rows))
+    show_table(title, ["class", "hits", "chance", "center", "cases"], rows)
 
 
 def _show_pictures(result: dict[str, Any]) -> None:
-    from tagfill.cli.output import console
 
-    for note in result["notes"]:
-        console.print(f"note: {note}", soft_wrap=True)
+    say(*(f"note: {note}" for note in result["notes"]))
     for image in result["images"]:
         tags = ", ".join(f"{tag['tag']} {tag['probability']:.0%}" for tag in image["tags"])
-        console.print(f"{image['image']}: {tags}", soft_wrap=True)
-    console.print(f"{result['maps']} maps: {result['sheet']}", soft_wrap=True)
+        say(f"{image['image']}: {tags}")
+    say(f"{result['maps']} maps: {result['sheet']}")

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tagfill.cli.options import Flag, Force, Json
+from tagfill.cli.output import log, print_json, say, show_table
+from tagfill.errors import TagfillError
+from tagfill.files import refuse_existing
+
 if TYPE_CHECKING:
     from tagfill.export.run import Exported, Labeled
     from tagfill.models.bundle import Bundle
@@ -20,17 +25,18 @@ def export(
     *,
     to: Literal["onnx", "torch"] = "onnx",
     out: Path | None = None,
-    int8: bool = False,
+    int8: Flag = False,
     images: Path | None = None,
     data: Path | None = None,
     split: str | None = None,
     tolerance: float = 1e-4,
-    force: bool = False,
-    json: bool = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Export a model to one file with normalization, network, calibration and sigmoid.
+    """Export a model to one ONNX or torch.export file, checked against the original.
 
-    The file is compared with torch first and refused if it differs.
+    The file contains normalization, network, calibration and sigmoid. It is not written if its
+    outputs differ from the model's.
 
     Args:
         run: A run folder or a model folder.
@@ -43,13 +49,9 @@ def export(
         data: Labels of pictures: measures the mAP of the model before and after.
         split: The split of DATA to use, if it has splits.
         tolerance: Largest difference of a probability that is accepted.
-        force: Overwrite OUT.
-        json: One JSON object on stdout.
     """
     from tagfill.cli.features import image_progress
-    from tagfill.cli.output import log, print_json
     from tagfill.export.run import SUFFIX, export_model
-    from tagfill.files import refuse_existing
     from tagfill.models.bundle import load
 
     bundle = load(run)
@@ -80,7 +82,6 @@ def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
     """Pixels of some training photos of the run; None without a run or without photos."""
     import numpy as np
 
-    from tagfill.errors import TagfillError
     from tagfill.models.tagging import pixels
     from tagfill.train.data import prepare
     from tagfill.train.score import run_of
@@ -111,16 +112,13 @@ def _labeled(data: Path, images: Path | None, split: str | None) -> Labeled:
 
 
 def _show(report: Exported) -> None:
-    from tagfill.cli.output import console, table
 
     difference = report.difference
-    console.print(
+    say(
         f"{report.path}: {report.megabytes:.1f} MB; on {report.inputs} inputs the largest"
         f" difference from torch is {difference['probabilities']:.1e} in probability,"
         f" {difference['logits']:.1e} in logits; {difference['decisions_changed']:.2%} of the"
-        " decisions change",
-        markup=False,
-        soft_wrap=True,
+        " decisions change"
     )
     sizes = list(next(iter(report.milliseconds.values())))
     columns = ["engine", *(f"ms, batch {size}" for size in sizes), "mAP"]
@@ -128,4 +126,4 @@ def _show(report: Exported) -> None:
         [name, *(times[size] for size in sizes), report.mAP.get(name)]
         for name, times in report.milliseconds.items()
     ]
-    console.print(table("Latency (median)", columns, rows))
+    show_table("Latency (median)", columns, rows)

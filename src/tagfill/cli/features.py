@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tagfill.cli.options import Force, Json, Quiet
+from tagfill.cli.output import log, print_json
+from tagfill.errors import TagfillError
+
 if TYPE_CHECKING:
     from tagfill.jobs.work import Work
 
@@ -21,14 +25,15 @@ def features(
     actors: int | None = None,
     block: int = 512,
     workers: int = 2,
-    force: bool = False,
-    quiet: bool = False,
-    json: bool = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> int:
-    """Extract features of images to one parquet file per block, with a manifest.
+    """Extract features of images to parquet files.
 
-    Run the same command again to continue an interrupted job. Images that
-    cannot be read have a reason instead of features; the exit code is then 1.
+    Writes one file per block, and a manifest. Run the same command again to continue an
+    interrupted job. Images that cannot be read have a reason instead of features; the exit code
+    is then 1.
 
     Args:
         paths: Image files, folders, patterns in quotes, or URLs.
@@ -43,7 +48,6 @@ def features(
         workers: Threads that decode images in every worker.
         force: Replace the results of another job.
         quiet: No progress and no closing line on stderr.
-        json: One JSON object on stdout.
     """
     from tagfill.jobs.work import FeatureWork
     from tagfill.train.folder import RunFolder
@@ -63,15 +67,13 @@ def run_job_of(
     *,
     actors: int | None = None,
     block: int = 512,
-    force: bool = False,
-    quiet: bool = False,
-    json: bool = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> int:
     """Find the files, run the job and print the result; returns the exit code."""
     import time
 
-    from tagfill.cli.output import log, print_json
-    from tagfill.errors import TagfillError
     from tagfill.jobs.folder import run_job
     from tagfill.predict.sources import Unreadable, find_files
     from tagfill.remote import RemoteFile
@@ -113,7 +115,6 @@ def run_job_of(
 @contextmanager
 def image_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Shows images per second and the time left on stderr."""
-    from tagfill.cli.output import log
     from tagfill.train.events import Pace, Terminal
 
     if quiet:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from tagfill.cli.output import console, print_json
-from tagfill.errors import TagfillError
+from tagfill.cli.labels import read_classes
+from tagfill.cli.options import Json
+from tagfill.cli.output import emit, say
 
 
 def import_weights(
@@ -18,44 +18,34 @@ def import_weights(
     out: Path,
     classes: Path | None = None,
     heads: int = 4,
-    json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    json: Json = False,
 ) -> None:
-    """Turn a released checkpoint into a model folder. Nothing in the file is executed.
+    """Turn a released checkpoint into a model folder.
+
+    Nothing in the file is executed.
 
     Args:
         kind: Where the checkpoint comes from: q2l (Query2Label).
         checkpoint: The file.
         out: Folder to write.
-        classes: Text file with one class name per line, in the checkpoint's order. COCO's 80 names
-            if not given.
+        classes: Text file with one class name per line, in the checkpoint's order; by default the
+            80 names of COCO.
         heads: Number of attention heads, which the file does not state; 4 in released models.
-        json: Print one JSON object.
     """
     from tagfill.models.import_q2l import import_q2l
 
-    bundle = import_q2l(checkpoint, _names(classes), heads=heads)
+    bundle = import_q2l(checkpoint, None if classes is None else read_classes(classes), heads=heads)
     folder = bundle.save(out)
     spec = bundle.network.backbone.spec
-    if json:
-        print_json(
-            {
-                "folder": str(folder),
-                "kind": kind,
-                "classes": len(bundle.classes),
-                "backbone": spec.name,
-                "size": spec.size,
-            }
-        )
-    else:
-        console.print(
-            f"{folder}: {spec.name} at {spec.size} px, {len(bundle.classes)} classes",
-            soft_wrap=True,
-        )
+    result = {
+        "folder": str(folder),
+        "kind": kind,
+        "classes": len(bundle.classes),
+        "backbone": spec.name,
+        "size": spec.size,
+    }
+    emit(result, _show, json=json)
 
 
-def _names(file: Path | None) -> list[str] | None:
-    if file is None:
-        return None
-    if not file.is_file():
-        raise TagfillError("no such class file", file=file)
-    return [line.strip() for line in file.read_text().splitlines() if line.strip()]
+def _show(result: Mapping[str, Any]) -> None:
+    say("{folder}: {backbone} at {size} px, {classes} classes".format(**result))

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.cli.labels import AS_USUAL, Reading, metadata
+from tagfill.cli.options import Json
+from tagfill.cli.output import emit, log, print_json
 from tagfill.errors import LabelError, Problem, Problems, TagfillError
 from tagfill.images import ImageCheck, check_images
 from tagfill.labels import Dataset
@@ -23,31 +25,27 @@ def inspect(
     data: Path,
     /,
     *,
-    format: str | None = None,
     reading: Reading = AS_USUAL,
     workers: int | None = None,
     propose_aliases: Path | None = None,
-    json: bool = False,
+    json: Json = False,
 ) -> int:
-    """Describe a label file: counts, unknowns, co-occurrence, regime, every problem.
+    """Describe labels: counts, unknowns, co-occurrence, every problem.
 
-    With --images every image file is opened: missing, unreadable and duplicate ones are reported.
-    Exits with 2 if the labels cannot be used.
+    With --images, every image is opened; missing, unreadable and duplicate ones are reported.
+    The exit code is 2 if the labels cannot be used.
 
     Args:
         data: The label file or folder to read.
-        format: Format of DATA; detected when not given.
         workers: Threads that open images; by default one per processor.
-        propose_aliases: Write tags that look like spellings of one to this TOML file, for
-            --aliases.
-        json: One JSON object on stdout.
+        propose_aliases: Write tags that look like spellings of the same tag to this TOML file,
+            for --aliases.
     """
     from tagfill.cli.inspect_view import show, show_errors
-    from tagfill.cli.output import print_json
 
     problems = Problems()
     try:
-        dataset = reading.load(data, format, problems)
+        dataset = reading.load(data, problems)
     except TagfillError as error:
         if not json and not problems.errors:
             raise
@@ -61,16 +59,11 @@ def inspect(
     if propose_aliases is not None:
         _propose(dataset, propose_aliases)
     result = inspected(dataset, reading.images, workers)
-    if json:
-        print_json(result)
-    else:
-        show(result)
+    emit(result, show, json=json)
     return 0
 
 
 def _propose(dataset: Dataset, path: Path) -> None:
-    """Write aliases of tags that look like spellings of one."""
-    from tagfill.cli.output import log
 
     if path.exists():
         raise TagfillError("exists already", file=path, remedy="choose another name")

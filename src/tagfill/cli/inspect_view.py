@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
-
-from tagfill.cli.output import console, log, say, table
+from tagfill.cli.output import log, say, show_table
 from tagfill.errors import Problem, grouped
 
 MOST_CLASSES = 40
@@ -43,7 +41,7 @@ def show_errors(source: Path, errors: Sequence[Problem]) -> None:
     if len(kinds) > MOST_PROBLEMS:
         lines.append(f"  ... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
     lines.append("  fix these first; images and the rest are checked after that")
-    log.print("\n".join(lines), soft_wrap=True)
+    log.print("\n".join(lines))
 
 
 def _summary(result: Metadata) -> Iterator[str]:
@@ -70,14 +68,15 @@ def _splits(splits: Mapping[str, Metadata]) -> None:
     usual = [name for name in USUAL_SPLITS if name in splits]
     names = dict.fromkeys([*usual, *splits])
     rows = [[name, *(splits[name][key] for key in keys)] for name in names]
-    _grid(["split", *keys], rows)
+    show_table("", ["split", *keys], rows)
 
 
 def _classes(result: Metadata) -> None:
     ranked = sorted(result["per_class"], key=lambda row: -row["positives"])
     most = max(row["positives"] for row in ranked)
     keys = ["positives", "negatives", "unknowns"]
-    _grid(
+    show_table(
+        "",
         ["class", *keys, ""],
         [
             [row["class"], *(row[key] for key in keys), _bar(row["positives"], most)]
@@ -107,7 +106,7 @@ def _image_files(files: Metadata, root: object) -> str:
     ]
     if files["opened"]:
         counts.append(f"{len(files['unreadable']):,} unreadable")
-        counts.append(f"{len(files['duplicates']):,} groups with the same bytes")
+        counts.append(f"{len(files['duplicates']):,} groups of identical files")
     if files["smallest"]:
         sizes = ["{} x {}".format(*files[which]) for which in ("smallest", "largest")]
         counts.append(f"sizes {' to '.join(sizes)}")
@@ -120,14 +119,6 @@ def _problems(problems: Sequence[Metadata]) -> None:
     if len(kinds) > MOST_PROBLEMS:
         lines.append(f"... and {len(kinds) - MOST_PROBLEMS:,} more; --json lists them all")
     say(*lines or ["no problems found"])
-
-
-def _grid(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    made = table("", columns, rows)
-    made.title, made.box, made.pad_edge = None, box.SIMPLE_HEAD, False
-    if not columns[-1]:
-        made.columns[-1].justify = "left"
-    console.print(made)
 
 
 def _bar(part: int, most: int) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tagfill.cli.options import given
+from tagfill.cli.output import log
 from tagfill.errors import Problem, Problems, TagfillError
 from tagfill.files import refuse_existing
 from tagfill.labels import Dataset, LabelTable
@@ -72,13 +73,16 @@ class Reading(TableOptions):
     """How a label file is read.
 
     Args:
-        absent: What an unlisted tag means; by default as usual for the format.
+        absent: What a tag that is not listed means; the default depends on the format.
         classes: A text file with one class name per line; any other class is an error.
         difficult: How to count VOC objects marked "difficult".
         min_certainty: CUB attributes stated with less certainty (1 to 4) are unknown.
-        images: Folder the image ids are relative to, if the label file does not imply it.
+        images: Folder of the images; by default beside the label file.
     """
 
+    format: Annotated[
+        str | None, Parameter(alias="--from", help="Format of the labels; detected by default.")
+    ] = None
     absent: Absent | None = None
     classes: Path | None = None
     difficult: Difficult = "negative"
@@ -96,13 +100,13 @@ class Reading(TableOptions):
             **self.table_options(),
         )
 
-    def load(self, data: Path, format: str | None, problems: Problems | None = None) -> Dataset:
+    def load(self, data: Path, problems: Problems | None = None) -> Dataset:
         """Read a label file."""
         from tagfill.labels.io import load_labels
 
         if self.images is not None and not (url_of(self.images) or self.images.is_dir()):
             raise TagfillError("no such image folder", file=self.images)
-        return load_labels(data, format=format, options=self.options(), problems=problems)
+        return load_labels(data, format=self.format, options=self.options(), problems=problems)
 
 
 AS_USUAL = Reading()
@@ -161,14 +165,13 @@ def metadata(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 
 def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
     """Print notes and problems of reading and writing to stderr."""
-    from tagfill.cli.output import log
 
     for note in dataset.notes:
-        log.print(f"note: {note}", soft_wrap=True)
+        log.print(f"note: {note}")
     for problem in dataset.problems:
-        log.print(f"warning: {problem}", soft_wrap=True)
+        log.print(f"warning: {problem}")
     for sentence in lost:
-        log.print(f"not held: {sentence}", soft_wrap=True)
+        log.print(f"not held: {sentence}")
 
 
 def target_format(dataset: Dataset, out: Path) -> str:

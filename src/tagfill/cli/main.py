@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from tagfill.compat import keep_freed_memory
 from tagfill.console import printable
@@ -15,32 +15,40 @@ from tagfill.train.limits import Interrupted
 from tagfill.trust import trust_everything
 
 COMMANDS = {
-    "demo": "A complete example on built-in data, offline: from one tag per image to a tagger.",
-    "fill": "Find the missing tags of photos or a label file: train, recover, report.",
-    "inspect": "Describe a label file: counts, unknowns, co-occurrence, regime, every problem.",
-    "convert": "Write labels in another format; reports what the target cannot hold.",
-    "prepare": "Make label tables of official downloads (VOC, COCO, NUS-WIDE, CUB).",
-    "train": "Train a model from a label file; can be interrupted and resumed.",
-    "predict": "Tag new images: files, folders, patterns or names on standard input.",
-    "features": "Extract features of images to parquet files, here or on a Ray cluster.",
-    "tune": "Search learning rate, batch size and the method's hyper-parameters.",
-    "bench": "Run a paper's table with one command: methods x regimes x seeds.",
-    "export": "Export a model to one ONNX or torch.export file and compare it with the original.",
-    "push": "Upload a model, or completed labels with Croissant metadata, to the Hugging Face hub.",
-    "report": "Write a report of one run, or of several side by side, as one HTML file.",
-    "recover": "Find missing tags: suggestions, completed labels, suspicious labels.",
-    "explain": "Show where in an image the model sees a tag: heat maps, and how often they hit.",
-    "analyze": "Draw figures of runs: hidden labels, losses, gains by class, attention.",
-    "serve": "Start the web app: try the model, review the missing tags, train again.",
-    "apply": "Write answers to suggestions back into the labels or the photos.",
-    "untag": "Remove suggested tags from photos.",
-    "cache": "Show the disk space of extracted features; delete old ones.",
-    "mask": "Hide labels by a regime: single positive, partial, biased and others.",
-    "scenes": "Draw the built-in picture-book data set.",
-    "methods": "List the methods, or describe one: formula, paper, settings.",
-    "backbones": "List the backbones, or describe one.",
-    "import-weights": "Turn released checkpoints into model folders.",
-    "evaluate": "Compute every metric of a model's scores; unknown entries are left out.",
+    "Tag photos": {
+        "demo": "Run a complete example on built-in data, offline.",
+        "fill": "Find the missing tags of photos or of a label file.",
+        "serve": "Review missing tags, try the model and train again in a web app.",
+        "apply": "Write reviewed suggestions into the labels or the photos.",
+        "untag": "Remove the tags from photos that tagfill wrote.",
+        "predict": "Tag new images.",
+    },
+    "Labels": {
+        "inspect": "Describe labels: counts, unknowns, co-occurrence, every problem.",
+        "convert": "Write labels in another format.",
+        "prepare": "Make label tables from official downloads (VOC, COCO, NUS-WIDE, CUB).",
+        "mask": "Hide labels by a regime, such as a single positive per image.",
+        "scenes": "Draw the built-in data set of picture-book scenes.",
+    },
+    "Models": {
+        "train": "Train a model from a label file.",
+        "recover": "Find the missing tags of a run's training images.",
+        "evaluate": "Compute all metrics of a model; unknown labels are left out.",
+        "report": "Write a report of a run, or a comparison of several, as one HTML file.",
+        "explain": "Draw where in an image the model sees a tag.",
+        "export": "Export a model to one ONNX or torch.export file, checked against the original.",
+        "push": "Upload a model or labels to the Hugging Face Hub.",
+        "features": "Extract features of images to parquet files.",
+        "cache": "List cached features, and delete old ones.",
+        "backbones": "List the backbones, or describe one.",
+        "import-weights": "Turn a released checkpoint into a model folder.",
+    },
+    "Research": {
+        "methods": "List the methods, or describe one: formula, paper, settings.",
+        "tune": "Search learning rate, batch size and hyperparameters of the method.",
+        "bench": "Run a table of a paper: methods x regimes x seeds.",
+        "analyze": "Draw figures of runs: hidden labels, losses, gains by class, attention.",
+    },
 }
 ALIASES = {"analyze": "analyse"}  # codespell:ignore analyse
 
@@ -48,21 +56,25 @@ app = App(
     name="tagfill",
     help="Train multi-label image classifiers from incomplete labels and fill in the missing tags.",
     version_flags=["--version"],
+    group_commands=Group("Other", sort_key=len(COMMANDS)),
     help_format="plaintext",  # Markdown takes a third of the time of `tagfill --help`
     help_epilogue="--debug shows the traceback of an error. --trust-code allows running the"
     " Python file that a run folder, a configuration or a recipe names as its method. Both work"
     " with any command.",
 )
-for _name, _help in COMMANDS.items():
-    _module = _name.replace("-", "_")
-    _alias = ALIASES.get(_name)
-    app.command(
-        f"tagfill.cli.{_module}:{_module}",
-        name=_name,
-        help=_help,
-        alias=_alias,
-        help_format="markdown",
-    )
+for _number, (_title, _commands) in enumerate(COMMANDS.items()):
+    _group = Group(_title, sort_key=_number)
+    for _place, (_name, _help) in enumerate(_commands.items()):
+        _module = _name.replace("-", "_")
+        app.command(
+            f"tagfill.cli.{_module}:{_module}",
+            name=_name,
+            help=_help,
+            alias=ALIASES.get(_name),
+            group=_group,
+            sort_key=_place,
+            help_format="markdown",
+        )
 
 
 def spelled_out(tokens: list[str]) -> list[str]:
@@ -81,6 +93,20 @@ def spelled_out(tokens: list[str]) -> list[str]:
     return spelled
 
 
+def show_docstring(tokens: list[str]) -> None:
+    """Let the help of a command be its whole docstring, not only its line in the list."""
+    if {"--help", "-h"}.intersection(tokens[1:]) and tokens[0] in app:
+        app[tokens[0]].help = None
+
+
+def message_of(error: Exception) -> str:
+    """The message of an error; of the system's, with the file."""
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; user errors become one message on stderr and exit code 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
@@ -94,20 +120,16 @@ def main(arguments: list[str] | None = None) -> int:
     allow(*tokens, *(token.partition("=")[2] for token in tokens))
     try:
         tokens = spelled_out(tokens)
+        show_docstring(tokens)
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (TagfillError, CycloptsError) as error:
+    except (TagfillError, CycloptsError, OSError) as error:
         if debug:
             raise
-        print(printable(f"tagfill: {error}"), file=sys.stderr)
-        return 2
-    except OSError as error:
-        if debug:
-            raise
-        print(f"tagfill: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+        print(printable(f"tagfill: {message_of(error)}"), file=sys.stderr)
         return 2
     except Interrupted as stop:
         print(f"tagfill: stopped; continue with: {stop}", file=sys.stderr)

@@ -11,7 +11,8 @@ import numpy as np
 from cyclopts import Parameter
 
 from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save, target_format
-from tagfill.cli.options import given
+from tagfill.cli.options import Force, Json, given
+from tagfill.cli.output import emit, say, show_table
 from tagfill.labels import Dataset, Rows
 from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe_dataset
 
@@ -51,12 +52,11 @@ def mask(
     settings: Settings = Settings(),  # noqa: B008 - frozen
     split: str | None = None,
     to: str | None = None,
-    format: str | None = None,
     reading: Reading = AS_USUAL,
-    force: bool = False,
-    json: bool = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Hide labels by a regime: single positive, partial, biased and others.
+    """Hide labels by a regime, such as a single positive per image.
 
     Args:
         data: The label file or folder to read.
@@ -66,14 +66,10 @@ def mask(
             images. Other splits stay fully labeled, so that metrics are not biased.
         to: Format to write; by default by the suffix of OUT, else that of DATA, or
             csv_wide if that cannot be written.
-        format: Format of DATA; detected when not given.
-        force: Overwrite OUT.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import print_json
 
     chosen = make(regime, given(settings))
-    dataset = reading.load(data, format)
+    dataset = reading.load(data)
     name = default_split(dataset) if split is None else split
     masked = observe_dataset(dataset, chosen, seed, name)
     target = to or target_format(dataset, out)
@@ -90,13 +86,13 @@ def mask(
         "images": len(_rows(masked, name)),
         "before": counts((masked.truth or masked.table).take(_rows(masked, name))),
         "after": counts(masked.table.take(_rows(masked, name))),
+        "not_held": lost,
+        "notes": masked.notes,
+        "problems": metadata(masked.problems),
     }
-    if json:
-        more = {"not_held": lost, "notes": masked.notes, "problems": metadata(masked.problems)}
-        print_json({**result, **more})
-        return
-    report(masked, lost)
-    _show(result)
+    if not json:
+        report(masked, lost)
+    emit(result, _show, json=json)
 
 
 def _rows(dataset: Dataset, split: str) -> Rows:
@@ -104,7 +100,6 @@ def _rows(dataset: Dataset, split: str) -> Rows:
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    from tagfill.cli.output import console, table
 
     settings = "".join(f", {name} {value}" for name, value in result["settings"].items())
     left = ", ".join(result["left_fully_labeled"])
@@ -114,7 +109,7 @@ def _show(result: Mapping[str, Any]) -> None:
         f"masked: {result['split']}, {result['images']:,} images"
         + (f"; left fully labeled: {left}" if left else ""),
     ]
-    console.print("\n".join(lines), soft_wrap=True)
+    say(*lines)
     states = ("positives", "negatives", "unknowns")
     rows = [[state, result["before"][state], result["after"][state]] for state in states]
-    console.print(table("", ["labels", "before", "after"], rows))
+    show_table("", ["labels", "before", "after"], rows)

@@ -7,21 +7,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
-from rich.table import Table
 
-from tagfill.cli.output import console, print_json
+from tagfill.cli.options import Json
+from tagfill.cli.output import console, print_json, say, show_table
 from tagfill.trust import trust
 
 if TYPE_CHECKING:
     from tagfill.methods._describe import Description
 
 
-def methods(name: str | None = None, /, *, json: bool = False) -> None:
-    """List the methods, or describe one.
+def methods(name: str | None = None, /, *, json: Json = False) -> None:
+    """List the methods, or describe one: formula, paper, settings.
 
     Args:
-        name: a method, or a Python file that defines one; all methods by default.
-        json: print one JSON object.
+        name: A method, or a Python file that defines one; all methods by default.
     """
     from tagfill.methods import names
     from tagfill.methods._describe import describe
@@ -39,15 +38,16 @@ def methods(name: str | None = None, /, *, json: bool = False) -> None:
 
 
 def _print_list(described: list[Description]) -> None:
-    table = Table(header_style="bold", box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for column in ("what it is", "source"):
-        table.add_column(column)
-    for method in described:
-        title = f"{method.title}: {method.alias_of}" if method.alias_of else method.title
-        table.add_row(method.name, title, method.source)
-    console.print(table)
-    console.print("\n`tagfill methods NAME` explains one; `--json` prints everything.")
+    rows = [
+        (
+            method.name,
+            f"{method.title}: {method.alias_of}" if method.alias_of else method.title,
+            method.source,
+        )
+        for method in described
+    ]
+    show_table("", ("method", "description", "source"), rows, text=True)
+    say("`tagfill methods NAME` explains one; `--json` prints everything.")
 
 
 def _print_one(method: Description) -> None:
@@ -80,7 +80,7 @@ def _print_text(text: str) -> None:
     """Paragraphs fill the terminal's width; formulas, which are indented, keep their lines."""
     for paragraph in text.split("\n\n"):
         if paragraph.startswith(" "):
-            console.print(paragraph, soft_wrap=True)
+            say(paragraph)
         else:
             console.print(" ".join(paragraph.split("\n")))
         console.print()

@@ -8,6 +8,11 @@ from typing import Annotated, Any, get_origin, get_type_hints
 from cyclopts import Parameter
 from docstring_parser import parse_from_object
 
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+Force = Annotated[Flag, Parameter(help="Overwrite existing files.")]
+Json = Annotated[Flag, Parameter(help="Print one JSON object.")]
+Quiet = Annotated[Flag, Parameter(help="Show no progress.")]
+
 
 def given(options: Any) -> dict[str, Any]:
     """The options of a dataclass that are not None."""
@@ -17,11 +22,11 @@ def given(options: Any) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def options_of(name: str, *kinds: type[Any]) -> type[Any]:
-    """A dataclass of options, None by default: the documented fields of other dataclasses.
+def options_of(name: str, *kinds: type[Any]) -> Any:
+    """A group of options, None by default: the documented fields of other dataclasses.
 
     Args:
-        name: of the new class.
+        name: of the group.
         kinds: dataclasses. A field with a text below it becomes an option with that help, one that
             is annotated with a ``Parameter`` the option it describes.
     """
@@ -36,6 +41,6 @@ def options_of(name: str, *kinds: type[Any]) -> type[Any]:
             elif field.name in helps:
                 shown = Parameter(help=helps[field.name])
                 options.append((field.name, Annotated[hint | None, shown], None))
-    made = make_dataclass(name, options, frozen=True)
+    made = make_dataclass(f"{name}Options", options, frozen=True)
     made.__module__ = __name__  # cyclopts takes classes of the standard library for values
-    return made
+    return Annotated[made | None, Parameter(name="*", group=name)]

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from rich import box
 from rich.table import Table
 
 from tagfill.console import PlainConsole, json_text
 from tagfill.files import json_value
 
+Result = TypeVar("Result", bound=Mapping[str, Any])
+
 console = PlainConsole()
 log = PlainConsole(stderr=True, soft_wrap=True)
+
+
+def emit(result: Result, view: Callable[[Result], None], *, json: bool) -> None:
+    """Print a result as one JSON object, or as its view shows it."""
+    if json:
+        print_json(result)
+    else:
+        view(result)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -26,14 +37,27 @@ def say(*lines: str) -> None:
         console.print("\n".join(lines), soft_wrap=True)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A readable table: first column left, numbers right."""
-    grid = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+def show_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    text: bool = False,
+) -> None:
+    """Print a table: the first column left, numbers right; all columns left if they hold text."""
+    style = {} if title else {"box": None if text else box.SIMPLE_HEAD, "pad_edge": False}
+    grid = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        **style,  # type: ignore[arg-type]
+    )
     for number, column in enumerate(columns):
-        grid.add_column(column, justify="left" if number == 0 else "right")
+        grid.add_column(column, justify="left" if text or not (number and column) else "right")
     for row in rows:
         grid.add_row(*(_shown(cell) for cell in row))
-    return grid
+    console.print(grid)
 
 
 def _shown(cell: object) -> str:

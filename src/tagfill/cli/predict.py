@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 from cyclopts import Parameter
 
+from tagfill.cli.options import Force, Json, Quiet
+from tagfill.cli.output import log
+from tagfill.errors import TagfillError
+from tagfill.files import refuse_existing
+
 if TYPE_CHECKING:
     from tagfill.predict.writers import OutputFormat
 
@@ -26,13 +31,14 @@ def predict(
     workers: int = 2,
     device: str | None = None,
     engine: Literal["local", "ray"] = "local",
-    force: bool = False,
-    quiet: bool = False,
-    json: bool = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> int:
-    """Tag new images; results are written as they come.
+    """Tag new images.
 
-    Images that cannot be read are named on stderr and skipped; the exit code is then 1.
+    Results are written as they come. Images that cannot be read are named on stderr and skipped;
+    the exit code is then 1.
 
     Args:
         run: A run folder, a model folder, or an exported .onnx or .pt2 file.
@@ -49,13 +55,10 @@ def predict(
         engine: ray: on the workers of a Ray cluster (that of $RAY_ADDRESS, else one on this
             machine); OUT is then a folder of parquet files with a manifest, and the same command
             continues where it was interrupted.
-        force: Overwrite OUT.
         quiet: No progress and no closing line on stderr.
         json: The same as --format json.
     """
     from tagfill.cli.features import image_progress, run_job_of
-    from tagfill.cli.output import log
-    from tagfill.errors import TagfillError
     from tagfill.jobs.work import PredictWork
     from tagfill.models.engines import open_engine
     from tagfill.models.graphs import WORTH_EXPORTING
@@ -104,7 +107,6 @@ def predict(
 
 
 def _refuse_options(paths: tuple[str, ...]) -> None:
-    from tagfill.errors import TagfillError
     from tagfill.predict.sources import STANDARD_INPUT
 
     if not paths:
@@ -117,8 +119,6 @@ def _refuse_options(paths: tuple[str, ...]) -> None:
 def _target(
     out: Path | None, format: OutputFormat | None, force: bool
 ) -> tuple[Path | TextIO, OutputFormat]:
-    from tagfill.errors import TagfillError
-    from tagfill.files import refuse_existing
     from tagfill.predict.writers import BY_SUFFIX
 
     if out is None:

@@ -12,7 +12,8 @@ from cyclopts import Parameter
 
 from tagfill.cli.labels import counts, save
 from tagfill.cli.mask import Settings
-from tagfill.cli.options import given
+from tagfill.cli.options import Flag, Force, Json, given
+from tagfill.cli.output import emit, log, say, show_table
 from tagfill.errors import TagfillError
 from tagfill.files import refuse_existing
 from tagfill.labels import Dataset
@@ -40,15 +41,17 @@ def prepare(
     regime: Annotated[str | None, Parameter(help=_REGIME)] = None,
     seed: int = 1200,
     settings: Settings = Settings(),  # noqa: B008 - frozen
-    keep_empty: Annotated[bool, Parameter(negative="")] = False,
+    keep_empty: Flag = False,
     val: bool = True,
     published: Path | None = None,
     difficult: Difficult = "negative",
     images: Path | None = None,
-    force: bool = False,
-    json: bool = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Turn an official download into a label table with the published split, seed and order.
+    """Make label tables from official downloads (VOC, COCO, NUS-WIDE, CUB).
+
+    The table has the published split, and the order and seed of the papers.
 
     Args:
         root: Where the download was unpacked, with or without the outer folder.
@@ -60,10 +63,7 @@ def prepare(
         published: NUS-WIDE: folder with the published split (formatted_*.npy).
         difficult: How to count VOC objects marked "difficult".
         images: Folder the image ids are relative to, if it is not found.
-        force: Overwrite OUT.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import print_json
 
     if images is not None and not images.is_dir():
         raise TagfillError("no such image folder", file=images)
@@ -88,10 +88,7 @@ def prepare(
         **_write(dataset, target, regime, settings, seed, force=force),
         "notes": [*prepared.notes, *_doubts(prepared)],
     }
-    if json:
-        print_json(result)
-    else:
-        _show(result)
+    emit(result, _show, json=json)
 
 
 def _target(out: Path, dataset: Dataset) -> Path:
@@ -161,7 +158,6 @@ def _doubts(prepared: Prepared) -> list[str]:
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    from tagfill.cli.output import console, log, table
 
     for note in result["notes"]:
         log.print(f"note: {note}")
@@ -175,15 +171,15 @@ def _show(result: Mapping[str, Any]) -> None:
     classes = counted(result["classes"], "class", "classes")
     split = "not the published one" if result["split"] == DIFFERS else result["split"]
     title = f"{result['title']}, {classes}; split: {split}"
-    console.print(table(title, ["split", "images", "papers"], rows))
+    show_table(title, ["split", "images", "papers"], rows)
     if result["regime"]:
         before, after = result["labels_before"], result["labels"]
         drawn = f"{result['regime']}, seed {result['seed']}, training labels"
-        console.print(table(drawn, ["", "all", "kept"], [[k, before[k], after[k]] for k in after]))
-    console.print(f"written: {result['out']}", soft_wrap=True)
+        show_table(drawn, ["", "all", "kept"], [[k, before[k], after[k]] for k in after])
+    say(f"written: {result['out']}")
     if result["truth"]:
-        console.print(f"full labels: {result['truth']}", soft_wrap=True)
-    console.print(f"next: {_next(result)}", soft_wrap=True)
+        say(f"full labels: {result['truth']}")
+    say(f"next: {_next(result)}")
 
 
 def _next(result: Mapping[str, Any]) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tagfill.cli.options import Flag, Json
+from tagfill.cli.output import emit, say
+from tagfill.errors import TagfillError
+
 
 def push(
     source: Path,
@@ -11,22 +15,20 @@ def push(
     /,
     *,
     images: Path | None = None,
-    public: bool = False,
-    json: bool = False,
+    public: Flag = False,
+    json: Json = False,
 ) -> None:
-    """Put a model with its card, or labels with Croissant metadata, on the Hugging Face hub.
+    """Upload a model or labels to the Hugging Face Hub.
 
-    HF_TOKEN is your access token, HF_ENDPOINT the hub. New repositories are private.
+    A model gets a card, labels get Croissant metadata. Set HF_TOKEN to your access token, and
+    HF_ENDPOINT for another hub. New repositories are private.
 
     Args:
         source: A run or model folder, or a label file.
         repository: owner/name; created if missing.
-        images: Folder of the images of a label file, to push these as well.
+        images: With a label file: folder of its images, to upload them too.
         public: Make a new repository public.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import console, print_json
-    from tagfill.errors import TagfillError
     from tagfill.export.hub import push_labels, push_model
 
     if not source.exists():
@@ -38,7 +40,5 @@ def push(
         address = push_model(source, repository, public=public)
     else:
         address = push_labels(source, repository, public=public, images=images)
-    if json:
-        print_json({"kind": "model" if is_model else "dataset", "address": address})
-    else:
-        console.print(f"{'model' if is_model else 'labels'}: {address}", soft_wrap=True)
+    result = {"kind": "model" if is_model else "dataset", "address": address}
+    emit(result, lambda result: say("{kind}: {address}".format(**result)), json=json)

@@ -6,6 +6,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tagfill.cli.options import Force, Json, Quiet
+from tagfill.cli.output import emit, log, say, show_table
+from tagfill.files import refuse_existing
+
 if TYPE_CHECKING:
     from tagfill.labels import LabelTable
     from tagfill.recover.recovery import Recovery
@@ -26,14 +30,14 @@ def recover(
     suspects: Path | None = None,
     folds: int = 5,
     engine: Literal["local", "ray"] = "local",
-    force: bool = False,
-    quiet: bool = False,
-    json: bool = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
-    """Find missing tags of the training images of a run.
+    """Find the missing tags of a run's training images.
 
-    The suggestions are in review order: the most useful answers first. Fill in
-    their column `decision` (yes, no or blank) and apply it with `tagfill apply`.
+    The suggestions are in review order: the most useful answers first. Fill in their column
+    `decision` (yes, no or blank) and write them into the labels with `tagfill apply`.
 
     Args:
         run: Folder of a finished run.
@@ -46,12 +50,7 @@ def recover(
         folds: Number of heads, each trained without the images it scores.
         engine: Where features that are not cached are computed: in this process, or by the
             workers of a Ray cluster ($RAY_ADDRESS, else one on this machine).
-        force: Overwrite files.
-        quiet: No progress.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import log, print_json
-    from tagfill.files import refuse_existing
     from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.files import check_target, write_suggestions, write_suspects
     from tagfill.recover.recovery import recover as recover_run
@@ -82,10 +81,7 @@ def recover(
         doubtful = recovery.suspects()
         write_suspects(doubtful, recovery.table, suspects)
         result["suspects"] = {"out": str(suspects), "positives": len(doubtful)}
-    if json:
-        print_json(result)
-    else:
-        _show(result)
+    emit(result, _show, json=json)
 
 
 def _fill(run: TrainedRun, *, quiet: bool) -> None:
@@ -131,27 +127,23 @@ def _save_completed(
 
 
 def _show(result: dict[str, Any]) -> None:
-    from tagfill.cli.output import console, table
 
-    for note in result["notes"]:
-        console.print(note)
+    say(*result["notes"])
     about = (
         f"about {result['expected_missing']:,.0f} tags are missing in {result['images']:,} images"
     )
     if result["missing"] is not None:
         about += f" (actually {result['missing']:,})"
-    console.print(about)
+    say(about)
     truth = result["missing"] is not None
     columns = ["expected precision", "tags", "expected recall"]
     columns += ["precision", "recall"] if truth else []
     rows = [list(cut.values())[: len(columns)] for cut in result["cuts"]]
-    console.print(table("what can be recovered", columns, rows))
+    show_table("what can be recovered", columns, rows)
     reached = result["expected_precision"]
     expected = "" if reached is None else f", {reached:.0%} of them expected to be right"
-    console.print(f"{result['out']}: {result['suggestions']:,} suggestions{expected}")
+    say(f"{result['out']}: {result['suggestions']:,} suggestions{expected}")
     for name in ("completed", "suspects"):
         if name in result:
-            metadata = ", ".join(
-                f"{n:,} {key}" for key, n in result[name].items() if type(n) is int
-            )
-            console.print(f"{result[name]['out']}: {metadata}")
+            numbers = [f"{n:,} {key}" for key, n in result[name].items() if type(n) is int]
+            say(f"{result[name]['out']}: {', '.join(numbers)}")

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tagfill.cli.options import Json, Quiet
+from tagfill.cli.output import log, print_json, say
+from tagfill.errors import TagfillError
 from tagfill.train.events import Terminal
 
 if TYPE_CHECKING:
@@ -29,23 +32,19 @@ def report(
     *runs: Path,
     out: Path | None = None,
     images: int = 2000,
-    quiet: bool = False,
-    json: bool = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
-    """Write one HTML file about a run, or one that compares several with the first.
+    """Write a report of a run, or a comparison of several, as one HTML file.
 
-    The file is self-contained: it needs no network and no other file.
+    Several runs are compared with the first. The file needs no network and no other file.
 
     Args:
         runs: Folders of finished runs.
         out: The file; by default report.html, or comparison.html, in the first folder.
-        images: Search at most this many training images for missing tags, evenly spread; 0 for
-            none. For one run only.
-        quiet: No progress.
-        json: One JSON object on stdout.
+        images: With one run: search at most this many training images for missing tags, evenly
+            spread; 0 for none.
     """
-    from tagfill.cli.output import console, log, print_json
-    from tagfill.errors import TagfillError
     from tagfill.report.page import write_comparison, write_report
 
     if not runs:
@@ -65,12 +64,11 @@ def report(
         size = written.path.stat().st_size
         print_json({"report": written.path, "bytes": size, "gaps": list(written.gaps)})
     else:
-        console.print(f"report: {written.path}", soft_wrap=True)
+        say(f"report: {written.path}")
 
 
 def after_training(run: TrainedRun, *, quiet: bool) -> Path | None:
     """Write a run's report; an error loses the page, not the run."""
-    from tagfill.cli.output import log
 
     if not quiet:
         log.print("writing the report")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from cyclopts import Parameter
-
-from tagfill.cli.output import console, print_json, table
+from tagfill.cli.options import Flag, Json
+from tagfill.cli.output import emit, say, show_table
 from tagfill.labels.dataset import Dataset
 
 
@@ -21,10 +21,12 @@ def scenes(
     difficulty: float = 0.5,
     test_fraction: float = 0.25,
     workers: int | None = None,
-    overwrite: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: Flag = False,
+    json: Json = False,
 ) -> None:
-    """Draw the built-in picture-book data set: images, full labels, boxes, a contact sheet.
+    """Draw the built-in data set of picture-book scenes.
+
+    Writes images, full labels, boxes and a contact sheet.
 
     Args:
         out: Folder to create.
@@ -35,7 +37,6 @@ def scenes(
         test_fraction: Share of pictures in the test split.
         workers: Number of processes; one per core by default.
         overwrite: Replace scenes in the folder.
-        json: Print one JSON object.
     """
     from tagfill.scenes import write_scenes
 
@@ -49,10 +50,7 @@ def scenes(
         workers=_cores() if workers is None else workers,
         overwrite=overwrite,
     )
-    if json:
-        print_json(_summary(dataset))
-    else:
-        _show(dataset)
+    emit(_summary(dataset), _show, json=json)
 
 
 def _cores() -> int:
@@ -61,29 +59,27 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _summary(dataset: Dataset) -> dict[str, object]:
-    positives = (dataset.table.values == 1).sum(axis=0)
+def _summary(dataset: Dataset) -> dict[str, Any]:
+    table = dataset.table
+    positives = (table.values == 1).sum(axis=0).tolist()
     return {
         "out": str(dataset.image_root),
-        "images": len(dataset.table),
-        "classes": len(dataset.table.classes),
-        "positives": dataset.table.positives,
-        "positives_per_image": dataset.table.positives / len(dataset.table),
+        "labels": str(dataset.source),
+        "images": len(table),
+        "classes": len(table.classes),
+        "positives": table.positives,
+        "positives_per_image": table.positives / len(table),
         "boxes": 0 if dataset.boxes is None else len(dataset.boxes),
         "splits": {name: len(rows) for name, rows in dataset.splits.items()},
-        "positives_per_class": dict(zip(dataset.table.classes, map(int, positives), strict=True)),
+        "positives_per_class": dict(zip(table.classes, positives, strict=True)),
     }
 
 
-def _show(dataset: Dataset) -> None:
-    count = len(dataset.table)
-    positives = (dataset.table.values == 1).sum(axis=0)
-    rows = sorted(
-        zip(dataset.table.classes, map(int, positives), strict=True), key=lambda row: -row[1]
-    )
-    title = f"{count:,} scenes in {dataset.image_root}"
-    shares = [(name, images, 100 * images / count) for name, images in rows]
-    console.print(table(title, ("class", "images", "%"), shares))
-    splits = ", ".join(f"{len(part):,} {name}" for name, part in dataset.splits.items())
-    console.print(f"{splits}; {dataset.table.positives / count:.2f} positives per image")
-    console.print(f"labels {dataset.source}")
+def _show(result: Mapping[str, Any]) -> None:
+    count = result["images"]
+    ranked = sorted(result["positives_per_class"].items(), key=lambda item: -item[1])
+    shares = [(name, images, 100 * images / count) for name, images in ranked]
+    show_table(f"{count:,} scenes in {result['out']}", ("class", "images", "%"), shares)
+    splits = ", ".join(f"{size:,} {name}" for name, size in result["splits"].items())
+    say(f"{splits}; {result['positives_per_image']:.2f} positives per image")
+    say(f"labels: {result['labels']}")

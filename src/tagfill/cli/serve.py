@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tagfill.cli.options import Flag
+from tagfill.cli.output import log
 
 
 def serve(
@@ -13,11 +19,13 @@ def serve(
     port: int = 8731,
     database: str | None = None,
     token: str | None = None,
-    read_only: bool = False,
-    name: list[str] | None = None,
+    read_only: Flag = False,
+    name: Annotated[list[str] | None, Parameter(negative=())] = None,
     engine: Path | None = None,
 ) -> None:
-    """Try the model, review the missing tags and train again, in a browser; also an HTTP interface.
+    """Review missing tags, try the model and train again in a web app.
+
+    The same server has an HTTP interface; see /docs/ of its address.
 
     Args:
         run: The folder of a finished run; its photos must not have moved.
@@ -34,7 +42,6 @@ def serve(
     import os
     import secrets
 
-    from tagfill.cli.output import log
     from tagfill.compat import optional
 
     for module in (

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from cyclopts import Parameter
 
 from tagfill.cli.labels import TableOptions, settled
-from tagfill.cli.options import given, options_of
+from tagfill.cli.options import Flag, Json, Quiet, given, options_of
+from tagfill.cli.output import emit, log, say, show_table
+from tagfill.errors import TagfillError
 from tagfill.train.config import DataConfig, Mode, ModelConfig, RunConfig, StageConfig
 from tagfill.train.protocols import PresetName, ProtocolName
 
@@ -38,11 +40,12 @@ if TYPE_CHECKING:
     NetworkOptions: TypeAlias = Any
     LoopOptions: TypeAlias = Any
 else:
-    DataOptions = options_of("DataOptions", TableOptions, DataConfig)
-    NetworkOptions = options_of("NetworkOptions", ModelConfig)
-    LoopOptions = options_of("LoopOptions", _StageOptions, StageConfig, RunConfig)
+    DataOptions = options_of("Data", TableOptions, DataConfig)
+    NetworkOptions = options_of("Network", ModelConfig)
+    LoopOptions = options_of("Loop", _StageOptions, StageConfig, RunConfig)
 
 
+@Parameter(name="*")
 @dataclass(frozen=True)
 class Choices:
     """Method, mode and protocol."""
@@ -65,25 +68,25 @@ AUTOMATIC = Choices()
 def train(
     data: str | None = None,
     *,
-    choices: Annotated[Choices, Parameter(name="*")] = AUTOMATIC,
+    choices: Choices = AUTOMATIC,
     preset: PresetName | None = None,
     time_limit: str | None = None,
     out: Path | None = None,
     resume: Path | None = None,
-    previous: bool = False,
+    previous: Flag = False,
     config: Path | None = None,
-    data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
-    network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
-    loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
-    tensorboard: bool = False,
+    data_options: DataOptions = None,
+    network: NetworkOptions = None,
+    loop: LoopOptions = None,
+    tensorboard: Flag = False,
     report: bool = True,
-    quiet: bool = False,
-    json: bool = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> int:
-    """Train a tagger from incomplete labels.
+    """Train a model from a label file.
 
-    Everything has a default that suits the data; what was chosen is printed. Ctrl-C stops with a
-    checkpoint; `tagfill train --resume RUN` continues.
+    Everything has a default that suits the data; what was chosen is printed. Ctrl-C saves a
+    checkpoint and stops; `tagfill train --resume RUN` continues.
 
     Args:
         data: Label file or folder; see `tagfill inspect`.
@@ -96,12 +99,8 @@ def train(
         config: Repeat the run of a config.toml.
         tensorboard: Also write TensorBoard scalars into the run folder.
         report: Write report.html into the run folder.
-        quiet: No progress.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import print_json
     from tagfill.cli.report import after_training
-    from tagfill.errors import TagfillError
     from tagfill.train.gather import is_first_process
 
     if sum(option is not None for option in (data, resume, config)) != 1:
@@ -123,10 +122,8 @@ def train(
     if not is_first_process():
         return 0
     page = after_training(run, quiet=quiet) if report else None
-    if json:
-        print_json({"run": str(run.path), "report": page, **run.metrics})
-    elif not quiet:
-        _show(run, page)
+    if json or not quiet:
+        emit({"run": str(run.path), "report": page, **run.metrics}, _show, json=json)
     return 0
 
 
@@ -139,7 +136,6 @@ def _run(
     quiet: bool,
     previous: bool,
 ) -> TrainedRun:
-    from tagfill.cli.output import log
     from tagfill.train import run as runs
     from tagfill.train.config import load_config
     from tagfill.train.data import prepare
@@ -206,8 +202,6 @@ def make_request(
 def _setting(text: str) -> tuple[str, str, Any]:
     import tomllib
 
-    from tagfill.errors import TagfillError
-
     key, equals, value = text.partition("=")
     part, dot, name = key.partition(".")
     if not (equals and dot) or part not in ("method", "head"):
@@ -225,8 +219,6 @@ def seconds_of(text: str) -> float:
     """Seconds in a duration such as 90s, 20m, 1h30m or 2h."""
     import re
 
-    from tagfill.errors import TagfillError
-
     match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
     if not match or not any(match.groups()):
         raise TagfillError(f"{text!r} is not a duration", remedy="write 90s, 20m or 1h30m")
@@ -234,22 +226,20 @@ def seconds_of(text: str) -> float:
     return float(3600 * hours + 60 * minutes + seconds)
 
 
-def _show(run: TrainedRun, page: Path | None) -> None:
-    from tagfill.cli.output import console, table
-
+def _show(result: Mapping[str, Any]) -> None:
     rows = []
-    of_positives = run.metrics["criterion"] == "observed_mAP"
+    of_positives = result["criterion"] == "observed_mAP"
     for split in ("test",) if of_positives else ("val", "test"):
-        measured = run.metrics.get(split)
+        measured = result.get(split)
         if measured is not None and measured["mAP"] is not None:
             rates = measured.get("at_fitted_thresholds") or measured.get("at_threshold") or {}
             f1 = [rates.get(name) for name in ("overall_f1", "class_f1_mean_of_f1")]
             rows.append([split, measured["mAP"], *(rate and 100 * rate for rate in f1)])
     if rows:
-        console.print(table(f"{run.metrics['method']}", ["split", "mAP", "OF1", "CF1"], rows))
+        show_table(result["method"], ["split", "mAP", "OF1", "CF1"], rows)
     if of_positives:
-        score = f"observed_mAP {run.metrics['best_score']:.2f}"
-        console.print(f"validation: {score}; too few known negatives for mAP")
-    console.print(f"run folder: {run.path}", soft_wrap=True)
-    if page is not None:
-        console.print(f"report: {page}", soft_wrap=True)
+        score = f"observed_mAP {result['best_score']:.2f}"
+        say(f"validation: {score}; too few known negatives for mAP")
+    say(f"run folder: {result['run']}")
+    if result["report"] is not None:
+        say(f"report: {result['report']}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Parameter
-
+from tagfill.cli.options import Json, Quiet, given
+from tagfill.cli.output import log, print_json, say, show_table
 from tagfill.cli.train import AUTOMATIC, Choices, DataOptions, LoopOptions, NetworkOptions
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ def tune(
     *,
     trials: int | None = None,
     grid: Literal["mlspl", "em_alpha", "lac", "lac_queue"] | None = None,
-    choices: Annotated[Choices, Parameter(name="*")] = AUTOMATIC,
+    choices: Choices = AUTOMATIC,
     out: Path = Path("tagfill-tune"),
     storage: str | None = None,
     study: str = "tagfill",
-    data_options: Annotated[DataOptions | None, Parameter(name="*", group="Data")] = None,
-    network: Annotated[NetworkOptions | None, Parameter(name="*", group="Network")] = None,
-    loop: Annotated[LoopOptions | None, Parameter(name="*", group="Loop")] = None,
-    quiet: bool = False,
-    json: bool = False,
+    data_options: DataOptions = None,
+    network: NetworkOptions = None,
+    loop: LoopOptions = None,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> int:
-    """Search learning rate, batch size and the method's hyper-parameters.
+    """Search learning rate, batch size and hyperparameters of the method.
 
-    Points are evaluated on the validation images only. Fixed options (--learning-rate,
-    --batch-size, --method.NAME, --protocol) are not searched. --mode linear trains many points at
-    once. The same command continues after an interruption.
+    Trials are evaluated on validation images only. What you set (--learning-rate, --batch-size,
+    --method.NAME, --protocol) is not searched. --mode linear trains many trials at once. Run the
+    same command again to continue after an interruption.
 
     Args:
         data: Label file or folder; see `tagfill inspect`.
@@ -46,11 +46,7 @@ def tune(
         out: Folder of the study, its table and its picture.
         storage: URL of a database that several machines share; by default a file in the folder.
         study: Name of the study in a shared database.
-        quiet: No progress.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.options import given
-    from tagfill.cli.output import log, print_json
     from tagfill.cli.train import make_request
     from tagfill.train.events import Terminal
     from tagfill.tune.objective import Objective
@@ -132,7 +128,6 @@ def _short(value: Any) -> str:
 
 
 def _show(result: Mapping[str, Any], done: list[Trial]) -> None:
-    from tagfill.cli.output import console, table
     from tagfill.tune.report import ranked
 
     names = list(dict.fromkeys(name for trial in done for name in trial.point))
@@ -146,10 +141,9 @@ def _show(result: Mapping[str, Any], done: list[Trial]) -> None:
         for trial in ranked(done)[:SHOWN]
     ]
     title = f"{result['method']}: best of {len(done)} trials"
-    console.print(table(title, ["trial", result["criterion"], "epoch", *names], rows))
+    show_table(title, ["trial", result["criterion"], "epoch", *names], rows)
     failed = [trial for trial in done if trial.score is None]
     if failed:
-        console.print(f"{len(failed)} trials failed, the first: {failed[0].error}")
-    console.print(f"table: {result['table']}, picture: {result['picture']}")
-    console.print("train with the best settings:")
-    console.print(result["command"], soft_wrap=True)
+        say(f"{len(failed)} trials failed, the first: {failed[0].error}")
+    say(f"table: {result['table']}, picture: {result['picture']}")
+    say("train with the best settings:", result["command"])

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+
+from tagfill.cli.options import Flag, Json
+from tagfill.cli.output import emit, say
+from tagfill.errors import TagfillError
 
 
 def untag(
-    photos: Path, /, *, confirmed: bool = False, in_place: bool = False, json: bool = False
+    photos: Path, /, *, confirmed: Flag = False, in_place: Flag = False, json: Json = False
 ) -> None:
-    """Remove tags that tagfill wrote: suggested ones, and on request confirmed ones.
+    """Remove the tags from photos that tagfill wrote.
 
-    Tags and rejections by people stay.
+    Suggested tags are removed, confirmed ones on request. What people wrote or rejected stays.
 
     Args:
         photos: The folder of photos.
         confirmed: Also remove tags that were suggested and then confirmed.
         in_place: Change the files themselves, with exiftool; sidecars are always changed.
-        json: One JSON object on stdout.
     """
-    from tagfill.cli.output import console, print_json
-    from tagfill.errors import TagfillError
     from tagfill.labels.formats._walk import is_image_file, walk
     from tagfill.labels.photos.change import change_files, change_sidecars, removals
     from tagfill.labels.photos.sidecar import sidecars_of
@@ -34,11 +37,11 @@ def untag(
         "sidecars_changed": change_sidecars(removals(beside, confirmed=confirmed)),
         "files_changed": change_files(removals(images, confirmed=confirmed)) if in_place else 0,
     }
-    if json:
-        print_json(result)
-        return
-    console.print(
-        f"{photos}: tags removed from {result['sidecars_changed']:,} sidecars and"
-        f" {result['files_changed']:,} files of {result['photos']:,} photos",
-        markup=False,
+    emit(result, partial(_show, photos), json=json)
+
+
+def _show(folder: Path, result: Mapping[str, int]) -> None:
+    say(
+        f"{folder}: tags removed from {result['sidecars_changed']:,} sidecars and"
+        f" {result['files_changed']:,} files of {result['photos']:,} photos"
     )
