@@ -1,4 +1,4 @@
-"""Pictures of every page of the web app: desktop and phone, light and dark.
+"""Pictures of every page of the web app: desktop and phone, light and dark, English or German.
 
 python benchmarks/serve_pictures.py tagfill-demo/runs/auto-seed0 --out pictures
 """
@@ -82,12 +82,14 @@ def answer_some(page: Any, url: str) -> str:
     return str(tags[0]["tag"])
 
 
-def take(browser: Any, url: str, wanted: dict[str, tuple[str, Act]], out: Path) -> None:
+def take(
+    browser: Any, url: str, wanted: dict[str, tuple[str, Act]], out: Path, language: str
+) -> None:
     """Visit every page in every size and color."""
     tag = answer_some(browser.new_page(), url)
     for size, options in SIZES.items():
         for scheme in ("light", "dark"):
-            context = browser.new_context(locale="en-US", color_scheme=scheme, **options)
+            context = browser.new_context(locale=language, color_scheme=scheme, **options)
             page = context.new_page()
             for name, (path, act) in wanted.items():
                 page.goto(url + path.format(tag=tag))
@@ -103,6 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--out", type=Path, default=Path("pictures"))
+    parser.add_argument("--language", default="en", choices=("en", "de"))
     parser.add_argument("--other", help="a run beside it to compare with")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -113,7 +116,7 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
-        take(browser, url, pages(Run.open(given.run), given.other), given.out)
+        take(browser, url, pages(Run.open(given.run), given.other), given.out, given.language)
         browser.close()
 
 

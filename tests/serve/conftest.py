@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
+from tests.quick import quick_choices
 
 import tagfill
 from tagfill.labels.io import load_labels, save_labels
@@ -45,17 +46,18 @@ def make_run(folder: Path) -> None:
     full = load_labels(folder / "scenes" / "labels.csv")
     masked = folder / "labels.csv"
     save_labels(observe_dataset(full, make("single_positive"), seed=0), masked, format="csv_wide")
-    fitted = tagfill.fit(
-        masked,
-        images=folder / "scenes",
-        truth=folder / "scenes" / "labels.csv",
-        out=folder / "runs" / "first",
-        mode="linear",
-        input_size=96,
-        epochs=4,
-        threads=1,
-    )
-    open_run(fitted.path)  # works out the posterior, once for all servers
+    with quick_choices():
+        fitted = tagfill.fit(
+            masked,
+            images=folder / "scenes",
+            truth=folder / "scenes" / "labels.csv",
+            out=folder / "runs" / "first",
+            mode="linear",
+            input_size=96,
+            epochs=4,
+            threads=1,
+        )
+        open_run(fitted.path)  # works out the posterior, once for all servers
 
 
 @pytest.fixture(scope="session")

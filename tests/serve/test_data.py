@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import hypergeom
@@ -10,7 +13,17 @@ from tests.serve.conftest import Reviewer
 from tagfill.serve import stopping
 from tagfill.serve.queue import LIKELY
 from tagfill.serve.service import Service
-from tagfill.serve.stopping import rest_of
+from tagfill.serve.stopping import rest_in_order, rest_of
+
+
+class Namesake:
+    """A run under another name."""
+
+    def __init__(self, run: Any, name: str) -> None:
+        self._run, self.name = run, name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
 
 
 def test_photos_are_found_by_tag_state_and_words(anna: Reviewer, service: Service) -> None:
@@ -156,6 +169,45 @@ def test_bounds_on_the_rest_are_ever_wrong_in_few_cases(share: float) -> None:
                 wrong_ever += 1
                 break
     assert wrong_ever <= 150 * error
+
+
+def test_answers_picked_by_people_do_not_make_the_rest_look_better() -> None:
+    """Easy ones, answered photo by photo, are all right; of the others half are."""
+    draw, wrong_ever = np.random.default_rng(1), 0
+    for _ in range(100):
+        easy = draw.permutation(np.arange(200) < 120)
+        right = easy | (draw.random(200) < 0.5)
+        known = np.zeros(200, dtype=bool)
+        for step in range(40):
+            known[np.flatnonzero(~known)[:3]] = True  # the next ones of the random order
+            known[np.flatnonzero(~known & easy)[: 3 * (step > 9)]] = True  # and some by photo
+            rest = rest_in_order(right, known)
+            truth = right[~known].mean() if (~known).any() else 0
+            assert rest.count == (~known).sum()
+            if rest.count and not rest.low - 1e-9 <= truth <= rest.high + 1e-9:
+                wrong_ever += 1
+                break
+    assert wrong_ever <= 5
+    assert rest_in_order(np.ones(300, bool), np.arange(300) < 100).low > 0.9
+    skipped = np.arange(300) % 3 > 0  # every third was left out: there is no sample
+    assert rest_in_order(np.ones(300, bool), skipped).low == 0
+
+
+def test_answers_under_an_earlier_model_are_no_sample_of_the_next(
+    anna: Reviewer, service: Service
+) -> None:
+    column = int(np.argmax(service.queue._askable.sum(axis=0)))
+    tag = service.library.table.classes[column]
+    service.queue.probability[service.queue._askable[:, column], column] = 0.9
+    service.queue._order.clear()
+    for card in anna.cards(view="tag", tag=tag, count=8)["grid"]:
+        anna.say(card["photo"], tag, "yes", view="tag")
+    before = service.queue.status(column)
+    assert before.rest.sampled == before.yes == 8
+    service.queue.model = replace(service.model, run=Namesake(service.model.run, "next"))
+    after = service.queue.status(column)
+    assert (after.rest.sampled, after.rest.low) == (0, 0)
+    assert after.rest.count == after.open == before.open
 
 
 def test_expected_share_is_the_mean_of_the_posterior() -> None:

@@ -6,9 +6,12 @@ import asyncio
 import io
 import json
 import socket
+import struct
 import threading
+import time
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,13 +21,13 @@ import pytest
 from PIL import Image
 from starlette.responses import Response
 from tests.serve.conftest import Reviewer
-from tests.serve.live import listening
+from tests.serve.live import listening, session
 from tests.serve.test_predict import bomb, photo
 from tests.serve.test_security import TOKEN, client_of
 
 from tagfill.serve import protocol
 from tagfill.serve.security import Gate, Policy
-from tagfill.serve.service import Service
+from tagfill.serve.service import MOST_EXPLAINED, Service
 from tagfill.serve.throttle import MOST_ADDRESSES, MOST_WRONG, PERIOD, Throttle
 
 TRAVERSALS = ("../../../../etc/passwd", "/etc/passwd", "..\\..\\etc\\passwd", "%2e%2e%2fetc")
@@ -205,6 +208,88 @@ def test_pictures_are_made_small_one_after_the_other(
     assert anna.post("/api/predict", files=files).status_code == 200
     assert held == [3000 * 2500] * 3
     assert [image.shape for image in kept] == [(3, size, size)] * 3
+
+
+def icon(side: int) -> bytes:
+    """An icon that calls itself small; Pillow decodes it to learn its size."""
+    stream = io.BytesIO()
+    Image.new("L", (side, side)).save(stream, "PNG")
+    inner = stream.getvalue()
+    return struct.pack("<HHHBBBBHHII", 0, 1, 1, 16, 16, 0, 0, 1, 32, len(inner), 22) + inner
+
+
+def jpeg(scans: int) -> bytes:
+    """A progressive JPEG that repeats its last scan: 60 bytes cost a pass over the whole image."""
+    stream = io.BytesIO()
+    Image.new("L", (64, 64), 128).save(stream, "JPEG", progressive=True)
+    plain = stream.getvalue()
+    return plain[:-2] + plain[plain.rindex(b"\xff\xda") : -2] * scans + plain[-2:]
+
+
+def hidden(content: bytes) -> bytes:
+    """The same scans, behind markers without a length."""
+    first = content.index(b"\xff\xda") + 2
+    return content[:first] + content[first:].replace(b"\xff\xda", b"\xff\x01\xff\xda")
+
+
+def test_small_files_that_are_long_to_decode_are_refused(anna: Reviewer) -> None:
+    tiff = io.BytesIO()
+    Image.new("RGB", (64, 3000)).save(tiff, "TIFF", compression="jpeg", strip_size=64 * 3 * 16)
+    film = jpeg(3) + b"\xff\xda\0\0" * 500  # what comes after the end is not decoded
+    for content, status in (
+        (icon(6000), 415),
+        (jpeg(200), 413),
+        (hidden(jpeg(200)), 413),
+        (jpeg(3), 200),
+        (film, 200),
+        (tiff.getvalue(), 200),
+    ):
+        answer = anna.post("/api/predict", files={"images": ("x", content, "image/jpeg")})
+        assert answer.status_code == status, answer.text
+
+
+def test_decoding_that_takes_too_long_is_given_up(
+    anna: Reviewer, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tagfill.serve import uploads
+
+    go, begun = threading.Event(), []
+    monkeypatch.setattr(uploads, "SECONDS", 0.2)
+    monkeypatch.setattr(uploads, "_decode", lambda *_: begun.append(1) or go.wait(20))
+    files = [("images", (f"{number}", b"x", "image/png")) for number in range(30)]
+    answer = anna.post("/api/predict", files=files)
+    go.set()
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"]
+    assert len(begun) <= uploads._decoders._max_workers  # the others never begin
+    monkeypatch.undo()
+    good = {"images": ("a.jpg", photo(service), "image/jpeg")}
+    assert anna.post("/api/predict", files=good).status_code == 200
+
+
+def test_explanations_keep_nobody_from_deciding(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+    explain = type(opened[1]).explain
+    monkeypatch.setattr(type(opened[1]), "explain", lambda *given: go.wait(30) and explain(*given))
+    with (
+        listening(opened, tmp_path / "review.db") as (url, _),
+        ThreadPoolExecutor(50) as pool,
+    ):
+        anna, tag = session(url, "Anna"), opened[1].bundle.classes[0]
+        asked = [
+            pool.submit(httpx.get, f"{url}/api/photos/{row}/heat", params={"tag": tag}, timeout=60)
+            for row in range(MOST_EXPLAINED + 10)
+        ]
+        while sum(task.done() for task in asked) < 10:  # those there is no room for
+            time.sleep(0.01)
+        decision = {"photo": 0, "tag": tag, "value": "yes"}
+        answer = anna.post("/api/review/decisions", json={"decisions": [decision]}, timeout=10)
+        assert answer.status_code == 200
+        go.set()
+        statuses = [task.result().status_code for task in asked]
+    assert sorted(statuses) == [200] * MOST_EXPLAINED + [429] * 10
 
 
 @pytest.mark.parametrize("limits", [{"arriving_bytes": 150}, {"uploads": 1}])

@@ -140,6 +140,15 @@ def test_nobody_gets_a_card_somebody_else_is_looking_at(
     assert mine <= {card["photo"] for card in ben.cards(view="tag", tag=tag, count=200)["grid"]}
 
 
+def test_people_of_the_same_name_get_different_cards(browser: Browsers) -> None:
+    mine, theirs = (
+        {card["photo"] for card in browser("Anna").cards(view="photo", count=4)["photos"]}
+        for _ in range(2)
+    )
+    assert len(mine) == len(theirs) == 4
+    assert not mine & theirs
+
+
 def test_a_clock_that_was_put_back_keeps_no_card_from_others(
     browser: Browsers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

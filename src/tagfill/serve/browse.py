@@ -101,7 +101,7 @@ def suspects(service: Service, count: int) -> list[dict[str, Any]]:
     listed = []
     for row, tag, chance in service.model.suspects():
         column = ledger.columns.find(tag)
-        if column is not None and not ledger.asked[row, column]:
+        if column is not None and not ledger.decided[row, column]:
             name, now = service.library.table.images[row], ledger.columns.names[column]
             listed.append({"photo": row, "name": name, "tag": now, "probability": round(chance, 4)})
     return listed[:count]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
-from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
+from tagfill.labels import NEGATIVE, UNKNOWN, Labels, LabelTable
 from tagfill.serve.columns import Columns
 from tagfill.serve.database import Database, decisions, leases
 from tagfill.serve.library import Library
@@ -87,6 +87,8 @@ class Ledger:
         self._undone: set[str] = set()
         self._by_person: dict[str, list[str]] = {}
         self._log: list[Entry] = []
+        self.first_lines: dict[str, int] = {}
+        """The first line of the log made under each model."""
         self._build()
 
     def _build(self) -> None:
@@ -95,7 +97,8 @@ class Ledger:
         renames = [entry for entry in live if entry.kind == RENAME]
         self.columns = Columns(self.library.table, renames)
         self.values: Labels = self.columns.base.copy()
-        self.asked = np.zeros(self.values.shape, dtype=bool)
+        self.decided = np.zeros(self.values.shape, dtype=np.int32)
+        """[N, K] the line of the log that settled an entry; 0 if nobody has."""
         self._since = np.zeros(self.values.shape[1], dtype=np.int64)
         self._photos: dict[int, _Photo] = {}
         for entry in live:
@@ -116,6 +119,7 @@ class Ledger:
         self._last = int(row["id"])
         entry = Entry(**{name: row[name] for name in Entry.__dataclass_fields__})
         self._log.append(entry)
+        self.first_lines.setdefault(entry.model, entry.id)
         if entry.kind == UNDO:
             self._take_back(str(entry.target))
             return
@@ -173,22 +177,22 @@ class Ledger:
             self._since = np.concatenate([self._since, np.full(more, since)])
             blank = np.full((len(self.values), more), UNKNOWN, dtype=np.int8)
             self.values = np.concatenate([self.values, blank], axis=1)
-            self.asked = np.concatenate([self.asked, blank == POSITIVE], axis=1)
+            self.decided = np.pad(self.decided, ((0, 0), (0, more)))
 
     def _settle(self, row: int) -> None:
         photo = self._photos[row]
         base = self.columns.base[row]
         values = np.full(self.values.shape[1], UNKNOWN, dtype=np.int8)
         values[: len(base)] = base
-        self.asked[row] = False
+        decided = np.zeros_like(self.decided[row])
         for column, entries in photo.answers.items():
-            values[column] = entries[-1].value
-            self.asked[row, column] = True
+            values[column], decided[column] = entries[-1].value, entries[-1].id
         if photo.complete:
-            thought_of = self._since <= photo.complete[-1].id
+            line = photo.complete[-1].id
+            thought_of = self._since <= line
             values[(values == UNKNOWN) & thought_of] = NEGATIVE
-            self.asked[row] |= thought_of
-        self.values[row] = values
+            decided[(decided == 0) & thought_of] = line
+        self.values[row], self.decided[row] = values, decided
 
     # questions
 
@@ -206,12 +210,6 @@ class Ledger:
     def completed(self) -> list[int]:
         """Photos marked as complete."""
         return [row for row, photo in self._photos.items() if photo.complete]
-
-    def answers(self, column: int) -> Iterator[tuple[int, Entry]]:
-        """The latest decision of every photo about one tag."""
-        for row, photo in self._photos.items():
-            if column in photo.answers:
-                yield row, photo.answers[column][-1]
 
     def answer(self, row: int, column: int) -> Entry | None:
         """The latest decision about one entry."""
@@ -232,10 +230,6 @@ class Ledger:
     def is_undone(self, batch: str) -> bool:
         """Whether an action was undone."""
         return batch in self._undone
-
-    def count(self, condition: Callable[[Entry], bool]) -> int:
-        """How many live decisions meet a condition."""
-        return sum(condition(entry) for _, _, entry in self.current())
 
     def __len__(self) -> int:
         return len(self._log)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -59,7 +58,7 @@ def spread_over(classes: Sequence[str], columns: Columns, values: Floats) -> Flo
 
 @dataclass(eq=False)
 class ServedModel:
-    """A finished run, ready to serve.
+    """A finished run, ready to serve; one thread at a time explains pictures.
 
     Args:
         run: the run.
@@ -72,7 +71,6 @@ class ServedModel:
     posterior: Posterior
     library: Library
     exported: Path | None = None
-    _explaining: threading.Lock = field(default_factory=threading.Lock)
     _explained: dict[int, Explanation] = field(default_factory=dict)
 
     @property
@@ -99,19 +97,15 @@ class ServedModel:
 
     def explain(self, picture: Image.Image) -> Explanation:
         """Probabilities and heat maps of one picture."""
-        with self._explaining:
-            return next(iter(explain_images(self.bundle, [picture])))
+        return next(iter(explain_images(self.bundle, [picture])))
 
     def explanation(self, row: int, picture: Image.Image) -> Explanation:
         """The same for a photo of the library; the latest ones are kept."""
-        explanation = self._explained.get(row)
-        if explanation is None:
-            explanation = self.explain(picture)
-            with self._explaining:
-                self._explained[row] = explanation
-                while len(self._explained) > KEPT:
-                    self._explained.pop(next(iter(self._explained)))
-        return explanation
+        if row not in self._explained:
+            if len(self._explained) >= KEPT:
+                self._explained.pop(next(iter(self._explained)))
+            self._explained[row] = self.explain(picture)
+        return self._explained[row]
 
     @cached_property
     def _training(self) -> tuple[list[int], Floats]:
@@ -137,7 +131,7 @@ class ServedModel:
         """The training photos most similar to a picture: row and similarity in -1..1."""
         import torch
 
-        with self._explaining, torch.no_grad():
+        with torch.no_grad():
             rows, features = self._training
             inputs = self.bundle.transform(picture)[None].to(self.run.device)
             pooled = self.bundle.network.backbone.pooled(inputs)[0]

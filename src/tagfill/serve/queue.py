@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
-from tagfill.evaluate.arrays import Floats
+from tagfill.evaluate.arrays import Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Rows
 from tagfill.labels.split import stratified_split
 from tagfill.recover.choose import expected_gain
 from tagfill.serve.database import leases
-from tagfill.serve.ledger import ANSWER, Ledger
+from tagfill.serve.ledger import Ledger
 from tagfill.serve.model import ServedModel
-from tagfill.serve.stopping import Rest, rest_of
+from tagfill.serve.stopping import Rest, rest_in_order
 
 LEASE_SECONDS = 300.0
 LIKELY = 0.5
@@ -42,7 +43,8 @@ class TagStatus:
     Args:
         suggested: likely entries, answered or not.
         open: those not answered.
-        yes, no: answers of people, and entries settled by them.
+        yes, no: what people decided about possible entries.
+        written: photos that have the tag now.
         rest: what the answers say of the open ones.
         acceptable: whether the rest may be accepted unseen.
     """
@@ -82,17 +84,16 @@ class Queue:
         base = self.ledger.columns.base
         unknown = np.ones(self.probability.shape, dtype=bool)
         unknown[:, : base.shape[1]] = base == UNKNOWN
-        self._askable = unknown & (np.nan_to_num(self.probability) >= POSSIBLE)
+        self._askable = unknown & (self.probability >= POSSIBLE)
         chance = np.nan_to_num(self.probability)
         gain = np.where(self._askable, expected_gain(chance, unknown), 0.0)
         best = -np.sort(-gain, axis=1)[:, :SHOWN].sum(axis=1)
         self._photos = np.argsort(-best, kind="stable")
         self._order: dict[int, Rows] = {}
 
-    def open_entries(self) -> npt.NDArray[np.bool_]:
+    def open_entries(self) -> Mask:
         """[N, K] entries that are still open."""
-        ledger = self.ledger
-        still: npt.NDArray[np.bool_] = self._askable & (ledger.values == UNKNOWN) & ~ledger.asked
+        still: Mask = self._askable & (self.ledger.decided == 0)
         return still
 
     def chance(self, row: int, column: int) -> float | None:
@@ -105,78 +106,71 @@ class Queue:
     def tag_order(self, column: int) -> Rows:
         """Photos that may have a tag: likely ones in random order, then the others by chance.
 
-        Random order makes the reviewed ones a sample of all likely ones, so that they represent the
-        rest.
+        In random order those reviewed first represent the rest.
         """
         if column not in self._order:
-            chance = np.nan_to_num(self.probability[:, column])
+            chance = self.probability[:, column]
             rows = np.flatnonzero(self._askable[:, column])
-            likely = rows[chance[rows] >= LIKELY]
+            likely, others = rows[chance[rows] >= LIKELY], rows[chance[rows] < LIKELY]
             seed = zlib.crc32(f"{self.model.name}\0{self._names[column]}".encode())
             np.random.default_rng(seed).shuffle(likely)
-            others = rows[chance[rows] < LIKELY]
             others = others[np.argsort(-chance[others], kind="stable")]
             self._order[column] = np.concatenate([likely, others])
         return self._order[column]
 
+    def _likely(self, column: int) -> Rows:
+        """Likely photos of a tag in random order."""
+        order = self.tag_order(column)
+        rows: Rows = order[self.probability[order, column] >= LIKELY]
+        return rows
+
     def status(self, column: int) -> TagStatus:
         """Progress of the review of a tag."""
-        ledger = self.ledger
-        likely = self._askable[:, column] & (np.nan_to_num(self.probability[:, column]) >= LIKELY)
-        answers = [
-            (entry.value, entry.kind == ANSWER and entry.view == "tag" and likely[row])
-            for row, entry in ledger.answers(column)
-            if entry.model == self.model.name
-        ]
-        sampled = [value for value, counts in answers if counts]
-        right = sampled.count(POSITIVE)
-        rest = rest_of(int(likely.sum()), right, len(sampled) - right)
-        still = likely & (ledger.values[:, column] == UNKNOWN) & ~ledger.asked[:, column]
-        decided = [entry.value for _, entry in ledger.answers(column)]
+        values, decided = self.ledger.values[:, column], self.ledger.decided[:, column]
+        likely, asked = self._likely(column), self._askable[:, column] & (decided > 0)
+        # what was known before this model's first answer cannot represent what it suggests
+        first = self.ledger.first_lines.get(self.model.name, math.inf)
+        drawn = likely[(decided[likely] == 0) | (decided[likely] >= first)]
+        rest = rest_in_order(values[drawn] == POSITIVE, decided[drawn] > 0)
         return TagStatus(
             tag=self._names[column],
-            suggested=int(likely.sum()),
-            open=int(still.sum()),
-            yes=decided.count(POSITIVE),
-            no=decided.count(NEGATIVE),
-            written=int((ledger.values[:, column] == POSITIVE).sum()),
+            suggested=len(likely),
+            open=int((decided[likely] == 0).sum()),
+            yes=int((values[asked] == POSITIVE).sum()),
+            no=int((values[asked] == NEGATIVE).sum()),
+            written=int((values == POSITIVE).sum()),
             rest=rest,
-            acceptable=rest.acceptable(len(sampled)) and bool(still.any()),
+            acceptable=rest.acceptable,
         )
 
     def remaining(self, column: int) -> Rows:
         """Unreviewed likely photos of a tag."""
-        order = self.tag_order(column)
-        likely = np.nan_to_num(self.probability[order, column]) >= LIKELY
-        rows: Rows = order[self.open_entries()[order, column] & likely]
+        likely = self._likely(column)
+        rows: Rows = likely[self.ledger.decided[likely, column] == 0]
         return rows
 
-    def tag_page(self, column: int, who: str, count: int, exclude: Collection[int] = ()) -> Rows:
+    def tag_page(self, column: int, holder: str, count: int, exclude: Collection[int] = ()) -> Rows:
         """The next photos of a tag, leased to one person, most likely first."""
         order = self.tag_order(column)
-        rows = order[self.open_entries()[order, column]].tolist()
-        tag = self._names[column]
-        cards = [(row, tag) for row in rows if row not in exclude]
-        taken = self._lease(cards, who, count)
-        chosen = np.array([row for row, _ in taken], dtype=np.intp)
+        still_open = order[self.ledger.decided[order, column] == 0].tolist()
+        rows = (row for row in still_open if row not in exclude)
+        chosen = np.array(self._lease(rows, self._names[column], holder, count), dtype=np.intp)
         page: Rows = chosen[np.argsort(-self.probability[chosen, column], kind="stable")]
         return page
 
     # by photo
 
     def photos(
-        self, who: str, count: int, exclude: Collection[int] = (), *, guided: bool = False
+        self, holder: str, count: int, exclude: Collection[int] = (), *, guided: bool = False
     ) -> list[int]:
         """The next photos, the most useful first, leased to one person."""
         if guided:
-            wanted: Iterable[int] = (
-                row for row in self.guided.tolist() if not self.is_complete(row)
-            )
+            wanted = [row for row in self.guided.tolist() if not self.is_complete(row)]
         else:
-            with_open = np.flatnonzero(self.open_entries().any(axis=1))
-            wanted = self._photos[np.isin(self._photos, with_open)].tolist()
-        cards = [(row, WHOLE_PHOTO) for row in wanted if row not in exclude]
-        return [row for row, _ in self._lease(cards, who, count)]
+            with_open = np.asarray(self.open_entries().any(axis=1))
+            wanted = self._photos[with_open[self._photos]].tolist()
+        rows = (row for row in wanted if row not in exclude)
+        return self._lease(rows, WHOLE_PHOTO, holder, count)
 
     @cached_property
     def guided(self) -> Rows:
@@ -208,44 +202,32 @@ class Queue:
 
     # leases
 
-    def _lease(
-        self, cards: Sequence[tuple[int, str]], who: str, count: int
-    ) -> list[tuple[int, str]]:
-        """The first cards that nobody else is reviewing, leased to this person for a while."""
+    def _lease(self, rows: Iterable[int], tag: str, holder: str, count: int) -> list[int]:
+        """The first photos that nobody else is reviewing, leased to one person for a while."""
         images, now = self.ledger.library.table.images, time.time()
         with self.ledger.lock, self.ledger.database.write() as connection:
             far = now + 2 * LEASE_SECONDS  # by a clock that has been put back since
             connection.execute(
                 leases.delete().where(sa.or_(leases.c.expires < now, leases.c.expires > far))
             )
-            others = connection.execute(sa.select(leases).where(leases.c.who != who)).all()
-            photos = {lease.image for lease in others}
-            whole = {lease.image for lease in others if lease.tag == WHOLE_PHOTO}
-            entries = {(lease.image, lease.tag) for lease in others}
-            taken: list[tuple[int, str]] = []
-            for row, tag in cards:
-                image = images[row]
-                blocked = image in (photos if tag == WHOLE_PHOTO else whole)
-                if not blocked and (image, tag) not in entries:
-                    taken.append((row, tag))
-                if len(taken) == count:
-                    break
-            for row, tag in taken:
-                mine = leases.delete().where(
-                    leases.c.image == images[row], leases.c.tag == tag, leases.c.who == who
-                )
-                connection.execute(mine)
-            if taken:
-                fresh: list[dict[str, Any]] = [
-                    {"image": images[row], "tag": tag, "who": who, "expires": now + LEASE_SECONDS}
-                    for row, tag in taken
-                ]
-                connection.execute(leases.insert(), fresh)
-        return taken
+            others = connection.execute(sa.select(leases).where(leases.c.who != holder)).all()
+            blocking = {lease.tag for lease in others} if tag == WHOLE_PHOTO else {WHOLE_PHOTO, tag}
+            taken = {lease.image for lease in others if lease.tag in blocking}
+            free = list(islice((row for row in rows if images[row] not in taken), count))
+            names = [images[row] for row in free]
+            connection.execute(
+                leases.delete().where(leases.c.tag == tag, leases.c.image.in_(names))
+            )
+            if names:
+                lease = {"tag": tag, "who": holder, "expires": now + LEASE_SECONDS}
+                connection.execute(leases.insert(), [{"image": name, **lease} for name in names])
+        return free
 
-    def release(self, who: str, rows: Collection[int] | None = None, tag: str = WHOLE_PHOTO) -> int:
+    def release(
+        self, holder: str, rows: Collection[int] | None = None, tag: str = WHOLE_PHOTO
+    ) -> int:
         """End leases of a person: all, or those of some photos; returns how many."""
-        ended = leases.delete().where(leases.c.who == who)
+        ended = leases.delete().where(leases.c.who == holder)
         if rows is not None:
             images = [self.ledger.library.table.images[row] for row in rows]
             ended = ended.where(leases.c.image.in_(images), leases.c.tag == tag)
@@ -255,26 +237,17 @@ class Queue:
 
 def totals(queue: Queue) -> dict[str, Any]:
     """Progress over all tags."""
-    ledger = queue.ledger
-    probability: Floats = np.nan_to_num(queue.probability)
-    open_now = queue.open_entries()
-    likely = open_now & (probability >= LIKELY)
-    base = ledger.columns.base
-    width = base.shape[1]
-    added = (ledger.values == POSITIVE).sum() - (base == POSITIVE).sum()
-    known = (ledger.values != UNKNOWN).sum() - (base != UNKNOWN).sum()
+    ledger, base = queue.ledger, queue.ledger.columns.base
+    still_open, guided = queue.open_entries(), queue.guided.tolist()
     return {
         "photos": len(ledger.library),
         "tags": len(ledger.columns.names),
-        "open": int(likely.sum()),
-        "possible": int(open_now.sum()),
-        "expected": round(float(probability[open_now].sum()), 1),
-        "decided": int(known),
-        "found": int(added),
+        "open": int((queue.probability[still_open] >= LIKELY).sum()),
+        "possible": int(still_open.sum()),
+        "expected": round(float(queue.probability[still_open].sum()), 1),
+        "decided": int((ledger.values != UNKNOWN).sum() - (base != UNKNOWN).sum()),
+        "found": int((ledger.values == POSITIVE).sum() - (base == POSITIVE).sum()),
         "complete": len(ledger.completed),
-        "guided": {
-            "count": len(queue.guided),
-            "done": sum(queue.is_complete(row) for row in queue.guided.tolist()),
-        },
-        "new_tags": len(ledger.columns.names) - width,
+        "guided": {"count": len(guided), "done": sum(map(queue.is_complete, guided))},
+        "new_tags": len(ledger.columns.names) - base.shape[1],
     }

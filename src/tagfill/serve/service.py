@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
@@ -21,11 +24,15 @@ from tagfill.serve.model import ServedModel, is_run, open_model
 from tagfill.serve.pictures import Pictures
 from tagfill.serve.queue import Queue
 from tagfill.serve.security import Policy
+from tagfill.serve.uploads import answered, busy
 
 if TYPE_CHECKING:
     from tagfill.serve.jobs import Jobs
 
 SERVED = "served model"
+MOST_EXPLAINED = 32
+"""Pictures that may wait to be explained."""
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,11 @@ class Person:
 
     name: str
     session: str | None = None
+
+    @property
+    def holder(self) -> str:
+        """Who cards are leased to; two people may have the same name."""
+        return self.session or self.name
 
 
 class Service:
@@ -61,6 +73,8 @@ class Service:
         self.pictures = Pictures(library.paths)
         self.batcher = Batcher(lambda: self.model.engine)
         self._switch = threading.Lock()
+        self._explainer = ThreadPoolExecutor(1, "explain")
+        self._explained = 0
         self._use(model)
 
     def _use(self, model: ServedModel) -> None:
@@ -72,6 +86,21 @@ class Service:
             if path.resolve() != self.model.path:
                 self._use(open_model(path, self.library))
                 self.database.store_setting(SERVED, str(self.model.path))
+
+    async def explaining(self, work: Callable[..., Made], *given: Any) -> Made:
+        """Explain a picture: one at a time, in a thread that nothing else waits for.
+
+        Raises:
+            HTTPException: too many are waiting.
+        """
+        if self._explained >= MOST_EXPLAINED:
+            raise busy()
+        self._explained += 1
+        try:
+            task = self._explainer.submit(work, *given)
+            return await answered(asyncio.wrap_future(task))
+        finally:
+            self._explained -= 1
 
     def refresh(self) -> None:
         """Read what other servers on the same database have written."""
@@ -150,6 +179,7 @@ class Service:
     def close(self) -> None:
         """Stop the model's thread and close the database."""
         self.batcher.close()
+        self._explainer.shutdown(cancel_futures=True)
         self.database.close()
 
 

@@ -41,7 +41,9 @@ def stored_decisions(source: str, dataset: Dataset) -> tuple[Dataset, list[Decis
             constant_values=UNKNOWN,
         )
     )
-    asked = np.argwhere((after.values != before.values) | (ledger.asked & (after.values == -1)))
+    asked = np.argwhere(
+        (after.values != before.values) | ((ledger.decided > 0) & (after.values == UNKNOWN))
+    )
     decisions = []
     for row, column in asked.tolist():
         entry = ledger.answer(row, column)

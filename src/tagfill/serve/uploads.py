@@ -8,24 +8,34 @@ import binascii
 import io
 import json
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi import HTTPException, Request
 from PIL import Image, UnidentifiedImageError
+from PIL.TiffImagePlugin import STRIPOFFSETS, TILEOFFSETS
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from tagfill.errors import TagfillError
-from tagfill.images import open_image
+from tagfill.images import FORMATS, open_image
 
 MOST_IMAGES = 32
 MOST_PIXELS = 40_000_000
 MOST_SIDE = 2048
 """Largest side of pictures to explain."""
 MOST_NAME = 200
+MOST_SCANS = 100
+"""Of a JPEG: progressive ones have about ten, and each is a pass over the whole image."""
+SECONDS = 30.0
+"""Seconds after which an unanswered request is dropped."""
+_FORMATS = tuple(name for name in FORMATS if name != "ICO")  # an icon is decoded to learn its size
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xff\xd0-\xd8])", re.DOTALL)
+"""Markers of a JPEG that have a length, and its end."""
+_SCAN, _END = 0xDA, 0xD9
 
 Made = TypeVar("Made")
 _decoders = ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1), thread_name_prefix="decode")
@@ -114,12 +124,25 @@ async def decode(
     A few are decoded at a time, and made small before the next: what a request may unpack to does
     not depend on how many pictures it holds.
     """
-    loop = asyncio.get_running_loop()
-    tasks = [
-        loop.run_in_executor(_decoders, _decode, upload.content, size, prepare)
-        for upload in uploads
-    ]
-    return list(await asyncio.gather(*tasks))
+    tasks = [_decoders.submit(_decode, upload.content, size, prepare) for upload in uploads]
+    return await answered(asyncio.gather(*map(asyncio.wrap_future, tasks)))
+
+
+async def answered(work: Awaitable[Made]) -> Made:
+    """A result, if it comes in time; what has not begun by then is dropped.
+
+    Raises:
+        HTTPException: 429, try again later.
+    """
+    try:
+        return await asyncio.wait_for(work, SECONDS)
+    except TimeoutError:
+        raise busy() from None
+
+
+def busy() -> HTTPException:
+    """The refusal of what there is no room for."""
+    return HTTPException(429, "the queue is full", {"retry-after": "1"})
 
 
 def small(picture: Image.Image) -> Image.Image:
@@ -130,10 +153,13 @@ def small(picture: Image.Image) -> Image.Image:
 
 def _decode(content: bytes, size: int, prepare: Callable[[Image.Image], Made]) -> Made | Refused:
     try:
-        with Image.open(io.BytesIO(content)) as header:
+        with Image.open(io.BytesIO(content), formats=_FORMATS) as header:
             width, height = header.size
+            scans = _scans(header, content)
         if width * height > MOST_PIXELS:
             return Refused(413, f"{width} x {height} pixels: at most {MOST_PIXELS:,} are decoded")
+        if scans > MOST_SCANS:
+            return Refused(413, f"a JPEG of more than {MOST_SCANS} scans is not decoded")
         return prepare(open_image(content, size))
     except TagfillError as error:
         return Refused(415, error.message)
@@ -143,3 +169,26 @@ def _decode(content: bytes, size: int, prepare: Callable[[Image.Image], Made]) -
         return Refused(415, "is not an image that can be read")
     except Exception:  # decoders of many formats fail in many ways on bytes made to break them
         return Refused(415, "the image is broken")
+
+
+def _scans(image: Image.Image, content: bytes) -> int:
+    """Scans of a JPEG; of a TIFF made of JPEGs, those beyond one for each piece."""
+    if image.format in ("JPEG", "MPO"):
+        return _scans_to_end(content)
+    if image.info.get("compression") not in ("jpeg", "tiff_jpeg"):
+        return 0
+    tags: Any = image.tag_v2  # type: ignore[attr-defined]
+    pieces = max(len(tags.get(name, ())) for name in (STRIPOFFSETS, TILEOFFSETS))
+    return content.count(bytes((0xFF, _SCAN))) - pieces
+
+
+def _scans_to_end(content: bytes) -> int:
+    """Scans up to the end of the JPEG; the film of a moving photo may follow."""
+    count, place = 0, 2
+    while count <= MOST_SCANS and (marker := _MARKER.search(content, place)):
+        kind, place = marker[1][0], marker.end()
+        if kind == _END:
+            break
+        count += kind == _SCAN
+        place += int.from_bytes(content[place : place + 2], "big")
+    return count

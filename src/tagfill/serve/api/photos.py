@@ -10,7 +10,8 @@ from tagfill.errors import TagfillError
 from tagfill.explain.draw import overlay
 from tagfill.serve.api.review import card
 from tagfill.serve.api.schema import Card
-from tagfill.serve.pictures import Size, encode
+from tagfill.serve.model import ServedModel
+from tagfill.serve.pictures import Pictures, Size, encode
 from tagfill.serve.service import Served
 
 router = APIRouter(prefix="/api/photos", tags=["photos"])
@@ -41,16 +42,20 @@ def picture(service: Served, photo: int, size: Size = Size.SMALL) -> Response:
 
 
 @router.get("/{photo}/heat", response_class=Response, responses=JPEG)
-def heat(service: Served, photo: int, tag: Annotated[str, Query(max_length=200)]) -> Response:
+async def heat(service: Served, photo: int, tag: Annotated[str, Query(max_length=200)]) -> Response:
     """Where in the photo the model sees a tag: a heat map over it."""
     model, row = service.model, service.row(photo)
     if tag not in model.bundle.classes:
         raise HTTPException(404, "the model does not know this tag")
     try:
-        picture = service.pictures.open(row, HEAT_SIZE)
+        content = await service.explaining(_heat, model, service.pictures, row, tag)
     except TagfillError:
         raise HTTPException(404, "the photo's file is missing or broken") from None
+    return Response(content, media_type="image/jpeg", headers=KEPT)
+
+
+def _heat(model: ServedModel, pictures: Pictures, row: int, tag: str) -> bytes:
+    picture = pictures.open(row, HEAT_SIZE)
     picture.thumbnail((HEAT_SIZE, HEAT_SIZE))
-    explanation = model.explanation(row, picture)
-    laid_over = overlay(picture, explanation.heat[model.bundle.classes.index(tag)])
-    return Response(encode(laid_over, HEAT_SIZE), media_type="image/jpeg", headers=KEPT)
+    heat = model.explanation(row, picture).heat[model.bundle.classes.index(tag)]
+    return encode(overlay(picture, heat), HEAT_SIZE)

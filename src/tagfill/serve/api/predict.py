@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request
 from PIL import Image
-from starlette.concurrency import run_in_threadpool
 
 from tagfill.explain.draw import overlay
 from tagfill.explain.heat import peak
@@ -22,12 +21,18 @@ from tagfill.serve.api.schema import Explained, Nearest, Predicted, Predictions,
 from tagfill.serve.batcher import QueueFullError
 from tagfill.serve.pictures import encode
 from tagfill.serve.service import Served, Service
-from tagfill.serve.uploads import Refused, Upload, decode, read_uploads, small
+from tagfill.serve.uploads import (
+    Refused,
+    Upload,
+    answered,
+    busy,
+    decode,
+    read_uploads,
+    small,
+)
 
 router = APIRouter(prefix="/api", tags=["model"])
 
-SECONDS = 30.0
-"""Seconds after which an unanswered request is dropped."""
 HEAT_SIZE = 512
 _EXAMPLE = (  # one gray pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
@@ -99,7 +104,7 @@ async def explain(
     _raise_if_none(pictures)
     picture = pictures[0]
     assert isinstance(picture, Image.Image)
-    return await run_in_threadpool(_explained, service, uploads[0], picture, top, nearest)
+    return await service.explaining(_explained, service, uploads[0], picture, top, nearest)
 
 
 async def probabilities_of(
@@ -115,12 +120,11 @@ async def probabilities_of(
         for picture in pictures:
             if not isinstance(picture, Refused):
                 waiting.append(service.batcher.submit(picture))  # noqa: PERF401 - may be full
-        futures = [asyncio.wrap_future(future) for future in waiting]
-        return list(await asyncio.wait_for(asyncio.gather(*futures), SECONDS))
-    except (QueueFullError, TimeoutError):
+        return await answered(asyncio.gather(*map(asyncio.wrap_future, waiting)))
+    except QueueFullError:
         for future in waiting:
             future.cancel()
-        raise HTTPException(429, "the queue is full", {"retry-after": "1"}) from None
+        raise busy() from None
 
 
 def _raise_if_none(pictures: Sequence[object]) -> None:

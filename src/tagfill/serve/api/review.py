@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import numpy as np
 from fastapi import APIRouter, HTTPException, Query
 
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
@@ -40,8 +39,8 @@ def overview(service: Served) -> Overview:
     with service.ledger.lock:
         service.refresh()
         queue = service.queue
-        states = [queue.status(column) for column in range(len(service.ledger.columns.names))]
-        reviews = [TagReview.model_validate(_plain(state)) for state in states]
+        columns = range(len(service.ledger.columns.names))
+        reviews = [TagReview.model_validate(queue.status(column)) for column in columns]
         reviews.sort(key=lambda review: (-review.open, review.tag))
         return Overview.model_validate(
             {"model": service.model.name, "totals": totals(queue), "tags": reviews}
@@ -53,7 +52,7 @@ def tag_state(service: Served, tag: str) -> TagReview:
     """Progress of the review of one tag."""
     with service.ledger.lock:
         service.refresh()
-        return TagReview.model_validate(_plain(service.queue.status(service.column(tag))))
+        return TagReview.model_validate(service.queue.status(service.column(tag)))
 
 
 @router.post("/next")
@@ -63,12 +62,12 @@ def next_cards(service: Served, person: Asker, wanted: NextRequest) -> NextCards
         service.refresh()
         exclude = {service.row(photo) for photo in wanted.exclude}
         if wanted.view == "photo":
-            rows = service.queue.photos(person.name, wanted.count, exclude, guided=wanted.guided)
+            rows = service.queue.photos(person.holder, wanted.count, exclude, guided=wanted.guided)
             return NextCards(photos=[card(service, row) for row in rows])
         if wanted.tag is None:
             raise HTTPException(422, "the view by tag needs a tag")
         column = service.column(wanted.tag)
-        page = service.queue.tag_page(column, person.name, wanted.count, exclude)
+        page = service.queue.tag_page(column, person.holder, wanted.count, exclude)
         return NextCards(grid=[_grid_card(service, int(row), column) for row in page])
 
 
@@ -133,9 +132,9 @@ def undo(service: Served, person: Asker) -> list[Line]:
 def release(service: Served, person: Asker, cards: ReleaseRequest | None = None) -> Released:
     """Give back cards that were not answered: those named, or all."""
     if cards is None:
-        return Released(released=service.queue.release(person.name))
+        return Released(released=service.queue.release(person.holder))
     rows = [service.row(photo) for photo in cards.photos]
-    return Released(released=service.queue.release(person.name, rows, cards.tag or WHOLE_PHOTO))
+    return Released(released=service.queue.release(person.holder, rows, cards.tag or WHOLE_PHOTO))
 
 
 @router.get("/history")
@@ -194,10 +193,3 @@ def _saved(
     service.queue.update()
     DECISIONS.inc(len(entries))
     return Saved(batch=batch, saved=len(entries))
-
-
-def _plain(state: object) -> dict[str, object]:
-    plain = dict(vars(state))
-    rest = vars(plain["rest"])
-    plain["rest"] = {name: float(np.round(value, 4)) for name, value in rest.items()}
-    return plain

@@ -172,18 +172,24 @@ class Line(Model):
     photo: int | None
 
 
+Share = Annotated[float, AfterValidator(lambda share: round(share, 4))]
+
+
 class Precision(Model):
     """Precision of the remaining suggestions of a tag: bounds and expectation, as shares."""
 
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
     count: int
-    low: float
-    high: float
-    expected: float
+    low: Share
+    high: Share
+    expected: Share
+    sampled: int
 
 
 class TagReview(Model):
     """Progress of the review of a tag."""
 
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
     tag: str
     suggested: int
     open: int
