@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import tomllib
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from tagfill.errors import TagfillError
 
@@ -33,7 +34,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """The document in a text; ``path`` is named in errors."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
         raise TagfillError(f"not valid TOML ({error})", file=path) from error
 
 
@@ -135,6 +136,30 @@ def shown(hint: Any) -> str:
     return " or ".join(texts)
 
 
+def misfit(hint: Any, value: Any, path: str = "") -> str | None:
+    """The path of the first entry of a document that is not of its type; None if all are.
+
+    Args:
+        hint: a type; of a ``TypedDict``, keys that it does not name may hold anything.
+        value: what was read from a JSON or TOML file.
+        path: of the value inside the document.
+    """
+    alternatives = _alternatives(hint)
+    if len(alternatives) > 1:
+        faults = [misfit(kind, value, path) for kind in alternatives]
+        return None if None in faults else max(filter(None, faults), key=len)
+    if hint is Any:
+        return None
+    if is_typeddict(hint):
+        return _misfit_of_table(hint, value, path)
+    kind, members = get_origin(hint) or hint, get_args(hint)
+    if not _is(kind, value):
+        return path or "the whole"
+    entries = value.items() if kind is dict else enumerate(value) if kind is list else ()
+    faults = [misfit(members[-1], entry, f"{path}.{key}") for key, entry in entries]
+    return next(filter(None, faults), None)
+
+
 class _Misfit:
     """The result of a failed conversion, since None is a value."""
 
@@ -165,6 +190,8 @@ def _fits(kind: Any, value: Any) -> bool:
     """Whether a value has a type; the only conversion is from int to float."""
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return False
     accepted = (int, float) if kind is float else kind
     return isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
 
@@ -192,6 +219,24 @@ def _number(kind: type[int] | type[float], value: Any) -> Any:
         return _MISFIT
     try:
         number = kind(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return _MISFIT
     return number if isinstance(value, str) or number == value else _MISFIT
+
+
+def _misfit_of_table(hint: Any, value: Any, path: str) -> str | None:
+    if not isinstance(value, dict):
+        return path or "the whole"
+    for key, member in get_type_hints(hint).items():
+        inside = f"{path}.{key}" if path else key
+        fault = misfit(member, value[key], inside) if key in value else None
+        if fault or (key not in value and key in hint.__required_keys__):
+            return fault or inside
+    return None
+
+
+def _is(kind: Any, value: Any) -> bool:
+    if kind in (int, float):
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        return whole or (kind is float and isinstance(value, float) and math.isfinite(value))
+    return isinstance(value, kind)

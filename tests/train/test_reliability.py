@@ -176,8 +176,8 @@ def test_damaged_metrics_are_named_and_measured_again(data: Path, tmp_path: Path
     folder.metrics.unlink()
     assert resume(tmp_path / "run").metrics["val"] == measured
     with folder.events.open("ab") as file:
-        file.write(b'\xff\n[1]\n{"event": 3}\n{"event": "epoch"}\n')
-    assert folder.read_events()[-1] == {"event": "epoch"}
+        file.write(b'\xff\n[1]\n{"event": 3}\n{"event": "mine"}\n{"event": "epoch"}\n')
+    assert folder.read_events()[-1] == {"event": "mine"}
 
 
 def test_leftovers_of_killed_processes_are_removed(data: Path, tmp_path: Path) -> None:

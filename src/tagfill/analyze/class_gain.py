@@ -48,7 +48,7 @@ def draw(subject: Subject) -> Drawing:
 
 def _precisions(run: RunView, split: str) -> Floats:
     """[K] in percent."""
-    per_class = run.metrics.get(split, {}).get("per_class")
+    per_class = (run.metrics.get(split) or {}).get("per_class")
     if not per_class:
         raise CannotDrawError(f"the {split} metrics of {run.name} have no average precisions")
     values = [measured["average_precision"] for measured in per_class]

@@ -210,7 +210,7 @@ def _setting(text: str) -> tuple[str, str, Any]:
         )
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value
     return part, name.replace("-", "_"), parsed
 

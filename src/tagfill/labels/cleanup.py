@@ -166,7 +166,7 @@ def read_aliases(path: Path) -> Aliases:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=path) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise TagfillError(f"not readable as TOML ({error})", file=path) from None
     listed = document.get("aliases", document)
     if not isinstance(listed, dict) or not all(isinstance(name, str) for name in listed.values()):

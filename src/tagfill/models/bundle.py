@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -27,8 +27,10 @@ from tagfill.models.engines import bundle_engine
 from tagfill.models.hub import offline
 from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
+from tagfill.models.spec import BackboneSpec
 from tagfill.models.tagging import Pictures, Prediction, as_list
 from tagfill.models.weights import State, read_state
+from tagfill.settings import misfit
 
 FORMAT = "tagfill-model"
 VERSION = 1
@@ -38,6 +40,35 @@ _KEYS = {
     *("format", "version", "classes", "network", "input", "weights", "thresholds", "calibration"),
     *("sha256", "versions", "details"),
 }
+
+
+class _Source(TypedDict):
+    source: str
+    license: str
+
+
+class _Input(TypedDict):
+    size: int
+
+
+class _Head(TypedDict):
+    name: str
+    settings: dict[str, Any]
+
+
+class _Network(TypedDict):
+    backbone: dict[str, Any]
+    head: _Head
+    classes: int
+
+
+class _Described(TypedDict):
+    """What every reader of a description relies on."""
+
+    details: dict[str, Any]
+    weights: _Source
+    input: _Input
+    network: _Network
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,20 +231,24 @@ def _read_description(file: Path) -> dict[str, Any]:
         )
     try:
         _check_tables(described)
-        described["classes"] = class_names(described["classes"])
+        count = described["network"]["classes"]
+        described["classes"] = class_names(described["classes"], count)
         if described["thresholds"] is not None:
-            described["thresholds"] = numbers("thresholds", described["thresholds"], low=0, high=1)
+            described["thresholds"] = numbers(
+                "thresholds", described["thresholds"], count, low=0, high=1
+            )
+        if described["calibration"] is not None:
+            check_calibration(described["calibration"], count)
     except TagfillError as error:
-        raise TagfillError(error.message, file=file) from error
+        raise TagfillError(error.message, file=file, remedy=error.remedy) from error
     return described
 
 
 def _check_tables(described: Mapping[str, Any]) -> None:
-    for key in ("details", "network", "input", "weights"):
-        if not isinstance(described[key], dict):
-            raise TagfillError(f"{key!r} is not a table")
-    if not all(isinstance(described["weights"].get(key), str) for key in ("source", "license")):
-        raise TagfillError("does not say where the weights come from")
+    fault = misfit(_Described, described)
+    if fault:
+        raise TagfillError(f"the description is damaged: {fault!r} is missing or of another kind")
+    BackboneSpec.from_json(described["network"]["backbone"])
 
 
 def _fitting_state(network: Network, file: Path) -> State:

@@ -66,8 +66,8 @@ def class_rows(content: RunContent) -> list[ClassRow]:
 def _evaluated_classes(content: RunContent, held: HeldOut | None) -> list[dict[str, Any]]:
     """Metrics of each class at the fitted thresholds; those of the run if images are gone."""
     if held is None or not held.has_negatives:
-        noted = content.metrics.get(content.evaluated_name or "", {}).get("per_class")
-        if noted is None:
+        noted = (content.metrics.get(content.evaluated_name or "") or {}).get("per_class")
+        if noted is None or len(noted) != len(content.classes):
             return [{} for _ in content.classes]
         return [
             {key: noted_class[key] for key in ("positives", "average_precision")}

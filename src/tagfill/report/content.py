@@ -109,7 +109,7 @@ class RunContent:
     @property
     def evaluated_name(self) -> str | None:
         """The split metrics are of: test images, or else validation images."""
-        return next((name for name in ("test", "val") if name in self.metrics), None)
+        return next((name for name in ("test", "val") if self.metrics.get(name)), None)
 
     @property
     def evaluated(self) -> HeldOut | None:

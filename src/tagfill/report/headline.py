@@ -107,15 +107,15 @@ def _metric(key: str, interval: Interval) -> Metric:
 def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
     if "observed_mAP" in metrics:
         return Metric("observed_mAP", metrics["observed_mAP"]), *_estimated(metrics)
-    rates = metrics.get("at_fitted_thresholds") or metrics["at_threshold"]
+    rates = metrics.get("at_fitted_thresholds") or metrics.get("at_threshold") or {}
     named = {
-        "overall_f1": rates["overall_f1"],
-        "class_f1": rates["class_f1_mean_of_f1"],
-        "overall_precision": rates["overall_precision"],
-        "overall_recall": rates["overall_recall"],
+        "overall_f1": rates.get("overall_f1"),
+        "class_f1": rates.get("class_f1_mean_of_f1"),
+        "overall_precision": rates.get("overall_precision"),
+        "overall_recall": rates.get("overall_recall"),
     }
     shares = (Metric(key, None if share is None else 100 * share) for key, share in named.items())
-    return Metric("mAP", metrics["mAP"]), *shares
+    return Metric("mAP", metrics.get("mAP")), *shares
 
 
 def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import shutil
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from filelock import FileLock, Timeout
 
 from tagfill.errors import TagfillError
 from tagfill.files import json_value, remove_leftovers, write_json
+from tagfill.settings import load_toml, misfit
 from tagfill.train.config import RunConfig, load_config, save_config
+from tagfill.train.records import EVENTS, RunMetadata, RunMetrics
 
 RUNS = Path("tagfill-runs")
 LOCK = ".lock"
@@ -140,12 +142,16 @@ class RunFolder:
 
     def settle(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
         """Write the final settings; other metadata stay."""
-        before = tomllib.loads(self.config.read_text(encoding="utf-8"))["metadata"]
-        save_config(config, self.config, {**before, **metadata})
+        save_config(config, self.config, {**self.read_metadata(), **metadata})
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the metrics; the file exists only when the run is finished."""
         write_json(self.metrics, metrics, default=json_value)
+
+    def read_metadata(self) -> dict[str, Any]:
+        """Metadata of the start: time, versions, command; none if they are damaged."""
+        metadata = load_toml(self.config).get("metadata", {})
+        return {} if misfit(RunMetadata, metadata) else metadata
 
     def read_events(self) -> list[dict[str, Any]]:
         """The log; an epoch repeated after a crash counts once, by its last record."""
@@ -164,29 +170,38 @@ class RunFolder:
                 file=self.path,
                 remedy=f"continue with `tagfill train --resume {self.path}`",
             )
-        try:
-            metrics = json.loads(self.metrics.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError):
-            metrics = None
-        if not isinstance(metrics, dict):
+        metrics = _parsed(self.metrics.read_text(encoding="utf-8", errors="replace"))
+        fault = misfit(RunMetrics, metrics)
+        if fault:
             raise TagfillError(
-                "is damaged",
+                f"is damaged ({fault} is not what it should be)",
                 file=self.metrics,
                 remedy=f"delete it, then `tagfill train --resume {self.path}` measures again",
             )
-        return metrics
+        return cast(dict[str, Any], metrics)
 
 
 def _whole_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """Events of a log; a line cut off by a crash, or without an event, is skipped."""
+    """Events of a log; a line cut off by a crash, or with something else in it, is skipped."""
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     for line in text.splitlines():
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(event, dict) and isinstance(event.get("event"), str):
+        event = _parsed(line)
+        kind = event.get("event") if isinstance(event, dict) else None
+        if isinstance(kind, str) and not misfit(EVENTS.get(kind, dict[str, Any]), event):
             yield event
+
+
+def _parsed(text: str) -> Any:
+    """A JSON document, with None for numbers that are not finite; None if it is none."""
+    try:
+        return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
 
 
 def free_path(name: str) -> Path:

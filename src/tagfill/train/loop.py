@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -358,6 +358,14 @@ class Stage:
         """Continue from a saved state."""
         mine, weights = self.placement.from_store, self.trained.state_dict()
         self.trained.load_state_dict(mine(tensors["network"], weights))
+        if "best_network" in tensors:
+            self.best = {
+                "network": mine(tensors["best_network"], weights),
+                "method": tensors.get("best_method", {}),
+            }
+            if _shapes(tensors["best_network"]) != _shapes(weights):
+                raise ValueError("the best weights are those of another network")
+            self.method.load_state(self.best["method"])  # at the end it must fit, too
         self.method.load_state(tensors.get("method", {}))
         restore_optimizer(
             self.optimizer,
@@ -372,12 +380,13 @@ class Stage:
         if self.ema is not None:
             self.ema.load_state_dict(mine(tensors["ema"], weights))
         self.watch.load_state(tensors.get("watch", {}))
-        if "best_network" in tensors:
-            self.best = {
-                "network": mine(tensors["best_network"], weights),
-                "method": tensors.get("best_method", {}),
-            }
         self.best_weights = metadata["best_weights"]
         self.position = Position(**metadata["position"])
+        if self.position.epoch > 1 and not self.best:
+            raise ValueError("the best weights are missing")
         self.selector.restore(metadata["selector"])
         self.history = metadata["history"]
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}

@@ -30,7 +30,7 @@ from tagfill.train.method import begin_stage, make_method
 from tagfill.train.model import Assembly, with_size
 from tagfill.train.quality import choose_quality
 from tagfill.train.resolve import Request, resolve
-from tagfill.train.save import Checkpoint, checkpoints_of, save_run, saved_checkpoint
+from tagfill.train.save import Checkpoint, checkpoints_of, fitting, save_run, saved_checkpoint
 from tagfill.train.trained import TrainedRun
 
 
@@ -111,7 +111,7 @@ def resume(path: Path, sinks: Sequence[Sink] = (), *, previous: bool = False) ->
         return TrainedRun(folder, config)
     accelerator = make_accelerator(config.precision, config.threads)
     with folder.lock(World.current().is_main):
-        saved = saved_checkpoint(folder, previous=previous)
+        saved = saved_checkpoint(folder, len(config.stages), previous=previous)
         return _execute(folder, config, prepare(config.data), accelerator, sinks, (), saved)
 
 
@@ -166,12 +166,13 @@ class _Stages:
 
     def train(self, saved: Checkpoint | None) -> Stage:
         """Train all stages that are not done yet; returns the last."""
-        first = 1 if saved is None else int(saved[1]["stage"])
+        first = 1 if saved is None else saved[1]["stage"]
         previous: Method | None = None
         for number in range(first, len(self.config.stages) + 1):
             stage = self._stage(number, previous)
             if saved is not None and number == first:
-                stage.restore(*saved)
+                with fitting(self.folder):
+                    stage.restore(*saved)
             with single_thread(self.assembly.is_small(stage.config)):
                 stage.run()
             self.assembly.follow_head()

@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
 from tagfill.models.bundle import Bundle
 from tagfill.models.network import Network
+from tagfill.settings import misfit
 from tagfill.train import scorefile
 from tagfill.train.data import TrainingData
 from tagfill.train.evaluate import Evaluation
 from tagfill.train.folder import RunFolder
 from tagfill.train.loop import Keep
+from tagfill.train.records import CheckpointMetadata
 
 Tensors = dict[str, dict[str, Tensor]]
 """Groups of named tensors."""
@@ -39,6 +41,7 @@ Checkpoint = tuple[Tensors, dict[str, Any]]
 
 _METADATA, _DIGEST = "metadata", "digest"
 _SEPARATOR = "/"
+_MISFIT = "the checkpoint is not one of this run"
 
 
 def save_run(
@@ -74,8 +77,15 @@ def checkpoints_of(folder: RunFolder, data: TrainingData) -> Keep:
     return keep
 
 
-def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint | None:
+def saved_checkpoint(
+    folder: RunFolder, stages: int, *, previous: bool = False
+) -> Checkpoint | None:
     """The last checkpoint of a run, or the one before it; None if there is none yet.
+
+    Args:
+        folder: of the run.
+        stages: how many the run has.
+        previous: read the one before the last.
 
     Raises:
         TagfillError: the file is damaged; the message offers the other one.
@@ -87,7 +97,10 @@ def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint
     if not path.is_file():
         return None
     try:
-        return load_checkpoint(path)
+        tensors, metadata = load_checkpoint(path)
+        if misfit(CheckpointMetadata, metadata) or not 1 <= metadata["stage"] <= stages:
+            raise TagfillError(_MISFIT, file=path)
+        return tensors, metadata
     except TagfillError as error:
         if previous or not before.is_file():
             raise
@@ -96,6 +109,19 @@ def saved_checkpoint(folder: RunFolder, *, previous: bool = False) -> Checkpoint
             file=path,
             remedy=f"continue from the one before it: `tagfill train --resume {folder.path}"
             " --previous`",
+        ) from error
+
+
+@contextmanager
+def fitting(folder: RunFolder) -> Iterator[None]:
+    """While a checkpoint is put into a network: what does not fit is a message."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise TagfillError(
+            f"{_MISFIT} ({error})",
+            file=folder.checkpoint,
+            remedy="delete the folder of checkpoints, then --resume begins anew",
         ) from error
 
 

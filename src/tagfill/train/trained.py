@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -102,9 +101,7 @@ class TrainedRun:
     @cached_property
     def metadata(self) -> Mapping[str, Any]:
         """Metadata of the start: time, versions, command, hash of the data."""
-        document = tomllib.loads(self.folder.config.read_text(encoding="utf-8"))
-        metadata: Mapping[str, Any] = document.get("metadata", {})
-        return metadata
+        return self.folder.read_metadata()
 
     @cached_property
     def events(self) -> Sequence[Mapping[str, Any]]:

@@ -1,0 +1,171 @@
+"""Run folders from strangers: any record may hold anything, and no command may stumble over it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+from tests.torture.story import ROUNDS
+from tests.train.given import write_given_features
+
+import tagfill
+from tagfill.errors import TagfillError
+from tagfill.report import headline
+from tagfill.report.page import write_report
+from tagfill.settings import load_toml, misfit
+from tagfill.train.folder import RunFolder
+from tagfill.train.records import RunMetrics
+from tagfill.train.run import resume
+from tagfill.train.save import load_checkpoint, save_checkpoint
+
+pytestmark = pytest.mark.usefixtures("quick_choices")
+
+STRANGE: tuple[Any, ...] = (None, "\x1b[31m<b>", -1, 1e308, float("nan"), 10**30, True)
+STRANGE += ([], {}, [[1]], {"a": {"b": 1}})
+TRIES = 8 * ROUNDS
+DELETED = object()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of all entries of a document; of a list, of its first."""
+    inside = value.items() if isinstance(value, dict) else list(enumerate(value))[:1]
+    for key, entry in inside:
+        yield *path, key
+        if isinstance(entry, dict | list):
+            yield from places(entry, (*path, key))
+
+
+def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    document = copy.deepcopy(document)
+    table = document
+    for key in path[:-1]:
+        table = table[key]
+    if value is DELETED:
+        del table[path[-1]]
+    else:
+        table[path[-1]] = value
+    return document
+
+
+def tampered(document: Any, tries: int = TRIES) -> Iterator[Any]:
+    """The document with one entry gone or replaced, as often as asked."""
+    chance = random.Random(ROUNDS)
+    paths = list(places(document))
+    for _ in range(tries):
+        yield changed(document, chance.choice(paths), chance.choice((DELETED, *STRANGE)))
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    data = write_given_features(folder / "given", train=60, test=20)
+    return tagfill.fit(data, out=folder / "run", method="an", epochs=2, threads=1).path
+
+
+@pytest.fixture
+def run(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    monkeypatch.setattr(headline, "RESAMPLES", 2)
+    monkeypatch.setattr(headline, "FEWEST", 2)
+    return RunFolder(Path(shutil.copytree(original, tmp_path / "run")))
+
+
+def looked_at(run: RunFolder) -> bool:
+    """Open the run in every way; whether a report could be written."""
+    try:
+        opened = tagfill.open_run(run.path)
+        repr(opened)
+        opened._repr_html_()
+        write_report(run.path, images=0)
+    except TagfillError:
+        return False
+    return True
+
+
+def test_strange_metrics(run: RunFolder) -> None:
+    metrics = json.loads(run.metrics.read_text())
+    assert looked_at(run)
+    gone = [changed(metrics, (key,), DELETED) for key in metrics]
+    for strange in (*gone, *tampered(metrics)):
+        run.metrics.write_text(json.dumps(strange))
+        looked_at(run)
+    shutil.move(run.model / "model.safetensors", run.path / "elsewhere")  # metrics are all there is
+    for strange in tampered(metrics):
+        run.metrics.write_text(json.dumps(strange))
+        looked_at(run)
+
+
+def test_what_is_wrong_is_named(run: RunFolder) -> None:
+    metrics = json.loads(run.metrics.read_text())
+    assert misfit(RunMetrics, metrics) is None
+    metrics["test"]["per_class"][1]["positives"] = "many"
+    assert misfit(RunMetrics, metrics) == "test.per_class.1.positives"
+    del metrics["test"], metrics["regime"]
+    assert misfit(RunMetrics, metrics) == "regime"
+
+
+def test_strange_events(run: RunFolder) -> None:
+    events = [json.loads(line) for line in run.events.read_text().splitlines()]
+    for kind in ("note", "epoch"):
+        event = next(event for event in events if event["event"] == kind)
+        for strange in tampered(event):
+            run.events.write_text("\n".join(json.dumps(line) for line in (*events, strange)))
+            assert looked_at(run)
+
+
+def test_strange_settings(run: RunFolder) -> None:
+    document = load_toml(run.config)
+    for strange in tampered(document):
+        text = json.loads(json.dumps(strange), object_hook=_without_none)
+        run.config.write_text(tomli_w.dumps(text))
+        looked_at(run)
+    for text in ("a = " + "[" * 5000, f"seed = {'9' * 5000}", "\ufeff", "a\x00"):
+        run.config.write_text(text)
+        assert not looked_at(run)
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def test_strange_model(run: RunFolder) -> None:
+    file = run.model / "model.json"
+    document = json.loads(file.read_text())
+    for strange in tampered(document, 2 * TRIES):
+        file.write_text(json.dumps(strange))
+        looked_at(run)
+
+
+def test_strange_checkpoints(run: RunFolder) -> None:
+    tensors, metadata = load_checkpoint(run.checkpoint)
+    run.metrics.unlink()
+    run.previous_checkpoint.unlink(missing_ok=True)
+    for strange in tampered(metadata):
+        save_checkpoint(run.checkpoint, tensors, strange)
+        _resumed(run)
+    for group, members in tensors.items():
+        for name in members:
+            for odd in (None, torch.zeros(1, 7)):
+                rest = {key: tensor for key, tensor in members.items() if key != name}
+                save_checkpoint(
+                    run.checkpoint,
+                    {**tensors, group: rest if odd is None else {**rest, name: odd}},
+                    metadata,
+                )
+                _resumed(run)
+
+
+def _resumed(run: RunFolder) -> None:
+    try:
+        resume(run.path)
+    except TagfillError:
+        pass
+    finally:
+        run.metrics.unlink(missing_ok=True)
