@@ -19,6 +19,7 @@ from tagfill.train.config import DataConfig, RunConfig, StageConfig
 from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
 
 _GROUPS = ("method", "head")
+_OF_A_HEAD = ("head.", "head_preset")
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,9 @@ def _cells(
     if row.is_quoted or not row.belongs_to(column_name):
         return
     settings = _settings(recipe, size, row_name, column_name)
-    labels, masked = row.labels or column.labels, recipe.vary == "mask"
+    labels, masked = column.labels, recipe.vary == "mask"
+    if row.labels is not None:
+        labels = replace(row.labels, images=labels.images)
     for seed in range(1 if row.model else seeds or size.seeds_of(column_name)):
         yield Cell(
             row_name,
@@ -157,7 +160,10 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
     own = (size.row_settings.get(row_name, {}), size.column_settings.get(column_name, {}))
     merged: dict[str, Any] = {}
     for settings in (size.settings, column.settings, row.settings, *own):
-        merged |= _flat(settings)
+        flat = _flat(settings)
+        if "head" in flat:  # the settings of another head do not fit it
+            merged = {key: merged[key] for key in merged if not key.startswith(_OF_A_HEAD)}
+        merged |= flat
     if row.method not in (None, "auto"):
         known = getattr(methods.find(str(row.method)), "PRESETS", {})
         if column.preset in known:

@@ -94,7 +94,7 @@ class Row:
         model: a model folder under the data folder, to be evaluated.
         settings: options of ``tagfill train`` with underscores; ``preset`` is the method's preset,
             ``method.NAME`` and ``head.NAME`` are hyper-parameters.
-        labels: instead of the column's.
+        labels: instead of the column's, of as many images.
         paper: the paper's number of the main metric in each column.
         paper_more: its numbers of other metrics.
         code: what the published code reaches on the same inputs.
