@@ -6,10 +6,6 @@ label estimates have another one at every step.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 
 from tagfill import methods
@@ -83,20 +79,10 @@ def _losses(subject: Subject) -> tuple[dict[str, ElementwiseMethod], list[str]]:
 def _parsed(text: str) -> methods.base.Method:
     """A method from ``name`` or ``name:setting=value,setting=value``."""
     name, _, given = text.partition(":")
-    settings: dict[str, Any] = {}
+    settings = {}
     for setting in filter(None, given.split(",")):
         key, equals, value = setting.partition("=")
         if not equals:
             raise TagfillError(f"{setting!r} is not a setting", remedy="write em:alpha=1")
-        settings[key.strip()] = _value(value)
+        settings[key.strip()] = value
     return methods.make(name, settings)
-
-
-def _value(text: str) -> Any:
-    words: Mapping[str, Any] = {"true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text

@@ -102,7 +102,7 @@ def _settings(config: type[Any]) -> tuple[Setting, ...]:
             field.name,
             shown(hints[field.name]),
             getattr(defaults, field.name),
-            words.get(field.name, ""),
+            field.metadata.get("doc") or words.get(field.name, ""),
         )
         for field in dataclasses.fields(config)
     )

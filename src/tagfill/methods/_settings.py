@@ -1,9 +1,10 @@
-"""Checks of hyper-parameters, and reductions other than the mean."""
+"""Hyper-parameters with their descriptions and ranges, and reductions other than the mean."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -11,6 +12,38 @@ from tagfill.errors import TagfillError
 
 Reduction = Literal["mean", "sum"]
 Elementwise = Callable[[Tensor, Tensor], Tensor]
+
+
+def setting(default: Any, doc: str, low: float | None = None, high: float | None = None) -> Any:
+    """A field of a ``Config``.
+
+    Args:
+        default: the paper's value.
+        doc: what it is, without the full stop.
+        low, high: least and largest number it may be.
+    """
+    return field(default=default, metadata={"doc": f"{doc}.", "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of a ``Config``: numbers are within the range of their ``setting``."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value, low = getattr(self, one.name), one.metadata["low"]
+            if low is not None and isinstance(value, int | float):
+                require_range(one.name, value, low, one.metadata["high"])
+
+
+@dataclass(frozen=True)
+class CountSettings(Settings):
+    """Settings of a method that needs k."""
+
+    k: float | Literal["auto"] = setting(
+        "auto",
+        'mean number of positive tags per image; "auto" estimates it from the observed labels',
+    )
 
 
 def require_range(name: str, value: float, low: float, high: float | None = None) -> None:

@@ -8,18 +8,10 @@ code computes the same. Known negatives are negatives like the assumed ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tagfill.losses.assume import assume_negative
-from tagfill.methods.base import ElementwiseMethod, Info, Method
+from tagfill.methods._settings import Settings
+from tagfill.methods.base import Info, elementwise
 
 INFO = Info(title="Assume negative (AN)", source="Cole et al. 2021 (MLSPL), Eq. 8")
-
-
-@dataclass(frozen=True)
-class Config:
-    """Nothing to set."""
-
-
-def build(config: Config) -> Method:
-    return ElementwiseMethod("an", assume_negative)
+Config = Settings
+build = elementwise("an", assume_negative)

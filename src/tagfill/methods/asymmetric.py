@@ -3,113 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from torch import Tensor
 
 from tagfill.losses.focusing import asymmetric, focal
-from tagfill.methods._settings import Reduction, reduced, require_range
-from tagfill.methods.base import ElementwiseMethod, Info, Method, NamedMethod
+from tagfill.methods._settings import Reduction, Settings, setting
+from tagfill.methods.base import Info, NamedMethod, elementwise
 
 
 @dataclass(frozen=True)
-class AslConfig:
-    """Settings of the asymmetric loss.
+class AslConfig(Settings):
+    """Settings of the asymmetric loss."""
 
-    Args:
-        gamma_positive: g+.
-        gamma_negative: g-.
-        margin: negatives with p below it cost nothing.
-        detach_weight: no gradient flows through the focal weights.
-        eps: probabilities inside logarithms are raised to it.
-        reduction: "mean" or "sum" over the batch.
-    """
-
-    gamma_positive: float = 0.0
-    gamma_negative: float = 4.0
-    margin: float = 0.05
-    detach_weight: bool = False
-    eps: float = 0.0
-    reduction: Reduction = "mean"
-
-    def __post_init__(self) -> None:
-        require_range("gamma_positive", self.gamma_positive, 0)
-        require_range("gamma_negative", self.gamma_negative, 0)
-        require_range("margin", self.margin, 0, 1)
+    gamma_positive: float = setting(0.0, "g+", 0)
+    gamma_negative: float = setting(4.0, "g-", 0)
+    margin: float = setting(0.05, "negatives with p below it cost nothing", 0, 1)
+    detach_weight: bool = setting(False, "no gradient flows through the focal weights")
+    eps: float = setting(0.0, "probabilities inside logarithms are raised to it")
+    reduction: Reduction = setting("mean", '"mean" or "sum" over the batch')
 
 
 @dataclass(frozen=True)
-class Q2lConfig:
-    """Settings of Query2Label's asymmetric loss.
+class Q2lConfig(Settings):
+    """Settings of Query2Label's asymmetric loss."""
 
-    Args:
-        gamma_positive: g+.
-        gamma_negative: g-.
-        detach_weight: no gradient flows through the focal weights.
-        eps: probabilities inside logarithms are raised to it.
-        scale: factor on the loss.
-    """
-
-    gamma_positive: float = 0.0
-    gamma_negative: float = 1.0
-    detach_weight: bool = False
-    eps: float = 0.0
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_range("gamma_positive", self.gamma_positive, 0)
-        require_range("gamma_negative", self.gamma_negative, 0)
+    gamma_positive: float = setting(0.0, "g+", 0)
+    gamma_negative: float = setting(1.0, "g-", 0)
+    detach_weight: bool = setting(False, "no gradient flows through the focal weights")
+    eps: float = setting(0.0, "probabilities inside logarithms are raised to it")
+    scale: float = setting(1.0, "factor on the loss")
 
 
 @dataclass(frozen=True)
-class FocalConfig:
-    """Settings of the focal loss.
+class FocalConfig(Settings):
+    """Settings of the focal loss."""
 
-    Args:
-        gamma: how fast easy entries lose weight; 0 is plain ``an``.
-    """
-
-    gamma: float = 2.0
-
-    def __post_init__(self) -> None:
-        require_range("gamma", self.gamma, 0)
+    gamma: float = setting(2.0, "how fast easy entries lose weight; 0 is plain ``an``", 0)
 
 
-def _asl(config: AslConfig) -> Method:
-    terms = partial(
-        asymmetric,
-        gamma_positive=config.gamma_positive,
-        gamma_negative=config.gamma_negative,
-        margin=config.margin,
-        detach_weight=config.detach_weight,
-        eps=config.eps,
-    )
-    return ElementwiseMethod("asl", reduced(terms, config.reduction))
-
-
-def _asl_q2l(config: Q2lConfig) -> Method:
-    def terms(logits: Tensor, observed: Tensor) -> Tensor:
-        return config.scale * asymmetric(
-            logits,
-            observed,
-            gamma_positive=config.gamma_positive,
-            gamma_negative=config.gamma_negative,
-            detach_weight=config.detach_weight,
-            eps=config.eps,
-        )
-
-    return ElementwiseMethod("asl_q2l", terms)
-
-
-def _focal(config: FocalConfig) -> Method:
-    return ElementwiseMethod("focal", partial(focal, gamma=config.gamma))
+def _scaled(logits: Tensor, observed: Tensor, *, scale: float, **settings: Any) -> Tensor:
+    return scale * asymmetric(logits, observed, **settings)
 
 
 METHODS = {
     "asl": NamedMethod(
         Info("Asymmetric loss", "Ridnik et al. 2021 (ASL); Zhou et al. 2022, Table 1"),
         AslConfig,
-        _asl,
+        elementwise("asl", asymmetric),
         {"published": AslConfig(detach_weight=True, eps=1e-8, reduction="sum")},
         """Asymmetric loss: negatives lose weight faster than positives, and easy ones drop out.
 
@@ -131,7 +72,7 @@ Adam hides and weight decay does not.""",
             "Liu et al. 2021 (Query2Label); Islam et al., Eq. 11",
         ),
         Q2lConfig,
-        _asl_q2l,
+        elementwise("asl_q2l", _scaled),
         {"published": Q2lConfig(gamma_negative=2.0, detach_weight=True, eps=1e-5, scale=1000.0)},
         """Simplified asymmetric focal loss of Query2Label: no margin, gentle focus on negatives.
 
@@ -147,7 +88,7 @@ gradient through the focal weights and multiply the mean by 1000 (``gamma_negati
     "focal": NamedMethod(
         Info("Focal loss", "Lin et al. 2017; Zhou et al. 2022 (EM + APL), Table 1"),
         FocalConfig,
-        _focal,
+        elementwise("focal", focal),
         text="""Focal loss: tags the network gets right count less; unknown counts as negative.
 
     loss = mean over images and classes of -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)

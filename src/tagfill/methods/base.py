@@ -26,6 +26,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -33,6 +34,7 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.linear.problem import LinearProblem, LinearWeights, solve_elementwise
+from tagfill.methods._settings import reduced
 from tagfill.models.output import Output
 
 HEAD_NEEDS = ("embeddings", "activation_maps", "label_features")
@@ -211,11 +213,13 @@ class Method:
     """Base of all methods; stateless by default.
 
     The loop uses ``needs``: ``tagfill.methods.make`` takes it from ``INFO.needs`` unless the object
-    has set its own, which may depend on its configuration. The same holds for the name.
+    has set its own, which may depend on its configuration. The same holds for the name. ``kept``
+    are the names of the tensors that are its state.
     """
 
     name: str
     needs: Needs
+    kept: tuple[str, ...] = ()
 
     def start(self, setup: Setup) -> None:
         """Refuse labels without positives or, where they are needed, without negatives.
@@ -252,10 +256,12 @@ class Method:
 
     def state(self) -> dict[str, Tensor]:
         """Everything ``load_state`` needs to continue exactly; not a copy."""
-        return {}
+        return {name: getattr(self, name) for name in self.kept}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Restore ``state``; called after ``start``."""
+        for name in self.kept:
+            setattr(self, name, state[name].to(getattr(self, name)))
 
     def solve(self, problem: LinearProblem) -> LinearWeights | None:
         """A linear head on fixed features, solved directly from all images; called after ``start``.
@@ -299,6 +305,20 @@ class ElementwiseMethod(Method):
         return solve_elementwise(problem, problem.observed, self.terms)
 
 
+def elementwise(name: str, terms: Callable[..., Tensor]) -> Callable[[Any], Method]:
+    """``build`` of a method without state, from a loss that takes the settings by their names.
+
+    A setting ``reduction`` is the method's own.
+    """
+
+    def build(config: Any) -> Method:
+        settings = dict(vars(config))
+        reduction = settings.pop("reduction", "mean")
+        return ElementwiseMethod(name, reduced(partial(terms, **settings), reduction))
+
+    return build
+
+
 class MethodModule(Protocol):
     """The interface of a method's module."""
 
@@ -329,6 +349,12 @@ class NamedMethod:
         self.INFO, self.Config, self.build = info, config, build
         self.PRESETS = presets or {}
         self.__doc__ = text or sys.modules[config.__module__].__doc__
+
+
+def filled_in(observed: Tensor, guess: Tensor) -> Tensor:
+    """Observed labels as probabilities, and the guess where they are unknown."""
+    known = observed.to(guess)
+    return torch.where(known < 0, guess, known)
 
 
 def require_positives(observed: Tensor, method: str) -> None:

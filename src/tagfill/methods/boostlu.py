@@ -22,7 +22,7 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.losses.activation import boosted_logits
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 from tagfill.models.output import Output
 
@@ -35,21 +35,14 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Settings of boosted class-activation maps.
+class Config(Settings):
+    """Settings of boosted class-activation maps."""
 
-    Args:
-        alpha: factor on positive map values; 1 is ``base`` alone.
-        base: the loss on the boosted logits: "ll_r", "ll_ct", "ll_cp" or "an".
-        delta: of the large-loss method; None is its published rate here.
-    """
-
-    alpha: float = 5.0
-    base: Literal["an", "ll_r", "ll_ct", "ll_cp"] = "ll_r"
-    delta: float | None = None
-
-    def __post_init__(self) -> None:
-        require_range("alpha", self.alpha, 0)
+    alpha: float = setting(5.0, "factor on positive map values; 1 is ``base`` alone", 0)
+    base: Literal["an", "ll_r", "ll_ct", "ll_cp"] = setting(
+        "ll_r", 'the loss on the boosted logits: "ll_r", "ll_ct", "ll_cp" or "an"'
+    )
+    delta: float | None = setting(None, "of the large-loss method; None is its published rate here")
 
 
 class BoostedMaps(Method):
@@ -102,5 +95,4 @@ def _base(config: Config) -> Method:
     return methods.make(config.base, None if config.base == "an" else {"delta": delta})
 
 
-def build(config: Config) -> Method:
-    return BoostedMaps(config)
+build = BoostedMaps

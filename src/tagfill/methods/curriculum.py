@@ -20,7 +20,6 @@ first learn to call everything positive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,8 +27,8 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.partial import durand_weight, partial_cross_entropy
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
+from tagfill.methods._settings import Settings, setting
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, filled_in
 
 Strategy = Literal["threshold", "proportion", "positives"]
 
@@ -41,29 +40,19 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        strategy: which unknown entries get a pseudo-label.
-        theta: least |logit| of a pseudo-label.
-        share: of the unknown entries, for the strategy "proportion".
-        warmup: epochs before the first pseudo-labels.
-    """
-
-    strategy: Strategy = "threshold"
-    theta: float = 2.0
-    share: float = 0.8
-    warmup: int = 1
-
-    def __post_init__(self) -> None:
-        require_range("theta", self.theta, 0)
-        require_range("share", self.share, 0, 1)
-        require_range("warmup", self.warmup, 1)
+    strategy: Strategy = setting("threshold", "which unknown entries get a pseudo-label")
+    theta: float = setting(2.0, "least |logit| of a pseudo-label", 0)
+    share: float = setting(0.8, 'of the unknown entries, for the strategy "proportion"', 0, 1)
+    warmup: int = setting(1, "epochs before the first pseudo-labels", 1)
 
 
 class CurriculumLabeling(Method):
     """Remembers the last scores of all images and the labels derived from them."""
+
+    kept = ("labels", "scores")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -91,16 +80,9 @@ class CurriculumLabeling(Method):
                 share=self.config.share,
             )
 
-    def state(self) -> dict[str, Tensor]:
-        return {"labels": self.labels, "scores": self.scores}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.labels = state["labels"].to(self.labels)
-        self.scores = state["scores"].to(self.scores)
-
     def estimates(self) -> Tensor:
         """The last scores; 0.5 before the first."""
-        return torch.where(self.observed == -1, self.scores, self.observed.to(self.scores.dtype))
+        return filled_in(self.observed, self.scores)
 
     def pseudo_labels(self) -> Tensor:
         return torch.where(self.observed == -1, self.labels, -1)
@@ -135,5 +117,4 @@ def _most_confident(confidence: Tensor, candidates: Tensor, share: float) -> Ten
     return chosen.view(candidates.shape)
 
 
-def build(config: Config) -> Method:
-    return CurriculumLabeling(config)
+build = CurriculumLabeling

@@ -17,30 +17,22 @@ authors advise 0.75 as threshold; thresholds fitted on validation find theirs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from tagfill.losses.entropy import entropy_maximization
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import ElementwiseMethod, Info, Method
+from tagfill.methods._settings import Settings, setting
+from tagfill.methods.base import Info, elementwise
 
 INFO = Info(title="Entropy maximization", source="Zhou et al. 2022 (EM + APL), Eq. 3-5")
 
 
 @dataclass(frozen=True)
-class Config:
-    """Settings of entropy maximization.
+class Config(Settings):
+    """Settings of entropy maximization."""
 
-    Args:
-        alpha: weight of the entropy of unknown entries; the paper's best on VOC.
-        eps: added to probabilities inside the logarithms.
-    """
-
-    alpha: float = 0.2
-    eps: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_range("alpha", self.alpha, 0)
-        require_range("eps", self.eps, 0, 1)
+    alpha: float = setting(
+        0.2, "weight of the entropy of unknown entries; the paper's best on VOC", 0
+    )
+    eps: float = setting(0.0, "added to probabilities inside the logarithms", 0, 1)
 
 
 PRESETS = {
@@ -52,7 +44,4 @@ PRESETS = {
 }
 
 
-def build(config: Config) -> Method:
-    return ElementwiseMethod(
-        "em", partial(entropy_maximization, alpha=config.alpha, eps=config.eps)
-    )
+build = elementwise("em", entropy_maximization)

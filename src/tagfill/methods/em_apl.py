@@ -23,7 +23,6 @@ warm-up, which are kept as shares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -34,8 +33,8 @@ from tagfill.errors import TagfillError
 from tagfill.losses.entropy import entropy_with_pseudo_labels
 from tagfill.losses.selection import lowest_per_class
 from tagfill.methods._search import Range
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
+from tagfill.methods._settings import Settings, require_range, setting
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, filled_in
 
 INFO = Info(
     title="Entropy maximization with asymmetric pseudo-labels",
@@ -45,39 +44,40 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Settings of entropy maximization with asymmetric pseudo-labels.
+class Config(Settings):
+    """Settings of entropy maximization with asymmetric pseudo-labels."""
 
-    Args:
-        alpha: weight of the entropy of unknown entries.
-        beta: weight of pseudo-labeled entries; 1 switches down-weighting off.
-        theta: share of a class's unknown entries that become negative pseudo-labels in all rounds.
-        warmup: T_w, the epochs before the first pseudo-labels; below 1 it is a share of all epochs,
-            at least one.
-        soft: pseudo-labels are probabilities, not 0 and 1.
-        positive_theta: share of a class's unknown entries that become positive pseudo-labels.
-        base: what remaining unknown entries cost: "em" their entropy, "an" -log(1 - p).
-        eps: added to probabilities inside the logarithms.
-        training_view: the probabilities come from augmented views, as in training, not from the
-            plain image.
-    """
-
-    alpha: float = 0.2
-    beta: float = 0.02
-    theta: float = 0.9
-    warmup: float = 0.5
-    soft: bool = True
-    positive_theta: float = 0.0
-    base: Literal["em", "an"] = "em"
-    eps: float = 0.0
-    training_view: bool = False
+    alpha: float = setting(0.2, "weight of the entropy of unknown entries", 0)
+    beta: float = setting(
+        0.02, "weight of pseudo-labeled entries; 1 switches down-weighting off", 0
+    )
+    theta: float = setting(
+        0.9,
+        "share of a class's unknown entries that become negative pseudo-labels in all rounds",
+        0,
+        1,
+    )
+    warmup: float = setting(
+        0.5,
+        "T_w, the epochs before the first pseudo-labels; below 1 it is a share of all epochs, at "
+        "least one",
+        0,
+    )
+    soft: bool = setting(True, "pseudo-labels are probabilities, not 0 and 1")
+    positive_theta: float = setting(
+        0.0, "share of a class's unknown entries that become positive pseudo-labels", 0, 1
+    )
+    base: Literal["em", "an"] = setting(
+        "em", 'what remaining unknown entries cost: "em" their entropy, "an" -log(1 - p)'
+    )
+    eps: float = setting(0.0, "added to probabilities inside the logarithms")
+    training_view: bool = setting(
+        False,
+        "the probabilities come from augmented views, as in training, not from the plain image",
+    )
 
     def __post_init__(self) -> None:
-        require_range("alpha", self.alpha, 0)
-        require_range("beta", self.beta, 0)
-        require_range("theta", self.theta, 0, 1)
-        require_range("warmup", self.warmup, 0)
-        require_range("positive_theta", self.positive_theta, 0, 1)
+        super().__post_init__()
         require_range("theta + positive_theta", self.theta + self.positive_theta, 0, 1)
         if self.warmup > 1 and self.warmup != int(self.warmup):
             raise TagfillError(
@@ -103,6 +103,8 @@ SEARCH = {
 
 class AsymmetricPseudoLabels(Method):
     """Entropy maximization that remembers a soft label for every entry it has decided on."""
+
+    kept = ("pseudo", "chosen", "scores")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -150,19 +152,10 @@ class AsymmetricPseudoLabels(Method):
         self.pseudo = torch.where(chosen, label, self.pseudo)
         self.chosen = self.chosen.masked_fill(chosen, code)
 
-    def state(self) -> dict[str, Tensor]:
-        """Pseudo-labels, soft and as chosen, -1 where there is none; scores of the last epoch."""
-        return {"pseudo": self.pseudo, "chosen": self.chosen, "scores": self.scores}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.pseudo = state["pseudo"].to(self.pseudo)
-        self.chosen = state["chosen"].to(self.chosen)
-        self.scores = state["scores"].to(self.pseudo)
-
     def estimates(self) -> Tensor:
         """Pseudo-labels, elsewhere the last epoch's scores (0.5 before the first)."""
         guess = torch.where(self.pseudo >= 0, self.pseudo, self.scores)
-        return torch.where(self.observed == -1, guess, self.observed.to(guess.dtype))
+        return filled_in(self.observed, guess)
 
     def pseudo_labels(self) -> Tensor:
         """The label each entry was chosen for; its soft label may differ."""
@@ -185,5 +178,4 @@ def _per_round(unknown: Tensor, share: float, rounds: int) -> Tensor:
     return torch.tensor([int(round(share * count / rounds, 9)) for count in unknown.tolist()])
 
 
-def build(config: Config) -> Method:
-    return AsymmetricPseudoLabels(config)
+build = AsymmetricPseudoLabels

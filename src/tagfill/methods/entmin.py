@@ -18,7 +18,7 @@ from functools import partial
 from typing import Literal
 
 from tagfill.losses.entropy import entropy_minimization
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import ElementwiseMethod, Info, Method
 
 INFO = Info(
@@ -28,19 +28,13 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Settings of entropy minimization.
+class Config(Settings):
+    """Settings of entropy minimization."""
 
-    Args:
-        weight: of the entropy of unknown entries; ours.
-        base: another loss of unknown entries: "observed" none, "an" -log(1 - p).
-    """
-
-    weight: float = 0.2
-    base: Literal["observed", "an"] = "observed"
-
-    def __post_init__(self) -> None:
-        require_range("weight", self.weight, 0)
+    weight: float = setting(0.2, "of the entropy of unknown entries; ours", 0)
+    base: Literal["observed", "an"] = setting(
+        "observed", 'another loss of unknown entries: "observed" none, "an" -log(1 - p)'
+    )
 
 
 def build(config: Config) -> Method:

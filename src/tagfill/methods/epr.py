@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tagfill.losses.regularize import expected_positives
+from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods.base import MLSPL_K, Info, LossTerms, Method, Needs, Setup, Step, resolve_k
 
 INFO = Info(
@@ -27,18 +28,15 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(CountSettings):
+    """Hyper-parameters."""
 
-    Args:
-        k: mean number of positive tags per image; "auto" estimates it from the observed labels.
-        weight: lambda of the regularizer; "classes" is K.
-        per_class: divide the first term by the number of classes, as the published code does.
-    """
-
-    k: float | Literal["auto"] = "auto"
-    weight: float | Literal["classes"] = "classes"
-    per_class: bool = False
+    weight: float | Literal["classes"] = setting(
+        "classes", 'lambda of the regularizer; "classes" is K'
+    )
+    per_class: bool = setting(
+        False, "divide the first term by the number of classes, as the published code does"
+    )
 
 
 PRESETS = {
@@ -70,5 +68,4 @@ class ExpectedPositiveRegularization(Method):
         )._asdict()
 
 
-def build(config: Config) -> Method:
-    return ExpectedPositiveRegularization(config)
+build = ExpectedPositiveRegularization

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -28,29 +27,28 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.losses.assume import ignore_unknown
 from tagfill.losses.selection import lowest_per_class
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step, resolve_k
+from tagfill.methods._settings import CountSettings, setting
+from tagfill.methods.base import (
+    Info,
+    LossTerms,
+    Method,
+    NamedMethod,
+    Needs,
+    Setup,
+    Step,
+    filled_in,
+    resolve_k,
+)
 
 SOURCE = "Verelst et al. 2022 (SCL); Xie et al. 2022 (LAC), Table 2"
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(CountSettings):
+    """Hyper-parameters."""
 
-    Args:
-        k: mean number of positive tags per image; "auto" estimates it from the observed labels.
-        momentum: of the running averages; ours.
-        weight: of the consistency; ours.
-    """
-
-    k: float | Literal["auto"] = "auto"
-    momentum: float = 0.8
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_range("momentum", self.momentum, 0, 1)
-        require_range("weight", self.weight, 0)
+    momentum: float = setting(0.8, "of the running averages; ours", 0, 1)
+    weight: float = setting(1.0, "of the consistency; ours", 0)
 
 
 class Averages:
@@ -145,8 +143,7 @@ class ExpectedNegatives(Method):
         table = self.scores.table
         if not table.numel() or bool(table.isnan().any()):
             return None
-        observed = self.observed.to(table.device)
-        return torch.where(observed < 0, table, observed.to(table))
+        return filled_in(self.observed, table)
 
 
 METHODS = {

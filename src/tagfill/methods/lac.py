@@ -43,7 +43,7 @@ from tagfill.errors import TagfillError
 from tagfill.losses.consistency import confident_labels
 from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
 from tagfill.methods._queue import Queue
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import (
     Info,
     LossTerms,
@@ -64,44 +64,33 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        stage_one: share of the epochs before L_LAC joins; 0 for end-to-end training, 1 for never.
-        threshold: delta of the first stage, least probability of a pseudo-label.
-        threshold_two: delta of the second stage.
-        plc_weight: lambda of the pseudo-label consistency; 0 switches it off.
-        lac_weight: lambda of the label-aware consistency; 0 switches it off.
-        temperature: tau.
-        queue: K, past embeddings to compare with; 0 for none.
-        form: "equation" for Eq. 7, "supcon" for the published code's loss.
-        pairs: "sum" over the keys of an anchor's class as in Eq. 7, or their "mean".
-        normalize: "images" for sums over classes and means over images, "entries" for means over
-            entries.
-        include_observed: the strong view learns observed labels too; Eq. 4 is without.
-    """
-
-    stage_one: float = 0.5
-    threshold: float = 0.6
-    threshold_two: float = 0.9
-    plc_weight: float = 1.0
-    lac_weight: float = 1.0
-    temperature: float = 0.5
-    queue: int = 512
-    form: Literal["equation", "supcon"] = "equation"
-    pairs: Literal["sum", "mean"] = "sum"
-    normalize: Normalize = "images"
-    include_observed: bool = True
-
-    def __post_init__(self) -> None:
-        require_range("stage_one", self.stage_one, 0, 1)
-        require_range("threshold", self.threshold, 0.5, 1)
-        require_range("threshold_two", self.threshold_two, 0.5, 1)
-        require_range("plc_weight", self.plc_weight, 0)
-        require_range("lac_weight", self.lac_weight, 0)
-        require_range("temperature", self.temperature, 1e-3)
-        require_range("queue", self.queue, 0)
+    stage_one: float = setting(
+        0.5, "share of the epochs before L_LAC joins; 0 for end-to-end training, 1 for never", 0, 1
+    )
+    threshold: float = setting(
+        0.6, "delta of the first stage, least probability of a pseudo-label", 0.5, 1
+    )
+    threshold_two: float = setting(0.9, "delta of the second stage", 0.5, 1)
+    plc_weight: float = setting(1.0, "lambda of the pseudo-label consistency; 0 switches it off", 0)
+    lac_weight: float = setting(1.0, "lambda of the label-aware consistency; 0 switches it off", 0)
+    temperature: float = setting(0.5, "tau", 1e-3)
+    queue: int = setting(512, "K, past embeddings to compare with; 0 for none", 0)
+    form: Literal["equation", "supcon"] = setting(
+        "equation", '"equation" for Eq. 7, "supcon" for the published code\'s loss'
+    )
+    pairs: Literal["sum", "mean"] = setting(
+        "sum", '"sum" over the keys of an anchor\'s class as in Eq. 7, or their "mean"'
+    )
+    normalize: Normalize = setting(
+        "images",
+        '"images" for sums over classes and means over images, "entries" for means over entries',
+    )
+    include_observed: bool = setting(
+        True, "the strong view learns observed labels too; Eq. 4 is without"
+    )
 
 
 PRESETS = {
@@ -234,5 +223,4 @@ def stages(config: Config) -> tuple[StagePlan, StagePlan]:
     return StagePlan("plc", first), StagePlan("lac", {"stage_one": 0.0})
 
 
-def build(config: Config) -> Method:
-    return LabelAwareConsistency(config)
+build = LabelAwareConsistency

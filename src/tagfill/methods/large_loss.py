@@ -19,7 +19,7 @@ best values; the default is that of VOC.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -32,38 +32,28 @@ from tagfill.losses.large_loss import (
     modified_count,
 )
 from tagfill.losses.selection import largest_unknown
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class GrowingConfig:
-    """Hyper-parameters.
+class GrowingConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        delta: by how much the modified share of the batch's entries grows each epoch.
-    """
-
-    delta: float = 0.002
-
-    def __post_init__(self) -> None:
-        require_range("delta", self.delta, 0, 1)
+    delta: float = setting(
+        0.002, "by how much the modified share of the batch's entries grows each epoch", 0, 1
+    )
 
 
 @dataclass(frozen=True)
-class PermanentConfig:
-    """Hyper-parameters.
+class PermanentConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        delta: share of a batch's entries that become positive in each step.
-    """
-
-    delta: float = 0.001
-
-    def __post_init__(self) -> None:
-        require_range("delta", self.delta, 0, 1)
+    delta: float = setting(
+        0.001, "share of a batch's entries that become positive in each step", 0, 1
+    )
 
 
 class ModifiedLoss(Protocol):
@@ -93,6 +83,8 @@ class GrowingLargeLoss(Method):
 class PermanentCorrection(Method):
     """Assume negative, with a growing set of corrected entries."""
 
+    kept = ("corrected",)
+
     def __init__(self, config: PermanentConfig) -> None:
         self.config = config
 
@@ -118,12 +110,6 @@ class PermanentCorrection(Method):
     def _count(self, step: Step) -> int:
         entries = step.output.logits.numel()
         return modified_count(entries, self.config.delta) if step.epoch > 1 else 0
-
-    def state(self) -> dict[str, Tensor]:
-        return {"corrected": self.corrected}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.corrected = state["corrected"].to(self.corrected)
 
     def estimates(self) -> Tensor:
         """The labels trained on: 1 where corrected, 0 where unknown."""

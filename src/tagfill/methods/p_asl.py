@@ -30,7 +30,7 @@ from torch import Tensor
 from tagfill.losses.focusing import partial_asymmetric
 from tagfill.losses.selection import likely_or_common
 from tagfill.methods._prior import Prior, resolve_prior
-from tagfill.methods._settings import Reduction, reduced, require_range
+from tagfill.methods._settings import Reduction, Settings, reduced, setting
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 
 INFO = Info(
@@ -41,46 +41,29 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Settings of the partial asymmetric loss.
+class Config(Settings):
+    """Settings of the partial asymmetric loss."""
 
-    Args:
-        gamma_positive: g+.
-        gamma_negative: g-.
-        gamma_unknown: gu.
-        alpha_positive: a+.
-        alpha_negative: a-.
-        alpha_unknown: au.
-        margin: negatives and unknown entries with p below it cost nothing.
-        mode: "selective", "negative", "ignore" or "ignore_normalized".
-        likelihood_topk: unknown entries per image left out as too likely.
-        prior_threshold: unknown entries of classes more common than this are left out.
-        prior: share of positives: one number, one per class, or "auto" for an estimate.
-        detach_weight: no gradient flows through the focal weights.
-        eps: probabilities inside logarithms are raised to it.
-        reduction: "mean" or "sum" over the batch.
-    """
-
-    gamma_positive: float = 0.0
-    gamma_negative: float = 1.0
-    gamma_unknown: float = 4.0
-    alpha_positive: float = 1.0
-    alpha_negative: float = 1.0
-    alpha_unknown: float = 1.0
-    margin: float = 0.0
-    mode: Literal["selective", "negative", "ignore", "ignore_normalized"] = "selective"
-    likelihood_topk: int = 5
-    prior_threshold: float = 0.5
-    prior: Prior = "auto"
-    detach_weight: bool = False
-    eps: float = 0.0
-    reduction: Reduction = "mean"
-
-    def __post_init__(self) -> None:
-        for name in ("gamma_positive", "gamma_negative", "gamma_unknown"):
-            require_range(name, getattr(self, name), 0)
-        require_range("margin", self.margin, 0, 1)
-        require_range("likelihood_topk", self.likelihood_topk, 0)
+    gamma_positive: float = setting(0.0, "g+", 0)
+    gamma_negative: float = setting(1.0, "g-", 0)
+    gamma_unknown: float = setting(4.0, "gu", 0)
+    alpha_positive: float = setting(1.0, "a+")
+    alpha_negative: float = setting(1.0, "a-")
+    alpha_unknown: float = setting(1.0, "au")
+    margin: float = setting(0.0, "negatives and unknown entries with p below it cost nothing", 0, 1)
+    mode: Literal["selective", "negative", "ignore", "ignore_normalized"] = setting(
+        "selective", '"selective", "negative", "ignore" or "ignore_normalized"'
+    )
+    likelihood_topk: int = setting(5, "unknown entries per image left out as too likely", 0)
+    prior_threshold: float = setting(
+        0.5, "unknown entries of classes more common than this are left out"
+    )
+    prior: Prior = setting(
+        "auto", 'share of positives: one number, one per class, or "auto" for an estimate'
+    )
+    detach_weight: bool = setting(False, "no gradient flows through the focal weights")
+    eps: float = setting(0.0, "probabilities inside logarithms are raised to it")
+    reduction: Reduction = setting("mean", '"mean" or "sum" over the batch')
 
 
 PRESETS = {
@@ -138,5 +121,4 @@ class SelectiveAsymmetric(Method):
         return (~left_out).to(logits.dtype)
 
 
-def build(config: Config) -> Method:
-    return SelectiveAsymmetric(config)
+build = SelectiveAsymmetric

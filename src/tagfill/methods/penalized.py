@@ -15,35 +15,24 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tagfill.losses.assume import assume_negative
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Step
 
 SOURCE = "Zhou et al. 2022 (EM + APL), Table 1"
 
 
 @dataclass(frozen=True)
-class L1Config:
-    """Hyper-parameters.
+class L1Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        weight: of the penalty; ours.
-    """
-
-    weight: float = 1e-5
-
-    def __post_init__(self) -> None:
-        require_range("weight", self.weight, 0)
+    weight: float = setting(1e-5, "of the penalty; ours", 0)
 
 
 @dataclass(frozen=True)
 class L2Config(L1Config):
-    """Hyper-parameters.
+    """Hyper-parameters."""
 
-    Args:
-        weight: of the penalty; ours.
-    """
-
-    weight: float = 1e-4
+    weight: float = setting(1e-4, "of the penalty; ours")
 
 
 class Penalized(Method):

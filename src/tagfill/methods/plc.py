@@ -34,7 +34,7 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.losses.assume import assume_negative
 from tagfill.losses.consistency import confident_labels, pseudo_label_consistency
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
 from tagfill.models.output import Output
 
@@ -48,27 +48,21 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        threshold: delta, least probability of a pseudo-label.
-        weight: lambda of the consistency; 0 leaves assume negative.
-        normalize: "images" for sums over classes and means over images, "entries" for means over
-            entries.
-        include_observed: the strong view learns observed labels too; Eq. 4 is without.
-        strong_labels: "pseudo" for L_PLC, "assumed" for L_AN of the strong view instead.
-    """
-
-    threshold: float = 0.6
-    weight: float = 1.0
-    normalize: Normalize = "images"
-    include_observed: bool = True
-    strong_labels: Literal["pseudo", "assumed"] = "pseudo"
-
-    def __post_init__(self) -> None:
-        require_range("threshold", self.threshold, 0.5, 1)
-        require_range("weight", self.weight, 0)
+    threshold: float = setting(0.6, "delta, least probability of a pseudo-label", 0.5, 1)
+    weight: float = setting(1.0, "lambda of the consistency; 0 leaves assume negative", 0)
+    normalize: Normalize = setting(
+        "images",
+        '"images" for sums over classes and means over images, "entries" for means over entries',
+    )
+    include_observed: bool = setting(
+        True, "the strong view learns observed labels too; Eq. 4 is without"
+    )
+    strong_labels: Literal["pseudo", "assumed"] = setting(
+        "pseudo", '"pseudo" for L_PLC, "assumed" for L_AN of the strong view instead'
+    )
 
 
 PRESETS = {"published": Config(normalize="entries")}
@@ -167,5 +161,4 @@ def strong_view(step: Step, method: str) -> Output:
     return step.strong
 
 
-def build(config: Config) -> Method:
-    return PseudoLabelConsistency(config)
+build = PseudoLabelConsistency

@@ -14,20 +14,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tagfill.losses.ranking import pairwise_ranking
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, Step
 
 INFO = Info(title="Pairwise ranking (PR)", source="Cole et al. 2021 (MLSPL), supplement A")
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        per_class: divide by the number of classes, as the published code does.
-    """
-
-    per_class: bool = False
+    per_class: bool = setting(False, "divide by the number of classes, as the published code does")
 
 
 PRESETS = {"published": Config(per_class=True)}
@@ -44,5 +41,4 @@ class PairwiseRanking(Method):
         return {"pr": pairs.mean() if self.config.per_class else pairs.sum(1).mean()}
 
 
-def build(config: Config) -> Method:
-    return PairwiseRanking(config)
+build = PairwiseRanking

@@ -19,66 +19,46 @@ l- = p, and a U without the positives; the preset ``published`` does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from torch import Tensor
 
 from tagfill.losses.pu import Surrogate, known_negative_risk, non_negative_risk, unbiased_risk
 from tagfill.methods._prior import resolve_prior
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
 
 
 @dataclass(frozen=True)
-class UnbiasedConfig:
-    """Hyper-parameters.
+class UnbiasedConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        prior: pi, one number for all classes or one per class separated by commas; "auto" estimates
-            it from the observed labels.
-        surrogate: "logistic" for cross-entropy, "sigmoid" for l+ = 1 - p and l- = p.
-        positives_in_unlabeled: observed positives are part of U.
-        use_negatives: known negatives add (1 - pi) E_N[l-], with cross-entropy.
-    """
-
-    prior: Literal["auto"] | float | tuple[float, ...] = "auto"
-    surrogate: Surrogate = "logistic"
-    positives_in_unlabeled: bool = True
-    use_negatives: bool = False
+    prior: Literal["auto"] | float | tuple[float, ...] = setting(
+        "auto",
+        'pi, one number for all classes or one per class separated by commas; "auto" estimates it '
+        "from the observed labels",
+    )
+    surrogate: Surrogate = setting(
+        "logistic", '"logistic" for cross-entropy, "sigmoid" for l+ = 1 - p and l- = p'
+    )
+    positives_in_unlabeled: bool = setting(True, "observed positives are part of U")
+    use_negatives: bool = setting(False, "known negatives add (1 - pi) E_N[l-], with cross-entropy")
 
 
 @dataclass(frozen=True)
-class NonNegativeConfig:
-    """Hyper-parameters.
+class NonNegativeConfig(UnbiasedConfig):
+    """Hyper-parameters."""
 
-    Args:
-        prior: pi, one number for all classes or one per class separated by commas; "auto" estimates
-            it from the observed labels.
-        beta: how far r may fall below zero.
-        gamma: how strongly to step back in that case; 0 for not at all.
-        surrogate: "logistic" for cross-entropy, "sigmoid" for l+ = 1 - p and l- = p.
-        positives_in_unlabeled: observed positives are part of U.
-        use_negatives: known negatives add (1 - pi) E_N[l-], with cross-entropy.
-    """
-
-    prior: Literal["auto"] | float | tuple[float, ...] = "auto"
-    beta: float = 0.0
-    gamma: float = 1.0
-    surrogate: Surrogate = "logistic"
-    positives_in_unlabeled: bool = True
-    use_negatives: bool = False
-
-    def __post_init__(self) -> None:
-        require_range("beta", self.beta, 0)
-        require_range("gamma", self.gamma, 0, 1)
+    beta: float = setting(0.0, "how far r may fall below zero", 0)
+    gamma: float = setting(1.0, "how strongly to step back in that case; 0 for not at all", 0, 1)
 
 
 class PuRisk(Method):
     """Risk of positive and unlabeled entries, with a class prior."""
 
-    def __init__(self, config: UnbiasedConfig | NonNegativeConfig) -> None:
-        self.config = config
-        self.name = "upu" if isinstance(config, UnbiasedConfig) else "nnpu"
+    def __init__(self, name: str, config: UnbiasedConfig) -> None:
+        self.name, self.config = name, config
         self.needs = Needs(class_prior=config.prior == "auto")
 
     def start(self, setup: Setup) -> None:
@@ -87,31 +67,24 @@ class PuRisk(Method):
 
     def loss(self, step: Step) -> LossTerms:
         """The sum over classes, and that of known negatives."""
-        terms = {self.name: self._risk(step).sum()}
+        logits, observed = step.output.logits, step.observed
+        terms = {self.name: self._risk(logits, observed).sum()}
         if self.config.use_negatives:
-            known = known_negative_risk(step.output.logits, step.observed)
+            known = known_negative_risk(logits, observed)
             terms["negatives"] = ((1 - self.prior) * known).sum()
         return terms
 
-    def _risk(self, step: Step) -> Tensor:
-        config, logits, observed = self.config, step.output.logits, step.observed
-        surrogate, included = config.surrogate, config.positives_in_unlabeled
-        if isinstance(config, UnbiasedConfig):
-            return unbiased_risk(
-                logits,
-                observed,
-                self.prior,
-                surrogate=surrogate,
-                positives_in_unlabeled=included,
-            )
-        return non_negative_risk(
+    def _risk(self, logits: Tensor, observed: Tensor) -> Tensor:
+        config = self.config
+        risk = unbiased_risk
+        if isinstance(config, NonNegativeConfig):
+            risk = partial(non_negative_risk, beta=config.beta, gamma=config.gamma)
+        return risk(
             logits,
             observed,
             self.prior,
-            beta=config.beta,
-            gamma=config.gamma,
-            surrogate=surrogate,
-            positives_in_unlabeled=included,
+            surrogate=config.surrogate,
+            positives_in_unlabeled=config.positives_in_unlabeled,
         )
 
 
@@ -123,7 +96,7 @@ METHODS = {
             Needs(class_prior=True),
         ),
         UnbiasedConfig,
-        PuRisk,
+        partial(PuRisk, "upu"),
     ),
     "nnpu": NamedMethod(
         Info(
@@ -132,7 +105,7 @@ METHODS = {
             Needs(class_prior=True),
         ),
         NonNegativeConfig,
-        PuRisk,
+        partial(PuRisk, "nnpu"),
         {"published": NonNegativeConfig(surrogate="sigmoid", positives_in_unlabeled=False)},
     ),
 }

@@ -20,8 +20,8 @@ from torch import Tensor
 from tagfill.linear.basis import rooted
 from tagfill.linear.problem import LinearProblem, LinearWeights
 from tagfill.linear.ridge import ridge
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import ElementwiseMethod, Info, Method, Needs
+from tagfill.methods._settings import Settings, setting
+from tagfill.methods.base import ElementwiseMethod, Info, Needs
 
 INFO = Info(
     title="Least squares in closed form (ridge)",
@@ -31,19 +31,15 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        strength: of the penalty, relative to the features' mean sum of squares; "auto" takes the
-            one with the least leave-one-out error.
-    """
-
-    strength: float | Literal["auto"] = "auto"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.strength, str):
-            require_range("strength", self.strength, 0)
+    strength: float | Literal["auto"] = setting(
+        "auto",
+        'of the penalty, relative to the features\' mean sum of squares; "auto" takes the one '
+        "with the least leave-one-out error",
+        0,
+    )
 
 
 class Ridge(ElementwiseMethod):
@@ -82,5 +78,4 @@ def _squares(logits: Tensor, observed: Tensor) -> Tensor:
     return ((logits + 2) / 4 - (observed == 1).to(logits)).square()
 
 
-def build(config: Config) -> Method:
-    return Ridge(config)
+build = Ridge

@@ -45,7 +45,7 @@ from tagfill.methods._estimators import (
     RowTable,
     SmallNetwork,
 )
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods.base import (
     MLSPL_K,
     Info,
@@ -55,6 +55,7 @@ from tagfill.methods.base import (
     ParameterGroup,
     Setup,
     Step,
+    filled_in,
     resolve_k,
 )
 
@@ -66,37 +67,33 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(CountSettings):
+    """Hyper-parameters."""
 
-    Args:
-        k: mean number of positive tags per image; "auto" estimates it from the observed labels.
-        weight: lambda of the regularizer; "classes" is K.
-        per_class: divide the second term by the number of classes, as the published code does.
-        rate: learning rate of the estimates, as a multiple of the classifier's; "auto" is 10, and
-            1 for "network", whose every step changes the estimates of all images.
-        estimator: where the estimates live.
-        updates: "dense" or "sparse"; "auto" is sparse for "memory_mapped" and dense otherwise.
-        rank: of the "low_rank" estimator.
-        hidden: units of the "network" estimator.
-        directory: for the file of the "memory_mapped" estimator; a temporary one by default.
-    """
-
-    k: float | Literal["auto"] = "auto"
-    weight: float | Literal["classes"] = 1.0
-    per_class: bool = False
-    rate: float | Literal["auto"] = "auto"
-    estimator: Literal["dense", "low_rank", "memory_mapped", "network"] = "dense"
-    updates: Literal["auto", "dense", "sparse"] = "auto"
-    rank: int = 16
-    hidden: int = 64
-    directory: str | None = None
+    weight: float | Literal["classes"] = setting(1.0, 'lambda of the regularizer; "classes" is K')
+    per_class: bool = setting(
+        False, "divide the second term by the number of classes, as the published code does"
+    )
+    rate: float | Literal["auto"] = setting(
+        "auto",
+        'learning rate of the estimates, as a multiple of the classifier\'s; "auto" is 10, and '
+        '1 for "network", whose every step changes the estimates of all images',
+        0,
+    )
+    estimator: Literal["dense", "low_rank", "memory_mapped", "network"] = setting(
+        "dense", "where the estimates live"
+    )
+    updates: Literal["auto", "dense", "sparse"] = setting(
+        "auto", '"dense" or "sparse"; "auto" is sparse for "memory_mapped" and dense otherwise'
+    )
+    rank: int = setting(16, 'of the "low_rank" estimator', 1)
+    hidden: int = setting(64, 'units of the "network" estimator', 1)
+    directory: str | None = setting(
+        None, 'for the file of the "memory_mapped" estimator; a temporary one by default'
+    )
 
     def __post_init__(self) -> None:
-        if self.rate != "auto":
-            require_range("rate", self.rate, 0)
-        require_range("rank", self.rank, 1)
-        require_range("hidden", self.hidden, 1)
+        super().__post_init__()
         impossible = {"memory_mapped": "dense", "network": "sparse"}.get(self.estimator)
         if self.updates == impossible:
             raise TagfillError(
@@ -170,10 +167,7 @@ class OnlineEstimation(Method):
     def estimates(self) -> Tensor | None:
         """Probabilities of the estimator."""
         logits = self.estimator.all_logits()
-        if logits is None:
-            return None
-        observed = self.observed.to(logits.device)
-        return torch.where(observed < 0, torch.sigmoid(logits), observed.to(logits))
+        return None if logits is None else filled_in(self.observed, torch.sigmoid(logits))
 
     def _learn_from(self, logits: Tensor, other: Tensor, step: Step) -> Estimation:
         return learn_from(
@@ -205,5 +199,4 @@ class OnlineEstimation(Method):
         return DenseTable(setup)
 
 
-def build(config: Config) -> Method:
-    return OnlineEstimation(config)
+build = OnlineEstimation

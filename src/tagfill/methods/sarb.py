@@ -29,8 +29,8 @@ from torch import Tensor, nn
 
 from tagfill.losses.transfer import blended_mean, known_mean
 from tagfill.methods._label_features import LabelFeatureMethod
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, ParameterGroup, Setup, Step
+from tagfill.methods._settings import Settings, setting
+from tagfill.methods.base import Info, LossTerms, Needs, ParameterGroup, Setup, Step
 
 LLOYD_STEPS = 10
 """Of the k-means that makes prototypes."""
@@ -43,28 +43,14 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        start_epoch: epochs without blending.
-        prototypes: cluster centers of a class.
-        interval: epochs after which they are computed again.
-        contrast_weight: w.
-        examples: positives per class to compute them from.
-    """
-
-    start_epoch: int = 5
-    prototypes: int = 10
-    interval: int = 5
-    contrast_weight: float = 0.05
-    examples: int = 100
-
-    def __post_init__(self) -> None:
-        require_range("start_epoch", self.start_epoch, 0)
-        require_range("contrast_weight", self.contrast_weight, 0)
-        for name in ("prototypes", "interval", "examples"):
-            require_range(name, getattr(self, name), 1)
+    start_epoch: int = setting(5, "epochs without blending", 0)
+    prototypes: int = setting(10, "cluster centers of a class", 1)
+    interval: int = setting(5, "epochs after which they are computed again", 1)
+    contrast_weight: float = setting(0.05, "w", 0)
+    examples: int = setting(100, "positives per class to compute them from", 1)
 
 
 class Blending(LabelFeatureMethod):
@@ -165,5 +151,4 @@ def centers(points: Tensor, count: int) -> Tensor:
     return middle
 
 
-def build(config: Config) -> Method:
-    return Blending(config)
+build = Blending

@@ -30,8 +30,8 @@ from torch import Tensor, nn
 from tagfill.errors import TagfillError
 from tagfill.losses.transfer import co_occurrence, known_mean
 from tagfill.methods._label_features import LabelFeatureMethod
-from tagfill.methods._settings import require_range
-from tagfill.methods.base import Info, LossTerms, Method, Needs, ParameterGroup, Setup, Step
+from tagfill.methods._settings import Settings, setting
+from tagfill.methods.base import Info, LossTerms, Needs, ParameterGroup, Setup, Step
 
 MOST_CLASSES = 500
 LEAST_MARGIN, MARGIN_STEP = 0.75, 0.025
@@ -44,34 +44,18 @@ INFO = Info(
 
 
 @dataclass(frozen=True)
-class Config:
-    """Hyper-parameters.
+class Config(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        margin: least probability or similarity of a pseudo-label at first.
-        start_epoch: epochs without pseudo-labels.
-        pairs_weight: w_pairs.
-        contrast_weight: w_contrast.
-        examples: images a class is compared with.
-        joint: width in which the pair network sees a class.
-        hidden: units of the pair network.
-    """
-
-    margin: float = 0.95
-    start_epoch: int = 5
-    pairs_weight: float = 10.0
-    contrast_weight: float = 0.05
-    examples: int = 100
-    joint: int = 64
-    hidden: int = 64
-
-    def __post_init__(self) -> None:
-        require_range("margin", self.margin, 0, 1)
-        require_range("start_epoch", self.start_epoch, 0)
-        require_range("pairs_weight", self.pairs_weight, 0)
-        require_range("contrast_weight", self.contrast_weight, 0)
-        for name in ("examples", "joint", "hidden"):
-            require_range(name, getattr(self, name), 1)
+    margin: float = setting(
+        0.95, "least probability or similarity of a pseudo-label at first", 0, 1
+    )
+    start_epoch: int = setting(5, "epochs without pseudo-labels", 0)
+    pairs_weight: float = setting(10.0, "w_pairs", 0)
+    contrast_weight: float = setting(0.05, "w_contrast", 0)
+    examples: int = setting(100, "images a class is compared with", 1)
+    joint: int = setting(64, "width in which the pair network sees a class", 1)
+    hidden: int = setting(64, "units of the pair network", 1)
 
 
 class SemanticTransfer(LabelFeatureMethod):
@@ -171,5 +155,4 @@ class SemanticTransfer(LabelFeatureMethod):
         return max(lowest, self.config.margin - MARGIN_STEP * later)
 
 
-def build(config: Config) -> Method:
-    return SemanticTransfer(config)
+build = SemanticTransfer

@@ -14,7 +14,7 @@ from tagfill.losses.pu import (
     mixup_consistency,
     variational_risk,
 )
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import (
     Info,
     LossTerms,
@@ -29,62 +29,40 @@ from tagfill.methods.base import (
 
 
 @dataclass(frozen=True)
-class VpuConfig:
-    """Hyper-parameters.
+class VpuConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        mixup: lambda, weight of the consistency of mixed images; 0 switches it off.
-        detach_targets: no gradient flows through the targets of mixed images.
-        positives_in_unlabeled: observed positives are part of U.
-        use_negatives: known negatives add E_N[-log(1 - p)].
-    """
-
-    mixup: float = 0.03
-    detach_targets: bool = False
-    positives_in_unlabeled: bool = False
-    use_negatives: bool = False
-
-    def __post_init__(self) -> None:
-        require_range("mixup", self.mixup, 0)
+    mixup: float = setting(
+        0.03, "lambda, weight of the consistency of mixed images; 0 switches it off", 0
+    )
+    detach_targets: bool = setting(False, "no gradient flows through the targets of mixed images")
+    positives_in_unlabeled: bool = setting(False, "observed positives are part of U")
+    use_negatives: bool = setting(False, "known negatives add E_N[-log(1 - p)]")
 
 
 @dataclass(frozen=True)
-class PuMlcConfig:
-    """Hyper-parameters.
+class PuMlcConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        gamma: exponent of the re-balance factor; 0 switches it off.
-        temperature: tau, the same for all classes, or "adaptive".
-        alpha: of the adaptive temperature.
-        mixup: lambda, weight of the consistency of mixed images; 0 switches it off.
-        detach_targets: no gradient flows through the targets of mixed images.
-        positives_in_unlabeled: observed positives are part of U.
-        use_negatives: known negatives have a term of their own.
-        tempered_factor: p_c is computed from sigma(s / tau_c).
-        eps: added inside the logarithms.
-        shares: into how many equal shares the batch is divided, each with expectations and
-            temperatures of its own; the published code has one share a GPU, on two.
-    """
-
-    gamma: float = 0.55
-    temperature: Literal["adaptive"] | float = "adaptive"
-    alpha: float = 1.0
-    mixup: float = 1.0
-    detach_targets: bool = False
-    positives_in_unlabeled: bool = True
-    use_negatives: bool = False
-    tempered_factor: bool = False
-    eps: float = 0.0
-    shares: int = 1
-
-    def __post_init__(self) -> None:
-        require_range("gamma", self.gamma, 0)
-        require_range("alpha", self.alpha, 1e-3)
-        require_range("mixup", self.mixup, 0)
-        require_range("eps", self.eps, 0, 1)
-        require_range("shares", self.shares, 1)
-        if self.temperature != "adaptive":
-            require_range("temperature", self.temperature, 1e-3)
+    gamma: float = setting(0.55, "exponent of the re-balance factor; 0 switches it off", 0)
+    temperature: Literal["adaptive"] | float = setting(
+        "adaptive", 'tau, the same for all classes, or "adaptive"', 1e-3
+    )
+    alpha: float = setting(1.0, "of the adaptive temperature", 1e-3)
+    mixup: float = setting(
+        1.0, "lambda, weight of the consistency of mixed images; 0 switches it off", 0
+    )
+    detach_targets: bool = setting(False, "no gradient flows through the targets of mixed images")
+    positives_in_unlabeled: bool = setting(True, "observed positives are part of U")
+    use_negatives: bool = setting(False, "known negatives have a term of their own")
+    tempered_factor: bool = setting(False, "p_c is computed from sigma(s / tau_c)")
+    eps: float = setting(0.0, "added inside the logarithms", 0, 1)
+    shares: int = setting(
+        1,
+        "into how many equal shares the batch is divided, each with expectations and temperatures "
+        "of its own; the published code has one share a GPU, on two",
+        1,
+    )
 
 
 class Variational(Method):

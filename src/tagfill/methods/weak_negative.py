@@ -11,53 +11,36 @@ from functools import partial
 from typing import Literal
 
 from tagfill.losses.assume import weak_negative
-from tagfill.methods._settings import require_range
+from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import ElementwiseMethod, Info, Method, NamedMethod
 
 
 @dataclass(frozen=True)
-class WanConfig:
-    """Hyper-parameters.
+class WanConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        gamma: weight of an assumed negative; "auto" is 1 / (K - 1).
-    """
-
-    gamma: float | Literal["auto"] = "auto"
-
-    def __post_init__(self) -> None:
-        if self.gamma != "auto":
-            require_range("gamma", self.gamma, 0, 1)
+    gamma: float | Literal["auto"] = setting(
+        "auto", 'weight of an assumed negative; "auto" is 1 / (K - 1)', 0, 1
+    )
 
 
 @dataclass(frozen=True)
-class DwConfig:
-    """Hyper-parameters.
+class DwConfig(Settings):
+    """Hyper-parameters."""
 
-    Args:
-        w: weight of an assumed negative.
-    """
-
-    w: float = 0.1
-
-    def __post_init__(self) -> None:
-        require_range("w", self.w, 0, 1)
+    w: float = setting(0.1, "weight of an assumed negative", 0, 1)
 
 
-def _wan(config: WanConfig) -> Method:
-    gamma = None if config.gamma == "auto" else config.gamma
-    return ElementwiseMethod("wan", partial(weak_negative, gamma=gamma))
-
-
-def _dw(config: DwConfig) -> Method:
-    return ElementwiseMethod("dw", partial(weak_negative, gamma=config.w))
+def _weak(name: str, weight: float | str) -> Method:
+    gamma = None if isinstance(weight, str) else weight
+    return ElementwiseMethod(name, partial(weak_negative, gamma=gamma))
 
 
 METHODS = {
     "wan": NamedMethod(
         Info(title="Weak assume negative (WAN)", source="Cole et al. 2021 (MLSPL), Sec. 5.1"),
         WanConfig,
-        _wan,
+        lambda config: _weak("wan", config.gamma),
         text="""Weak assume negative: unknown tags are negatives of little weight.
 
     loss = mean over images and classes of
@@ -70,7 +53,7 @@ no known negatives; here they keep their full weight, since only assumptions des
     "dw": NamedMethod(
         Info(title="Down-weighted negatives (DW)", source="Zhou et al. 2022 (EM + APL), Table 1"),
         DwConfig,
-        _dw,
+        lambda config: _weak("dw", config.w),
         text="""Down-weighting: assume negative with a fixed smaller weight on what is only assumed.
 
     loss = mean over images and classes of
