@@ -57,6 +57,7 @@ Q2L = {
 FROZEN_BELOW = {"freeze_stages": 2, "freeze_batchnorm": True, "lgconv": False}
 LEM = {"hidden": None, "feedforward": 8192, "heads": 4, "encoder_layers": 1, "decoder_layers": 2}
 SSGRL = {"hidden": 1024, "joint": 512, "words": 300, "steps": 3, "halve": True}
+PU_MLC_METHOD = {"shares": 2, "tempered_factor": True, "eps": 1e-10, "mixup": 1.0}
 EM_APL_METHOD = {"eps": 1e-5, "theta": 0.9, "training_view": True}
 
 PAPERS: dict[str, dict[str, Any]] = {
@@ -166,13 +167,13 @@ PAPERS: dict[str, dict[str, Any]] = {
         },
         "head": SSGRL,
         "stages": [PU_MLC],
-        "settings": {"gamma": 0.55, "alpha": 1.0, "mixup": 1.0, "shares": 2},
+        "settings": {**PU_MLC_METHOD, "gamma": 0.55, "alpha": 1.0},
     },
     "pu_mlc, VOC 2007": {
         "protocol": "pu_mlc_voc07",
         "head": SSGRL,
         "stages": [{**PU_MLC, "learning_rate": 4e-5, "ema": 0.991, "epochs": 55, "batch_size": 90}],
-        "settings": {"gamma": 0.85, "alpha": 2.0, "shares": 2, "tempered_factor": True},
+        "settings": {**PU_MLC_METHOD, "gamma": 0.85, "alpha": 2.0},
     },
     "q2l": {
         "protocol": "q2l",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,11 @@ def draw(subject: Subject) -> Drawing:
     for axis, run in zip(axes[0], others, strict=True):
         gain = _precisions(run, split) - before
         order = np.argsort(gain)
-        places = np.arange(len(order))
         sides = [COLORS[0] if gain[k] >= 0 else COLORS[1] for k in order]
-        axis.barh(places, gain[order], color=sides, height=0.72)
+        class_bars(axis, [classes[k] for k in order], gain[order], sides)
         axis.axvline(0, color="0.3", linewidth=0.8)
-        axis.grid(axis="y", visible=False)
-        axis.set_ylim(-0.7, len(order) - 0.3)
         axis.set(xlabel=f"gain in average precision over {base.name}, points ({split})")
         axis.set_title(f"{run.name}: {np.nanmean(gain):+.2f} on average")
-        _name_classes(axis, [classes[k] for k in order])
         rows += [(run.name, classes[k], before[k], before[k] + gain[k], gain[k]) for k in order]
         findings[run.name] = {
             "mean_gain": float(np.nanmean(gain)),
@@ -55,9 +52,15 @@ def _precisions(run: RunView, split: str) -> Floats:
     return 100 * np.array([np.nan if value is None else value for value in values])
 
 
-def _name_classes(axis: Any, names: list[str]) -> None:
-    places = range(len(names)) if len(names) <= NAMED else []
-    axis.set_yticks(list(places), labels=names if places else [])
+def class_bars(
+    axis: Any, classes: Sequence[str], lengths: Floats, shades: str | Sequence[str]
+) -> None:
+    """A bar for every class, from below; at most ``NAMED`` are named."""
+    axis.barh(range(len(classes)), lengths, color=shades, height=0.72)
+    named = len(classes) <= NAMED
+    axis.set_yticks(range(len(classes)) if named else [], labels=classes if named else [])
+    axis.grid(axis="y", visible=False)
+    axis.set_ylim(-0.7, len(classes) - 0.3)
 
 
 def _plain(entry: object) -> object:

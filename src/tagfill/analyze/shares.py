@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tagfill.analyze.class_gain import NAMED
+from tagfill.analyze.class_gain import NAMED, class_bars
 from tagfill.analyze.drawing import COLORS, Drawing, new_figure
 from tagfill.analyze.subject import Subject
 from tagfill.labels import POSITIVE
@@ -20,13 +20,7 @@ def draw(subject: Subject) -> Drawing:
     order = np.argsort(share)
     figure, axes = new_figure(size=(5.2, 1.0 + 0.19 * min(len(classes), NAMED)))
     axis = axes[0][0]
-    axis.barh(range(len(order)), share[order], color=COLORS[0], height=0.72)
-    named = len(classes) <= NAMED
-    axis.set_yticks(
-        range(len(order)) if named else [], labels=[classes[k] for k in order] if named else []
-    )
-    axis.grid(axis="y", visible=False)
-    axis.set_ylim(-0.7, len(order) - 0.3)
+    class_bars(axis, [classes[k] for k in order], share[order], COLORS[0])
     axis.set(xlabel="positives among the unobserved labels of the class, %")
     return Drawing(
         figure,

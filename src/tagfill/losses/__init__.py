@@ -1,4 +1,8 @@
-"""Losses for incomplete labels: pure functions from logits and observed labels to terms."""
+"""Losses for incomplete labels: pure functions from logits and observed labels to terms.
+
+Where a function does not say otherwise, ``logits`` are [N, K] raw scores, ``observed`` are [N, K]
+labels (1 positive, 0 negative, -1 unknown), and it returns [N, K] terms, unreduced.
+"""
 
 from __future__ import annotations
 

@@ -18,13 +18,6 @@ def ignore_unknown(logits: Tensor, observed: Tensor) -> Tensor:
     -[z=1] log p - [z=0] log(1 - p)
 
     Eq. 6 (IU), and Eq. 5 (BCE) where nothing is unknown.
-
-    Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
-
-    Returns:
-        [N, K] terms.
     """
     return by_label(
         observed, positive_term(logits), negative_term(logits), torch.zeros_like(logits)
@@ -39,12 +32,8 @@ def ignore_unobserved_negatives(logits: Tensor, observed: Tensor, truth: Tensor)
     Eq. 7 (IUN).
 
     Args:
-        logits: [N, K] raw scores.
         observed: [N, K] labels z.
         truth: [N, K] full labels y.
-
-    Returns:
-        [N, K] terms.
     """
     negative = (observed == 0) | ((truth == 0) & (observed != 1))
     return ignore_unknown(logits, torch.where(negative, 0, torch.where(observed == 1, 1, -1)))
@@ -56,13 +45,6 @@ def assume_negative(logits: Tensor, observed: Tensor) -> Tensor:
     -[z=1] log p - [z!=1] log(1 - p)
 
     Eq. 8 (AN).
-
-    Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
-
-    Returns:
-        [N, K] terms.
 
     >>> assume_negative(torch.zeros(1, 2), torch.tensor([[1, -1]]))
     tensor([[0.6931, 0.6931]])
@@ -79,13 +61,8 @@ def weak_negative(logits: Tensor, observed: Tensor, *, gamma: float | None = Non
     Sec. 5.1 (WAN), where no negative is known.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         gamma: weight of an assumed negative; None for 1 / (K - 1), with which they all together
             weigh as much as a single positive.
-
-    Returns:
-        [N, K] terms.
     """
     weight = 1 / max(logits.shape[-1] - 1, 1) if gamma is None else gamma
     negative = negative_term(logits)
@@ -100,12 +77,7 @@ def sampled_negative(logits: Tensor, observed: Tensor, chosen: Tensor) -> Tensor
     Sec. 5.1, "Connection to pseudo-negative sampling".
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         chosen: [N, K] bool, such as ``sample_unknown`` draws.
-
-    Returns:
-        [N, K] terms.
     """
     return ignore_unknown(logits, torch.where(chosen & (observed < 0), 0, observed))
 
@@ -114,7 +86,6 @@ def sample_unknown(observed: Tensor, generator: torch.Generator | None = None) -
     """One unknown entry of each image, uniformly; none if nothing is unknown.
 
     Args:
-        observed: [N, K] labels 1, 0, -1.
         generator: of the random draw.
 
     Returns:
@@ -137,13 +108,8 @@ def assume_negative_smoothed(
     Eq. 9 (AN-LS) with equal eps; supplement A (asymmetric AN-LS) otherwise.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         eps_p: smoothing of positives.
         eps_n: smoothing of known and assumed negatives.
-
-    Returns:
-        [N, K] terms.
     """
     positive = (observed == 1).to(logits.dtype)
     return cross_entropy(logits, eps_n / 2 + (1 - eps_p / 2 - eps_n / 2) * positive)
@@ -155,12 +121,7 @@ def ignore_unknown_smoothed(logits: Tensor, observed: Tensor, *, eps: float = 0.
     Sec. 6, Table 1 (BCE-LS), where nothing is unknown.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         eps: smoothing; the targets are 1 - eps / 2 and eps / 2.
-
-    Returns:
-        [N, K] terms.
     """
     terms = assume_negative_smoothed(logits, observed, eps_p=eps, eps_n=eps)
     return torch.where(observed < 0, 0.0, terms)

@@ -17,7 +17,6 @@ def confident_labels(
 
     Args:
         logits: [N, K] raw scores of the view that labels; no gradient flows through them.
-        observed: [N, K] labels 1, 0, -1.
         threshold: delta, from 0.5 to 1.
         include_observed: keep observed labels as they are instead of leaving those entries out.
 
@@ -49,7 +48,6 @@ def pseudo_label_consistency(
     Args:
         strong: [N, K] raw scores of the view that is trained.
         weak: [N, K] raw scores of the view that labels; no gradient flows through them.
-        observed: [N, K] labels 1, 0, -1.
         threshold: delta.
         include_observed: train observed entries too, on their labels.
 

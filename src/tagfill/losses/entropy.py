@@ -19,8 +19,6 @@ def entropy_maximization(
     occur: labels are positive or unknown.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         alpha: weight of the entropy.
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
 
@@ -41,13 +39,8 @@ def entropy_minimization(
     Grandvalet and Bengio 2004, as compared in Zhou et al. 2022 (EM), Table 1.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         weight: of the entropy.
         assume_negative: add -log(1 - p) of unknown entries.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     positive, negative = guarded_terms(logits)
     unknown = weight * _entropy(logits, positive, negative)
@@ -73,16 +66,11 @@ def entropy_with_pseudo_labels(
     Zhou et al. 2022 (EM), Eq. 7 and 8. Eq. 7 prints the term without its minus, which Eq. 8 has.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         pseudo: [N, K] soft labels 0..1, and -1 where an entry has none; observed entries ignore it.
         alpha: weight of the entropy of the remaining unknown entries.
         beta: weight of pseudo-labeled entries.
         assume_negative: the remaining unknown entries cost -log(1 - p) in place of their entropy.
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     positive, negative = guarded_terms(logits, eps)
     entropy = _entropy(logits, positive, negative)

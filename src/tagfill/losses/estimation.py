@@ -42,7 +42,6 @@ def learn_from(
     Args:
         logits: [N, K] of the side that learns.
         other: [N, K] logits of the other side.
-        observed: [N, K] labels 1, 0, -1.
         k: expected number of positives per image.
         weight: lambda of the count; None for K.
         per_class: divide the evidence by K.

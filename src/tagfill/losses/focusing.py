@@ -18,12 +18,7 @@ def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:
     Lin et al. 2017 (focal loss), without its class weight.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         gamma: 0 gives plain cross-entropy.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     return asymmetric(logits, observed, gamma_positive=gamma, gamma_negative=gamma)
 
@@ -45,16 +40,11 @@ def asymmetric(
     Ridnik et al. 2021 (ASL) with a margin; Liu et al. 2021 (Query2Label) without one.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         gamma_positive: g+.
         gamma_negative: g-.
         margin: negatives with p below it cost nothing.
         detach_weight: no gradient flows through the focal weights.
         eps: probabilities inside logarithms are raised to it.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     positive = focal_positive(logits, gamma_positive, detach_weight, eps)
     negative = focal_negative(logits, gamma_negative, margin, detach_weight, eps)
@@ -78,16 +68,11 @@ def partial_asymmetric(
     Ben-Baruch et al. 2022 (CSL), the partial asymmetric loss; q as in ``asymmetric``.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         gammas: (g+, g-, gu).
         alphas: (a+, a-, au).
         margin: negatives and unknown entries with p below it cost nothing.
         detach_weight: no gradient flows through the focal weights.
         eps: probabilities inside logarithms are raised to it.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     return by_label(
         observed,

@@ -25,12 +25,7 @@ def large_loss_rejection(logits: Tensor, observed: Tensor, *, count: int) -> Ten
     """Assume negative, without the ``count`` unknown entries of largest loss (LL-R).
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         count: number of entries of the batch that are left out.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     rejected = largest_unknown(logits, observed, count)
     return torch.where(rejected, 0.0, assume_negative(logits, observed))
@@ -40,12 +35,7 @@ def large_loss_correction(logits: Tensor, observed: Tensor, *, count: int) -> Te
     """Assume negative, the ``count`` unknown entries of largest loss counted as positive (LL-Ct).
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         count: how many entries of the batch count as positive.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     corrected = largest_unknown(logits, observed, count)
     return torch.where(corrected, positive_term(logits), assume_negative(logits, observed))

@@ -15,9 +15,6 @@ def count_weight(observed: Tensor) -> Tensor:
 
     Cole et al. 2021 (MLSPL), Sec. 4.2, scaled so that a fully labeled image weighs 1.
 
-    Args:
-        observed: [N, K] labels 1, 0, -1.
-
     Returns:
         [N, 1] weights.
     """
@@ -33,7 +30,6 @@ def durand_weight(
     Labels", Eq. 2-3: images with few labels weigh more.
 
     Args:
-        observed: [N, K] labels 1, 0, -1.
         alpha: slope.
         beta: weight of an image with a vanishing share of labels.
         gamma: exponent.
@@ -49,11 +45,6 @@ def partial_cross_entropy(logits: Tensor, observed: Tensor, weight: Tensor) -> T
     """``ignore_unknown`` times each image's weight.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         weight: [N, 1].
-
-    Returns:
-        [N, K] terms.
     """
     return weight.to(logits.dtype) * ignore_unknown(logits, observed)

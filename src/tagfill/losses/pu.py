@@ -30,7 +30,6 @@ def unbiased_risk(
     batch; a class without positives in it has only its unlabeled term.
 
     Args:
-        logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         prior: [K] pi, the share of positives.
         surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
@@ -59,7 +58,6 @@ def non_negative_risk(
     -beta, that of -gamma r alone.
 
     Args:
-        logits: [N, K] raw scores.
         observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         prior: [K] pi, the share of positives.
         beta: how far r may fall below zero.
@@ -122,7 +120,6 @@ def adaptive_temperature(logits: Tensor, alpha: float) -> Tensor:
     is no sharpness to measure and the temperature is 1.
 
     Args:
-        logits: [N, K] raw scores.
         alpha: of the standard deviation (of the population).
 
     Returns:
@@ -151,7 +148,6 @@ def mixup_consistency(
     Args:
         mixed: [M, K] raw scores of the mixed images.
         logits: [N, K] raw scores of the batch.
-        observed: [N, K] labels 1, 0, -1.
         first: [M] rows of the first parents.
         second: [M] rows of the second parents.
         weight: w, from 0 to 1.

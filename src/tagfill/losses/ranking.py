@@ -15,10 +15,6 @@ def pairwise_ranking(logits: Tensor, observed: Tensor) -> Tensor:
     Probabilities differ by at most 1, so the hinge never cuts, and the sum over j is
     n (1 - p_i) + sum of p_j with n the number of such j: no pair has to be formed.
 
-    Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
-
     Returns:
         [N, K]: at each positive the sum over its pairs, elsewhere 0.
 

@@ -18,7 +18,6 @@ def count_penalty(logits: Tensor, k: float) -> Tensor:
     Cole et al. 2021 (MLSPL), Eq. 10.
 
     Args:
-        logits: [N, K] raw scores.
         k: expected number of positives per image.
 
     Returns:
@@ -50,8 +49,6 @@ def expected_positives(
     Cole et al. 2021 (MLSPL), Sec. 5.3 (EPR), where no negative is known.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         k: expected number of positives per image.
         weight: lambda; None for K.
         per_class: divide the evidence by K.

@@ -27,14 +27,9 @@ def hill(
     negatives cost plain cross-entropy here.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         lam: lambda.
         margin: on the logits of positives.
         gamma: focus of positives.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     probability = torch.sigmoid(logits)
     positive = focal_positive(logits - margin, gamma)
@@ -59,15 +54,10 @@ def self_paced_correction(
     Zhang et al. 2021 (Hill and SPLC). Observed negatives are never corrected.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         tau: threshold; None corrects nothing.
         margin: on the logits of positives.
         gamma: focus of positives and negatives.
         margin_on_corrected: corrected entries have the margin too (the published code: not).
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     positive = focal_positive(logits - margin, gamma)
     negative = focal_negative(logits, gamma)
@@ -100,8 +90,6 @@ def generalized_robust(
     Chen et al. 2024 (GR loss), whose labels are positive or unknown.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         slope: w.
         bias: b.
         mean: mu.
@@ -109,9 +97,6 @@ def generalized_robust(
         q_positive: q2; towards 0 the term becomes -log p, at 1 it is 1 - p.
         q_negative: q3, the same for 1 - p.
         eps: added to p inside the logarithm of observed entries; the published code has 1e-7.
-
-    Returns:
-        [N, K] terms, unreduced.
     """
     probability = torch.sigmoid(logits.detach())
     chance = torch.sigmoid(slope * probability + bias)

@@ -31,8 +31,6 @@ def largest_unknown(logits: Tensor, observed: Tensor, count: int) -> Tensor:
     The loss -log(1 - p) grows with the logit, so the logits are ranked.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         count: how many, at most as many as are unknown.
 
     Returns:
@@ -62,8 +60,6 @@ def likely_or_common(
     Ben-Baruch et al. 2022 (CSL), the sets of label likelihood and label prior.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         class_prior: [K] share of positives of each class.
         per_image: likelihood top-k.
         prior_threshold: eta.

@@ -18,7 +18,6 @@ def known_mean(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean cross-entropy over the known entries, 0 where there are none.
 
     Args:
-        logits: [N, K] raw scores.
         labels: [N, K] labels 1, 0, -1.
     """
     return ignore_unknown(logits, labels).sum() / (labels >= 0).sum().clamp(min=1)
@@ -30,7 +29,6 @@ def blended_mean(logits: Tensor, labels: Tensor, soft: Tensor, blended: Tensor) 
     Pu et al. 2022 (SARB), the loss of blended features.
 
     Args:
-        logits: [N, K] raw scores.
         labels: [N, K] labels 1, 0, -1.
         soft: label of a blended entry, a scalar in 0..1.
         blended: [N, K] booleans.
@@ -51,7 +49,6 @@ def label_contrast(
 
     Args:
         features: [N, K, D] label-wise features.
-        observed: [N, K] labels 1, 0, -1.
         generator: of the random pairs.
 
     Returns:

@@ -3,7 +3,8 @@
 A method is one module of this package with the name of the method; variants share a module, which
 lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's module exposes
 
-- ``Config``: a frozen dataclass of hyper-parameters, the paper's values as defaults,
+- ``Config``: a frozen dataclass of hyper-parameters, the paper's values as defaults; see
+  ``setting`` and ``Settings`` in ``_settings``,
 - ``build(config) -> Method``,
 - ``INFO``: an ``Info`` with title, source paper and equations, and what the method needs,
 - optionally ``PRESETS``: named ``Config`` objects, such as the published code's values,
@@ -11,9 +12,9 @@ lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's 
 - optionally ``stages(config)``: the stages of a schedule of its own (``--mode two_stage``),
 - optionally ``head_settings(config)``: what the head it needs must be set to.
 
-The docstring of ``Config`` documents every field in its ``Args`` section; that of the module gives
-formula, paper and differences from the published code. ``tagfill methods`` and docs/methods.md are
-generated from them.
+A field of ``Config`` is documented by its ``setting``, or in the ``Args`` section of the docstring;
+the docstring of the module gives formula, paper and differences from the published code.
+``tagfill methods`` and docs/methods.md are generated from them.
 
 The loop calls ``start`` once, then for every step ``loss``, the optimizer, ``after_step`` (with the
 same ``Step``), and for every epoch ``after_epoch``. Under several processes the loop gathers

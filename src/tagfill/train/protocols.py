@@ -117,7 +117,7 @@ _PU_MLC = Protocol(
         "lgconv": True,
         "freeze_stages": _ALL_BUT_THE_LAST_STAGE,
     },
-    MethodConfig("pu_mlc", settings={"shares": 2}),
+    MethodConfig("pu_mlc", "published", {"shares": 2}),
     by_method={"pu_mlc": {"head": "ssgrl", "head_preset": "published"}},
 )
 
