@@ -59,14 +59,14 @@ def test_settings_of_rows_win_over_columns_and_sizes() -> None:
 
 
 def test_labels_of_a_row_are_those_of_the_images_of_its_column() -> None:
-    row = f"{METHOD}\nlabels = {{ regime = \"k_positives_m_negatives\" }}"
+    row = f'{METHOD}\nlabels = {{ regime = "k_positives_m_negatives" }}'
     column = 'title = "one positive"\nlabels = { images = 0.5 }'
     labels = cells_of((METHOD, row), ('title = "one positive"', column))[0].labels
     assert (labels.regime, labels.images) == ("k_positives_m_negatives", 0.5)
 
 
 def test_settings_of_another_head_do_not_carry_over() -> None:
-    row = f"{METHOD}\nsettings = {{ head = \"cam\", head_multiplier = 2.0 }}"
+    row = f'{METHOD}\nsettings = {{ head = "cam", head_multiplier = 2.0 }}'
     column = (
         'title = "one positive"\n'
         'settings = { head = "lem", "head.hidden" = 16, head_preset = "published" }'
