@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 _USUAL = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
@@ -100,7 +101,11 @@ class OtherSpellings:
         """The file of an image id."""
         if "://" in image or not image.strip():
             return None
-        return self._alike(image, self._known) or self._alike(_UPLOAD.sub("", image), self._known)
+        for name in dict.fromkeys((image, _UPLOAD.sub("", image), unquote(image))):
+            file = self._alike(name, self._known)
+            if file is not None:
+                return file
+        return None
 
     def _alike(self, image: str, known: dict[str, list[PurePosixPath]]) -> Path | None:
         wanted = PurePosixPath(_plain(image))

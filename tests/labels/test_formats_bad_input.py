@@ -114,8 +114,8 @@ class TestEveryTextFormat:
         ("image,cat,dog\na.jpg,1,maybe\n", 2, "dog"),
         ("image,cat,dog\na.jpg,1,-1\n", 2, "dog"),
         ("image,cat,dog\na.jpg,1,0.5\n", 2, "dog"),
-        ('image,cat,dog\n"two\nlines.jpg",1,0\nb.jpg,oui,0\n', 4, "cat"),
-        ("image,cat,dog\n\na.jpg,1,0\n\n\nb.jpg,oui,0\n", 6, "cat"),
+        ('image,cat,dog\n"two\nlines.jpg",1,0\nb.jpg,peut-être,0\n', 4, "cat"),
+        ("image,cat,dog\n\na.jpg,1,0\n\n\nb.jpg,peut-être,0\n", 6, "cat"),
     ],
 )
 def test_bad_value_in_wide_csv(tmp_path: Path, text: str, row: int, column: str) -> None:

@@ -35,6 +35,8 @@ _RARER = 4
 """A typo is at least this many times rarer than the right word."""
 _ONE_TYPO, _TWO_TYPOS = 5, 7
 """Letters a word needs to have one or two typos."""
+_COUNT = re.compile(r"(?<=\S)\s*\(\s*\d{1,3}\s*\)$|\s+[x×]\s?\d{1,3}$")  # noqa: RUF001
+"""What follows a tag where people count: ``dog (2)``, ``dog x2``."""
 _DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)\s+")
 _IRREGULAR = {
     "person": "people",
@@ -112,6 +114,17 @@ def merge_case(table: LabelTable) -> Aliases:
     return tuple((other, group.name) for group in groups for other in group.others)
 
 
+def drop_counts(classes: Sequence[str]) -> Aliases:
+    """Aliases for tags with counts, ``dog (2)`` for ``dog``, where most tags have one.
+
+    >>> drop_counts(["dog (2)", "dog (1)", "cat x3"]), drop_counts(["type (1)", "type (2)"])
+    ((('dog (2)', 'dog'), ('dog (1)', 'dog'), ('cat x3', 'cat')), ())
+    """
+    counted = tuple((name, _COUNT.sub("", name)) for name in classes if _COUNT.search(name))
+    several = len({target for _, target in counted}) > 1
+    return counted if several and 3 * len(counted) >= 2 * len(classes) else ()
+
+
 def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
     """The data set with classes merged by aliases; an image has a class if it has any of its names.
 
@@ -155,7 +168,11 @@ def canonical_names(classes: Sequence[str], options: ReadOptions) -> Callable[[s
 
     def name_of(name: str) -> str:
         meant = final.get(name, name)
-        return meant if meant in classes else by_case.get(_case_key(meant), meant)
+        if meant in classes:
+            return meant
+        uncounted = _COUNT.sub("", meant)
+        known = by_case.get(_case_key(meant), by_case.get(_case_key(uncounted)))
+        return meant if known is None else known
 
     return name_of
 

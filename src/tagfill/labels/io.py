@@ -7,11 +7,18 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import atomic_path
-from tagfill.labels.cleanup import find_denials, find_variants, merge_case, merged
+from tagfill.labels.cleanup import (
+    drop_counts,
+    find_denials,
+    find_variants,
+    merge_case,
+    merged,
+)
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, formats
 from tagfill.labels.formats._encoding import encoding_note
 from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.formats._unknown import no_known_format
 from tagfill.labels.formats._walk import files_below, is_image_file
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
@@ -90,6 +97,11 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
     dataset = merged(dataset, options.aliases)
     if len(dataset.table.classes) < len(before):
         notes.append(f"aliases merged {len(before)} tags into {len(dataset.table.classes)} classes")
+    counted = drop_counts(dataset.table.classes) if dataset.free_tags else ()
+    if counted:
+        dataset = merged(dataset, counted)
+        name, target = counted[0]
+        notes.append(f"{len(counted)} tags have counts, which were dropped: {name!r} as {target!r}")
     by_case = options.merge_case if options.merge_case is not None else dataset.free_tags
     same = merge_case(dataset.table) if by_case else ()
     if same:
@@ -215,12 +227,15 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
     hits = [label_format for label_format in fitting if not label_format.last_resort] or fitting
     if len(hits) == 1:
         return hits[0]
+    if hits:
+        names = ", ".join(label_format.name for label_format in hits)
+        raise TagfillError(
+            "could be several formats", file=path, remedy=f"set it with --format: {names}"
+        )
     if path.is_dir() and any(map(is_image_file, files_below(path))):
         raise TagfillError(
-            "its photos have no keywords and are in no class folders",
+            "its photos have no keywords, no tags in files beside them, and no class folders",
             file=path,
             remedy="tag some of them, or name a label file and this folder with --images",
         )
-    names = ", ".join(label_format.name for label_format in hits or formats().values())
-    reason = "could be several formats" if hits else "has no known label format"
-    raise TagfillError(reason, file=path, remedy=f"set it with --format: {names}")
+    raise no_known_format(path, formats())

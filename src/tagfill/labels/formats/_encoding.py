@@ -31,7 +31,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _WESTERN = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛÝàáâãåæçèéêëìíîïñòóôõøùúûýÿŒœŠšŽž")
 _WESTERN_MARKS = frozenset("\xa0«»“”„‘’‚–—…€£§©®°²³´·½¼¾¡¿×ªº•™")  # noqa: RUF001
 _OTHERS = ["cp1250", "cp1251", "cp1253", "cp1254", "mac_roman", "cp850", "cp932", "gb18030"]
-_TO_UTF8 = "save it as UTF-8, for example: iconv -f latin1 -t utf-8 OLD > NEW"
+_TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ITS_ENCODING -t utf-8 OLD > NEW"
 
 
 def encoding_of(path: Path) -> str | None:

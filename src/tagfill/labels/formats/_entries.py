@@ -17,6 +17,7 @@ from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_sum, so
 from tagfill.labels.table import UNKNOWN, Labels
 
 _EXAMPLES = 3
+_MINUS_ONE = {"-1", "-1.0"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Tally:
         return column_kind(self.words)
 
     @property
+    def minus_one(self) -> bool:
+        """Whether all of them are -1, which some write for absent and others for unknown."""
+        return {text.strip() for text in self.words} <= _MINUS_ONE
+
+    @property
     def few_words(self) -> bool:
         """Whether few words repeat often, as labels in an unknown code would."""
         return self.kind == "text" and len(self.words) <= _EXAMPLES < self.bad
@@ -71,7 +77,7 @@ class Tally:
     @property
     def no_labels(self) -> bool:
         """Whether the column is about something else: most of it is no label."""
-        mostly = 2 * self.bad >= self.filled
+        mostly = 2 * self.bad >= self.filled and not self.minus_one
         return mostly and (self.filled >= 5 or self.kind in ("date", "size", "image"))
 
     def __str__(self) -> str:

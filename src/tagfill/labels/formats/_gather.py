@@ -54,6 +54,7 @@ class Gather:
         self.paths = PathList()
         self.place: Rows = np.empty(0, dtype=np.intp)
         self._label_of = {name: number for number, name in enumerate(options.classes or ())}
+        self._closed = np.empty(0, dtype=bool)
         self._images: list[str] = []
         self._rows: list[int | None] = []
         self._splits: dict[int, str] = {}
@@ -115,6 +116,12 @@ class Gather:
             for column, number in zip(self._statements, statement, strict=True):
                 column.append(number)
 
+    def close_world(self, absent: Absent, *, except_for: Sequence[int] = ()) -> None:
+        """Say what classes mean that are not mentioned, for all records but some."""
+        self._closed = np.ones(len(self), dtype=bool)
+        self._closed[list(except_for)] = False
+        self._closed &= absent == "negative"
+
     def split(self, record: int, name: str, row: int | None = None) -> None:
         """Put an image into a named split; an empty name is ignored."""
         name = name.strip()
@@ -133,8 +140,8 @@ class Gather:
         """The data set of all records, repeats merged."""
         hierarchy = self._state_paths()
         values = self._scatter()
-        if self.absent == "negative":
-            values[values == UNKNOWN] = NEGATIVE
+        closed = self._closed[:, None] if len(self._closed) else self.absent == "negative"
+        values[(values == UNKNOWN) & closed] = NEGATIVE
         ids, root = clean_ids(
             self._images, self._rows, self.source, self.options.image_root, self.problems
         )

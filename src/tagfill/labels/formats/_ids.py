@@ -20,7 +20,12 @@ from tagfill.image_files import OtherSpellings, find_image, find_images
 from tagfill.labels.table import Rows
 
 _URL = r"^[A-Za-z][\w+.-]*://"
-_ODD = r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
+_SEVERAL = r"(?i:\.(?:jpe?g|png|webp|tiff?|gif|bmp)\s*[;|,]\s*\S+\.)"
+_ROUNDED = r"^\d(?:[.,]\d+)?E\+\d+$"
+_ODD = (
+    r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
+    rf"|{_SEVERAL}|{_ROUNDED}"
+)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
@@ -84,6 +89,10 @@ def clean_ids(
         if not image.strip() or simple == ".":
             problems.error("the image id is missing", file=source, row=rows[number])
             cleaned[number] = f"(no id, record {number + 1})"
+            continue
+        spoiled = _spoiled(image)
+        if spoiled:
+            problems.error(spoiled[0], file=source, row=rows[number], remedy=spoiled[1])
             continue
         if _ABSOLUTE.match(simple) or simple.split("/", 1)[0] == "..":
             simple = _inside(simple, source, root) or _escaped(
@@ -212,6 +221,16 @@ def _found(
         )
         return [Path(image).as_posix() for image in ids], place
     return images, root
+
+
+def _spoiled(image: str) -> tuple[str, str] | None:
+    """What is wrong with an id that names several images or is a rounded number, and the remedy."""
+    if re.search(_SEVERAL, image):
+        return f"image id {image!r} names several images", "write one row per image"
+    if re.match(_ROUNDED, image.strip()):
+        remedy = "export the table again with the column of ids as text"
+        return f"image id {image!r} is a long number that a spreadsheet rounded", remedy
+    return None
 
 
 def _inside(simple: str, source: Path, root: Path | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tagfill.errors import Problems
+from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Tally, even_records
@@ -13,14 +13,16 @@ from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
-from tagfill.labels.formats._tags import says_nothing, separators_in, split_tags
-from tagfill.labels.formats._ticks import REMEDY, code_of, some
+from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
+from tagfill.labels.formats._ticks import REMEDY, code_of, quoted, some
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import UNKNOWN
 
 _PATH_LIKE = re.compile(r"[^>]+(?:>[^>]+)+")
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
+_VALUED = re.compile(r".*[^\W\d_].*[:=]\s*[01]?(?:[.,]\d+)?")
+_MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?")
 
 
 def read_tag_list(
@@ -34,6 +36,7 @@ def read_tag_list(
     plain = [column for column in plan.tags if column not in paths]
     silent = Tally()
     _fill_down(records, plan.image, gather)
+    _refuse_values([(row, fields[column]) for row, fields in records for column in plain], sheet)
     for row, fields in records:
         _blank_silent(fields, plan.tags, gather.classes, row, silent)
         tags = [tag for column in plain for tag in _tags(fields[column], options)]
@@ -49,7 +52,7 @@ def read_tag_list(
                 gather.path(record, path.split(_PATH), row)
     texts = [fields[column] for _, fields in records for column in plain]
     _note_separators(gather, texts)
-    _note_words(gather, texts, silent)
+    note_words(gather, texts, silent)
     return gather.dataset(format)
 
 
@@ -83,6 +86,47 @@ def images_of_rows(texts: Sequence[str]) -> list[str]:
     return images
 
 
+def _refuse_values(entries: Sequence[tuple[int, str]], sheet: Sheet) -> None:
+    """Refuse entries that say more than which tags there are: they would become classes.
+
+    Raises:
+        TagfillError: tags with scores, objects with values, or lists of 1 and 0.
+    """
+    filled = [(row, text.strip()) for row, text in entries if text.strip()]
+    row, text = next(((row, text) for row, text in filled if is_unreadable(text)), (0, ""))
+    if text:
+        raise TagfillError(
+            f"an entry is a list or an object that holds more than tags: {quoted(text)}",
+            file=sheet.path,
+            row=row,
+            remedy="write the tags alone, or 1 and 0 in one column per tag",
+        )
+    hot = [text for _, text in filled if _MULTI_HOT.fullmatch(text)]
+    if hot and len(hot) == len(filled) and len(set(map(len, hot))) == 1 and _repeats(hot):
+        raise TagfillError(
+            f"entries are lists of 1 and 0, such as {quoted(hot[0])}, without names of classes",
+            file=sheet.path,
+            row=filled[0][0],
+            remedy="write them in one column per class, with the names in the header",
+        )
+    tags = {tag: row for row, text in reversed(filled) for tag in split_tags(text)}
+    valued = [tag for tag in tags if _VALUED.fullmatch(tag)]
+    if valued and 3 * len(valued) >= 2 * len(tags):
+        first = min(valued, key=lambda tag: tags[tag])
+        raise TagfillError(
+            f"tags are followed by values, such as {quoted(first)}",
+            file=sheet.path,
+            row=tags[first],
+            remedy="keep the tags that you trust, without values, or use columns image, label and"
+            " value with 1 and 0",
+        )
+
+
+def _repeats(hot: Sequence[str]) -> bool:
+    """Whether an entry has a number twice, as lists of class numbers never do."""
+    return any(text.count("0") > 1 or text.count("1") > 1 for text in hot)
+
+
 def _blank_silent(
     fields: list[str], columns: Sequence[int], classes: Sequence[str], row: int, silent: Tally
 ) -> None:
@@ -93,7 +137,7 @@ def _blank_silent(
             fields[column] = ""
 
 
-def _note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
+def note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
     """Note words read as "no tags", and marks that might separate tags but were not used."""
     if silent.bad:
         words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
@@ -170,16 +214,17 @@ def read_long(
         elif not name.strip() and text and plan.value is not None:
             problems.error(f"value {text!r} without a label", file=sheet.path, row=row)
         gather.mark(record_of[image], label, UNKNOWN if code is None else code, row)
-    _report_values(bad, sheet, problems)
+    _report_values(bad, sheet, plan, problems)
     return gather.dataset(format)
 
 
-def _report_values(bad: Tally, sheet: Sheet, problems: Problems) -> None:
-    if bad.bad:
+def _report_values(bad: Tally, sheet: Sheet, plan: Plan, problems: Problems) -> None:
+    if bad.bad and plan.value is not None:
+        name = sheet.header[plan.value].strip()
         several = f"{bad.bad:,} values are" if bad.bad > 1 else "a value is"
         problems.error(
             f"{several} not 1, 0 or empty: {some(bad.examples)}",
             file=sheet.path,
             row=bad.examples[0][0],
-            remedy=REMEDY,
+            remedy=f"{REMEDY}; to take every row as positive: --ignore-columns {name!r}",
         )

@@ -14,6 +14,7 @@ from tagfill.labels.table import POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 
 _SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 _SPLIT_NAMES |= {"train": "train", "val": "val", "test": "test"}
+SPLITS = frozenset(_SPLIT_NAMES.values())
 _LISTED = 10
 
 
@@ -43,6 +44,8 @@ class Records:
         Returns:
             The table, and the table row of every record.
         """
+        if not self.classes or not self.ids:
+            self.problems.raise_errors()
         if not self.classes:
             raise TagfillError(
                 "it has no classes", file=self.source, remedy="tag some of its images first"

@@ -1,70 +1,76 @@
-"""Usual names of the columns of label tables, in English and German."""
+"""Usual names of the columns of label tables, in English, German and some in other languages."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-SPLIT = "split"
-VALUE_NAMES = frozenset(
-    _words(
-        "value wert present ispresent vorhanden correct iscorrect richtig korrekt applies"
-        " zutreffend trifftzu visible sichtbar answer antwort"
-    )
-)
-"""Whether the tag of the row is there."""
-LABEL_NAMES = frozenset(_words("label class tag category klasse kategorie etikett"))
-"""One tag per row."""
-TAGS_NAMES = frozenset(
-    _words(
-        "tags labels keywords keyword subject subjects classes categories taglist tagslist"
-        " keywordlist schlagwoerter schlagworte schlagwort stichwoerter stichworte stichwort"
-        " klassen kategorien etiketten xpkeywords lastkeywordxmp lastkeywordiptc"
-        " hierarchicalsubject"
-    )
-)
-"""All tags of an image in one entry."""
-HIERARCHY_NAMES = frozenset({"hierarchicalsubject", "tagslist", "lastkeywordxmp"})
-"""Entries whose tags are paths such as ``animal|bird``."""
-_IMAGE_NAMES = frozenset(
-    _words(
-        "image images imageid imagename imagefile imagefilename imagepath img imgname imgpath"
-        " file files filename filepath path photo photos photoid photoname photofile photopath"
-        " picture pictures picturename sourcefile"
-        " datei dateiname dateipfad pfad bild bilder bildname bilddatei bildpfad foto fotos"
-        " fotoname fotodatei quelldatei"
-    )
-)
-_ABOUT_FILES = frozenset(
-    _words(
-        "rating stars bewertung sterne date datum time zeit datetime createdate datetimeoriginal"
-        " width height breite hoehe size filesize groesse dateigroesse id index nr nummer number"
-        " title titel caption description beschreibung comment comments kommentar note"
-        " notes notiz bemerkung remark remarks"
-        " author creator artist autor fotograf photographer copyright license url link camera"
-        " kamera make model lens iso orientation latitude longitude lat lon gps location ort"
-        " md5 sha1 sha256 hash created modified"
-    )
-)
-"""Columns that describe a file but are not tags."""
 _GROUP = re.compile(r"^\s*(?:\[[^\]]*\]|[A-Za-z0-9-]+:(?=\S))\s*")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
-_NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
 
 
 def plain_name(name: str) -> str:
     """A column's name without case, blanks, punctuation and the group exiftool writes before it.
 
-    >>> plain_name("XMP:Subject"), plain_name("File Name"), plain_name("Schlagwörter")
-    ('subject', 'filename', 'schlagwoerter')
+    >>> plain_name("XMP:Subject"), plain_name("Mots-clés"), plain_name("Schlagwörter")
+    ('subject', 'motscles', 'schlagwoerter')
     """
-    text = _GROUP.sub("", name).strip().lower().translate(_UMLAUTS)
-    return "".join(letter for letter in text if letter.isalnum())
+    text = unicodedata.normalize("NFC", _GROUP.sub("", name)).strip().lower().translate(_UMLAUTS)
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if letter.isalnum())
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(map(plain_name, text.split()))
+
+
+SPLIT = "split"
+VALUE_NAMES = _words(
+    "value wert present ispresent vorhanden correct iscorrect richtig korrekt applies"
+    " zutreffend trifftzu visible sichtbar answer antwort"
+)
+"""Whether the tag of the row is there."""
+SCORE_NAMES = _words("confidence conf score probability prob certainty konfidenz")
+"""How sure somebody is that it is."""
+LABEL_NAMES = _words(
+    "label class tag category classname labelname tagname categoryname klasse kategorie etikett"
+    " klassenname etiqueta etiquette classe categorie categoria etichetta"
+)
+"""One tag per row."""
+TAGS_NAMES = _words(
+    "tags labels keywords keyword subject subjects classes categories taglist tagslist"
+    " keywordlist schlagwoerter schlagworte schlagwort stichwoerter stichworte stichwort"
+    " klassen kategorien etiketten xpkeywords lastkeywordxmp lastkeywordiptc"
+    " hierarchicalsubject choice choices motscles motcle etiquettes etiquetas palabrasclave"
+    " parolechiave etichette trefwoorden slowakluczowe теги ключевыеслова метки 标签 标签列表"
+    " 关键词 關鍵字 標籤 タグ キーワード"
+)
+"""All tags of an image in one entry."""
+HIERARCHY_NAMES = frozenset({"hierarchicalsubject", "tagslist", "lastkeywordxmp"})
+"""Entries whose tags are paths such as ``animal|bird``."""
+_IMAGE_NAMES = _words(
+    "image images imageid imagename imagefile imagefilename imagepath img imgname imgpath"
+    " file files filename filepath path photo photos photoid photoname photofile photopath"
+    " picture pictures picturename sourcefile"
+    " datei dateiname dateipfad pfad bild bilder bildname bilddatei bildpfad foto fotos"
+    " fotoname fotodatei quelldatei imageindex fichier nomdufichier cheminimage archivo"
+    " nombredearchivo imagen fichero arquivo imagem immagine nomefile afbeelding bestand"
+    " bestandsnaam plik zdjecie файл имяфайла изображение фото 图片 图像 文件 文件名 圖片 檔名"
+    " 画像 ファイル ファイル名"
+)
+_ABOUT_FILES = _words(
+    "rating stars bewertung sterne date datum time zeit datetime createdate datetimeoriginal"
+    " width height breite hoehe size filesize groesse dateigroesse id index nr nummer number"
+    " title titel caption description beschreibung comment comments kommentar note"
+    " notes notiz bemerkung remark remarks"
+    " author creator artist autor fotograf photographer copyright license url link camera"
+    " kamera make model lens sex gender geschlecht age alter iso orientation"
+    " latitude longitude lat lon gps location ort"
+    " md5 sha1 sha256 hash created modified createdat updatedat leadtime annotator annotationid"
+)
+"""Columns that describe a file but are not tags."""
+_ROW_NUMBERS = _words("id index nr no num nummer number row rowid zeile")
+_NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
 
 
 def is_image_name(name: str) -> bool:
@@ -88,6 +94,12 @@ def has_label_word(name: str) -> bool:
     """Whether a word of a name is one for tags: ``primary tag``, ``label_left``."""
     words = (plain_name(word) for word in re.split(r"[\s_.-]+", name))
     return any(word in LABEL_NAMES or word in TAGS_NAMES for word in words)
+
+
+def may_number_rows(name: str) -> bool:
+    """Whether a column of that name, or without a name, may number the rows."""
+    plain = plain_name(name)
+    return not plain or plain in _ROW_NUMBERS or name.strip().startswith("Unnamed:")
 
 
 def is_about_file(name: str) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._merge import usual_split
+from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
+    SCORE_NAMES,
     SPLIT,
     TAGS_NAMES,
     VALUE_NAMES,
@@ -16,6 +17,7 @@ from tagfill.labels.formats._names import (
     is_image_name,
     is_label_name,
     is_tags_name,
+    may_number_rows,
     plain_name,
 )
 from tagfill.labels.formats._sheet import Sheet
@@ -27,7 +29,7 @@ from tagfill.labels.table import NEGATIVE
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
 """Image column of our own wide files if a class looks like a tags column."""
-_SPLIT_LIKE, _SPLITS = {"set", "subset", "partition"}, {"train", "val", "test"}
+_SPLIT_LIKE = {"set", "subset", "partition"}
 _WORDY = 3.0
 """Sentences have more words than this."""
 
@@ -101,10 +103,10 @@ class _Columns:
 
     def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
         self.sheet, self.options, self.header = sheet, options, sheet.header
-        self.left_out = self._without_name()
+        self.named = sheet.header_row is not None
+        self.left_out = self._without_content()
         for number in self._all_named(options.ignore_columns):
             self.left_out[number] = "as told"
-        self.named = sheet.header_row is not None
         self.image = self._image()
         self.left_out.pop(self.image, None)
         others = [n for n in range(len(self.header)) if n != self.image and n not in self.left_out]
@@ -112,12 +114,12 @@ class _Columns:
         self.rest = [number for number in others if number != self.split]
 
     def _is_split(self, number: int) -> bool:
-        """A column called split or similar that contains only the usual split names."""
+        """A column called split or similar, or without a name, of only the usual split names."""
         name = plain_name(self.header[number])
-        if name not in _SPLIT_LIKE:
+        if self.named and name not in _SPLIT_LIKE:
             return name == SPLIT
         texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
-        return bool(texts) and texts <= _SPLITS
+        return bool(texts) and texts <= SPLITS
 
     @cached_property
     def kinds(self) -> list[Kind]:
@@ -132,16 +134,19 @@ class _Columns:
         names = (self.header[number].strip() or f"column {number + 1}" for number in numbers)
         return ", ".join(map(repr, names))
 
-    def _without_name(self) -> dict[int, str]:
-        """Unnamed columns that are empty or number the rows, as pandas writes them."""
+    def _without_content(self) -> dict[int, str]:
+        """Unnamed columns that are empty, and columns beside the images that number the rows."""
         dropped = {}
+        images = any(map(is_image_name, self.header)) or "image" in self.kinds
         for number, name in enumerate(self.header):
-            texts = [text.strip() for text in self.sheet.column(number)]
-            if name.strip():
+            if name.strip() and not (images and may_number_rows(name)):
                 continue
-            if not any(texts):
+            texts = [text.strip() for text in self.sheet.column(number)]
+            if not any(texts) and not name.strip():
                 dropped[number] = "empty"
-            elif texts in ([str(n + start) for n in range(len(texts))] for start in (0, 1)):
+            elif ("2" in texts or not name.strip()) and texts in (
+                [str(n + start) for n in range(len(texts))] for start in (0, 1)
+            ):
                 dropped[number] = "numbers of rows"
         return dropped
 
@@ -152,6 +157,7 @@ class _Columns:
         usable = [n for n in range(len(self.header)) if n not in self.left_out] or [0]
         usual = [n for n in usable if is_image_name(self.header[n])]
         if usual:
+            self._refuse_tables_side_by_side(usual)
             files = [n for n in usual if self.kinds[n] == "image"]
             texts = [n for n in usual if self.kinds[n] not in ("tick", "empty")]
             return self._least_repeated(files) if files else (texts or usual)[0]
@@ -159,6 +165,19 @@ class _Columns:
         if files:
             return self._least_repeated(files)
         return self._unique_text(usable)
+
+    def _refuse_tables_side_by_side(self, images: Sequence[int]) -> None:
+        first, *others = images
+        for number in others:
+            same = self.header[number].strip() == self.header[first].strip()
+            if same and self.sheet.column(number) != self.sheet.column(first):
+                raise TagfillError(
+                    f"columns {first + 1} and {number + 1} are both called"
+                    f" {self.header[first].strip()!r} and name different images",
+                    file=self.sheet.path,
+                    row=self.sheet.header_row,
+                    remedy="put the rows of the second table below those of the first",
+                )
 
     def _least_repeated(self, numbers: Sequence[int]) -> int:
         return max(numbers, key=lambda n: (len(set(self.sheet.column(n))), -n))
@@ -191,6 +210,8 @@ class _Columns:
         """Columns that hold one tag per row, and those that say whether it is there."""
         single = [n for n in self.rest if is_label_name(self.header[n])]
         values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
+        scores = [n for n in self.rest if plain_name(self.header[n]) in SCORE_NAMES]
+        values += scores if single and not values and len(scores) == 1 else []
         lists = [n for n in self.rest if is_tags_name(self.header[n])]
         says = len(values) == 1 and self.kinds[values[0]] in ("tick", "empty")
         if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
@@ -205,11 +226,16 @@ class _Columns:
         plain = [n for n in lists if plain_name(self.header[n]) in TAGS_NAMES]
         if plain and (len(plain) == len(self.rest) or not self.of_kind("tick")):
             return TAG_LIST
+        named = [n for n in self.of_kind("text") if has_label_word(self.header[n])]
+        if not single and len(named) == 1 and self._holds_lists(named[0]):
+            return TAG_LIST
         exact = len(single) == 1 and len(self.rest) == 1 + len(values) <= 2
         if len(single) != 1 or (not exact and self.kinds[single[0]] == "tick"):
             return None
         if values:
-            fits = exact or self.kinds[values[0]] in ("tick", "empty")
+            said = self.kinds[values[0]]
+            scored = said == "number" and plain_name(self.header[values[0]]) in SCORE_NAMES
+            fits = exact or said in ("tick", "empty") or scored
             return LONG if len(values) == 1 and fits else None
         if not exact and len(self.of_kind("tick")) > 1:
             return None
@@ -222,7 +248,8 @@ class _Columns:
         return any(has_separator(text, marks) for text in texts)
 
     def _shape_by_content(self) -> str:
-        if self.of_kind("tick"):
+        boxes = not self.named and self.of_kind("number") and self.of_kind("text")
+        if self.of_kind("tick") and not boxes:
             return WIDE
         return TAG_LIST if self._lists_by_content() else WIDE
 
@@ -285,7 +312,9 @@ class _Columns:
         named = [n for n in self.rest if is_tags_name(self.header[n])]
         texts = [n for n in named if self.kinds[n] != "tick"]
         single = [n for n in self.rest if is_label_name(self.header[n])]
+        worded = [n for n in self.of_kind("text") if has_label_word(self.header[n])]
         tags = self._told() or texts or named or (single if len(single) == 1 else [])
+        tags = tags or (worded if len(worded) == 1 else [])
         tags = self._with_nameless(tags)
         notes = []
         if not tags:

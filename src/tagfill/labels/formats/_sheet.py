@@ -66,7 +66,16 @@ class Sheet:
 def csv_sheet(path: Path) -> Sheet:
     """The table of a CSV file."""
     mark = delimiter(head(path))
-    return make_sheet(path, lambda: csv_records(path, mark))
+    if mark != " ":
+        return make_sheet(path, lambda: csv_records(path, mark))
+    return make_sheet(path, lambda: ((row, _trimmed(f)) for row, f in csv_records(path, mark)))
+
+
+def _trimmed(fields: list[str]) -> list[str]:
+    """Fields without the empty ones that blanks at the end of a line make."""
+    while fields and not fields[-1]:
+        fields.pop()
+    return fields
 
 
 def make_sheet(
@@ -80,11 +89,15 @@ def make_sheet(
     first = list(islice(filled(), SAMPLE + _PREAMBLE))
     if not first:
         raise TagfillError("the file is empty", file=path)
-    skipped = _preamble([fields for _, fields in first])
+    above = _nameless_images([fields for _, fields in first])
+    skipped = above - 1 if above else _preamble([fields for _, fields in first])
     if skipped:
         notes = [*notes, f"{skipped} rows above the header were skipped"]
     row, fields = first[skipped]
-    if any(map(is_image, fields)) and not any(map(is_image_name, fields)):
+    if above:
+        header, header_row, start = ["image", *fields], row, above
+        notes = [*notes, "the header has no name for the first column; it holds the images"]
+    elif any(map(is_image, fields)) and not any(map(is_image_name, fields)):
         width = max(len(fields) for _, fields in first)
         header, header_row, start = [str(n + 1) for n in range(width)], None, skipped
     else:
@@ -105,8 +118,23 @@ def make_sheet(
 
 
 def is_filled(fields: Sequence[str]) -> bool:
-    """Whether a record has content."""
-    return any(text.strip() for text in fields)
+    """Whether a record has content: more than blanks, or the line below a Markdown header."""
+    return any(text.strip(" \t\r\n:-") for text in fields)
+
+
+def _nameless_images(first: list[list[str]]) -> int:
+    """Number of rows above the images if the last of them names all columns but the first.
+
+    So write R's ``write.table`` and CelebA, the latter with the number of images on top.
+    """
+    above = next((n for n, fields in enumerate(first[:3]) if any(map(is_image, fields))), 0)
+    header, below = first[above - 1], first[above : above + 2]
+    fits = above > 0 and not any(map(is_image_name, header))
+    return above if fits and all(_has_one_more(fields, header) for fields in below) else 0
+
+
+def _has_one_more(fields: list[str], header: list[str]) -> bool:
+    return len(fields) == len(header) + 1 > 2 and is_image(fields[0])
 
 
 def _preamble(first: list[list[str]]) -> int:
@@ -165,9 +193,15 @@ def delimiter(text: str) -> str:
     titles = _titles(lines)
     lines = lines[titles:]
     marks = [mark for mark in _DELIMITERS if mark in lines[0]]
-    if not marks and all(is_image(line.split()[0]) for line in lines if line.strip()):
+    if not marks and _in_blanks([line.split() for line in lines if line.strip()]):
         return " "
     return max(marks, key=lambda mark: (*_fit(lines, mark), -_DELIMITERS.index(mark)), default=",")
+
+
+def _in_blanks(rows: list[list[str]]) -> bool:
+    """Whether rows, below at most two of a header, begin with an image and a blank."""
+    named = [is_image(fields[0].strip('"')) for fields in rows]
+    return True in named[:3] and all(named[named.index(True) :])
 
 
 def _titles(lines: list[str]) -> int:

@@ -82,6 +82,13 @@ def is_minimal(task: Any) -> bool:
     )
 
 
+def renamed(task: Any) -> Any:
+    """A task with its annotations under the name they have had since version 1."""
+    if isinstance(task, dict) and "completions" in task and "annotations" not in task:
+        return {**task, "annotations": task["completions"]}
+    return task
+
+
 def spelled_out(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record of a JSON-MIN export as a full task."""
     data: dict[str, Any] = {}

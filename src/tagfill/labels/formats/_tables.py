@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -20,8 +21,8 @@ from tagfill.labels.formats.base import ReadOptions
 TableReader = Callable[[Sheet, Plan, str, ReadOptions, Problems], Dataset]
 
 _READERS: dict[str, TableReader] = {WIDE: read_wide, LONG: read_long, TAG_LIST: read_tag_list}
-_NO_TABLE = "[{<"
-"""First characters of JSON and XML."""
+_NO_TABLE = re.compile(r"\A[\[{<]|^names\s*:", re.MULTILINE)
+"""Beginnings of JSON and XML, and the list of class names in YAML."""
 
 
 def csv_shape(path: Path, options: ReadOptions | None = None) -> str | None:
@@ -35,7 +36,7 @@ def csv_shape(path: Path, options: ReadOptions | None = None) -> str | None:
 @lru_cache(maxsize=32)
 def _csv_shape(path: Path, size: int, modified: int, options: ReadOptions) -> str | None:
     text = head(path).lstrip()
-    if not text or text[0] in _NO_TABLE:
+    if not text or _NO_TABLE.search(text):
         return None
     try:
         sheet = csv_sheet(path)

@@ -1,26 +1,39 @@
 r"""Several tags in one entry, with any common separator.
 
-Tags are separated by ``;``, ``|``, ``,`` and line ends, all of them unless one is named; a
-backslash before a mark (or before a backslash) makes it part of the tag. Lists in brackets, as
-pandas, numpy and JSON write them, are taken apart too, and so is the object with choices that
-Label Studio writes. A tag in quotes keeps the marks inside it.
+Tags are separated by ``;``, ``|``, ``,``, their East Asian forms and line ends, all of them unless
+one is named; a backslash before a mark (or before a backslash) makes it part of the tag. Lists in
+brackets, as pandas, numpy and JSON write them, are taken apart too, also of objects with names, and
+so is the object with choices that Label Studio writes. A tag in quotes keeps the marks inside it.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
-SEPARATORS = ";|,"
-_ESCAPE = re.compile(r"""([\\;|,\n\r]|^[\[{#"'])""")
-_UNESCAPE = re.compile(r"""\\([\\;|,\n\r\[{#"'])""")
-_PART = re.compile(r"(?:\\.|[^;|,\n\r])*[;|,\n\r]*\s*", re.DOTALL)
+from tagfill.labels.formats._ticks import TICKS
+from tagfill.labels.table import UNKNOWN
+
+SEPARATORS = ";|,、，；"  # noqa: RUF001
+_MARKS = rf"{SEPARATORS}\n\r"
+_ESCAPE = re.compile(rf"""([\\{_MARKS}]|^[\[{{#"'])""")
+_UNESCAPE = re.compile(rf"""\\([\\{_MARKS}\[{{#"'])""")
+_PART = re.compile(rf"(?:\\.|[^{_MARKS}])*[{_MARKS}]*\s*", re.DOTALL)
 _LISTED = re.compile(
     r"""\s*(?:(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?:\s*(?:,|$)|\s+(?=["']))"""
     r"""|([^,\[\]{}"']+)(?:,|$))"""
 )
 _CHOICES = re.compile(r"""\{\s*["']choices["']\s*:\s*(\[.*\])\s*\}""", re.DOTALL)
-_QUOTED = re.compile(r"""(?P<quote>["'])(?P<tag>[^"']+)(?P=quote)\s*(?=[;|,\n\r]|$)""")
+_QUOTED = re.compile(rf"""(?P<quote>["'])(?P<tag>[^"']+)(?P=quote)\s*(?=[{_MARKS}]|$)""")
+_NUMBERS = re.compile(r"\d+(?:\s+\d+)+")
+_ADJACENT = re.compile(r"""["']\s+["']""")
+_BRACKETS = ("[]", "{}", "()")
+_SCORES = ("score", "confidence", "probability")
+NAME_KEYS = ("name", "label", "tag", "class", "title")
+"""Keys under which an object may have the name of a tag."""
 _HASHTAG = re.compile(r"^#(?=[^\s#])")
 _HASHTAGS = re.compile(r"#[^\s#]+(?:\s+#[^\s#]+)+")
 
@@ -51,6 +64,8 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
         listed = _bracketed(plain)
         if listed is not None:
             return listed
+        if _NUMBERS.fullmatch(plain):
+            return plain.split()
         if _HASHTAGS.fullmatch(plain):
             return [tag.removeprefix("#").rstrip(SEPARATORS) for tag in plain.split()]
         parts = (_HASHTAG.sub("", part.strip()) for part in _parts(plain, separator, kept))
@@ -64,8 +79,7 @@ def join_tags(tags: Iterable[str], separator: str = ";") -> str:
     return separator.join(_ESCAPE.sub(r"\\\1", tag) for tag in tags)
 
 
-_NO_TAGS = {"-", "--", "\N{EM DASH}", "/", "?", "none", "untagged", "n/a", "na", "nan", "null"}
-_NO_TAGS |= {"unknown", "unbekannt", "keine", "kein", "ohne"}
+_NO_TAGS = {"-", "--", "\N{EM DASH}", "/", "untagged", "keine", "kein", "ohne", "aucun", "ninguna"}
 
 
 def says_nothing(text: str) -> bool:
@@ -74,7 +88,8 @@ def says_nothing(text: str) -> bool:
     >>> says_nothing("-"), says_nothing("None"), says_nothing("nun")
     (True, True, False)
     """
-    return text.strip().lower() in _NO_TAGS
+    plain = text.strip().lower()
+    return plain in _NO_TAGS or (bool(plain) and TICKS.get(plain) == UNKNOWN)
 
 
 def has_separator(text: str, marks: str = SEPARATORS) -> bool:
@@ -93,8 +108,8 @@ def _parts(text: str, separator: str | None, kept: str | None) -> list[str]:
     if separator is None:
         marks = SEPARATORS.replace(kept or "", "")
         text = _keep_quoted(text)
-        return re.findall(rf"((?:\\[\\;|,\n\r]|[^{marks}\n\r])+)", text)
-    pattern = rf"((?:\\[\\;|,\n\r]|(?!{re.escape(separator)}).)+)"
+        return re.findall(rf"((?:\\[\\{_MARKS}]|[^{marks}\n\r])+)", text)
+    pattern = rf"((?:\\[\\{_MARKS}]|(?!{re.escape(separator)}).)+)"
     return re.findall(pattern, text, re.DOTALL)
 
 
@@ -116,7 +131,7 @@ def _keep_quoted(text: str) -> str:
 
 def _bracketed(text: str) -> list[str] | None:
     """The names of a list in brackets; ``None`` if the text is not one."""
-    if len(text) < 2 or text[0] + text[-1] not in ("[]", "{}"):
+    if not _is_bracketed(text):
         return None
     choices = _CHOICES.fullmatch(text)
     if choices:
@@ -125,8 +140,66 @@ def _bracketed(text: str) -> list[str] | None:
     while place < len(inner):
         match = _LISTED.match(inner, place)
         if match is None or match.end() == place:
-            return None
+            return _literal(text)
         name = next(group for group in match.groups() if group is not None)
         names.append(re.sub(r"\\(.)", r"\1", name).strip())
         place = match.end()
     return [name for name in names if name]
+
+
+def _is_bracketed(text: str) -> bool:
+    quoted = text[:1] != "(" or text[1:].lstrip()[:1] in ("'", '"', ")")
+    return len(text) > 1 and text[0] + text[-1] in _BRACKETS and quoted
+
+
+def is_unreadable(text: str) -> bool:
+    """Whether an entry is a list or an object in brackets from which no tags can be read.
+
+    >>> is_unreadable("{'dog': 0.9, 'cat': 0.1}"), is_unreadable("[['dog'], ['cat']]")
+    (True, False)
+    """
+    plain = text.strip()
+    return _is_bracketed(plain) and _bracketed(plain) is None
+
+
+def _literal(text: str) -> list[str] | None:
+    """The names in a list as JSON or Python write it, with lists and objects in it."""
+    if _ADJACENT.search(text):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            names = tag_names(read(text))
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+        return None if None in names else [name for name in names if name]
+    return None
+
+
+def tag_names(value: Any) -> list[str | None]:
+    """The tags of a list, and of lists in it; ``None`` for what is no tag."""
+    if isinstance(value, list | tuple | set):
+        return [name for item in value for name in tag_names(item)]
+    return [tag_name(value)]
+
+
+def tag_name(item: Any) -> str | None:
+    """The tag that an item of a list stands for: a text, a number, or an object with its name.
+
+    An object with a score between 0 and 1 is a model's guess and no tag.
+    """
+    if isinstance(item, dict):
+        if any(item.get(key) not in (None, 0, 1) for key in _SCORES):
+            return None
+        return next((item[key] for key in NAME_KEYS if isinstance(item.get(key), str)), None)
+    if item is None or isinstance(item, str):
+        return (item or "").strip()
+    is_number = isinstance(item, int | float) and not isinstance(item, bool)
+    return str(item) if is_number else None
+
+
+def is_multi_hot(value: Any) -> bool:
+    """Whether a list holds only 1 and 0, one of them twice: no numbers of classes."""
+    items = value if isinstance(value, list) else []
+    return all(isinstance(item, int) and item in (0, 1) for item in items) and len(items) > len(
+        set(items)
+    )

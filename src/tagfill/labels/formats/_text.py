@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -45,12 +46,19 @@ def csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     Raises:
         TagfillError: a quote in it is never closed, or its text cannot be decoded.
     """
+    quote = "'" if has_single_quotes(path, delimiter) else '"'
     with open_text(path, newline="") as file:
-        yield from records_of(file, delimiter, path)
+        yield from records_of(file, delimiter, path, quote=quote)
+
+
+def has_single_quotes(path: Path, delimiter: str) -> bool:
+    """Whether the names in the header are in single quotes, as databases write them."""
+    names = head(path).lstrip().split("\n", 1)[0].rstrip().split(delimiter)
+    return len(names) > 1 and all(re.fullmatch(r"\s*'[^']*'\s*", name) for name in names)
 
 
 def records_of(
-    lines: Iterable[str], delimiter: str, path: Path, line: int = 1
+    lines: Iterable[str], delimiter: str, path: Path, line: int = 1, quote: str = '"'
 ) -> Iterator[tuple[int, list[str]]]:
     """The records of some lines of a CSV file, of which the first has the given number."""
     consumed: list[str] = []
@@ -60,7 +68,7 @@ def records_of(
             consumed.append(text)
             yield text
 
-    reader = csv.reader(watched(), delimiter=delimiter, skipinitialspace=delimiter in " :")
+    reader = csv.reader(watched(), delimiter=delimiter, quotechar=quote, skipinitialspace=True)
     before = line
     try:
         for fields in reader:

@@ -9,9 +9,15 @@ from typing import Literal
 
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
-_YES = "1 1.0 1,0 x ✓ ✔ ☑ ✅ ☒ yes y true ja j wahr present vorhanden"
-_NO = "0 0.0 0,0 ✗ ✘ ❌ no n false nein falsch absent"
-_OPEN = "? na n/a #n/a #nv nan null none unknown unbekannt"
+_YES = (
+    "1 1.0 1,0 x + ✓ ✔ ☑ ✅ ☒ yes y true t ja j wahr present vorhanden oui vrai sí si verdadero"
+    " vero sim verdadeiro waar tak prawda да истина 是 有 はい"
+)
+_NO = (
+    "0 0.0 0,0 ✗ ✘ ❌ no n false f nein falsch absent non faux falso não nao nee onwaar nie"
+    " fałsz нет ложь 否 无 無 いいえ"
+)
+_OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"
 TICKS: dict[str, int] = {
     "": UNKNOWN,
     **dict.fromkeys(_YES.split(), POSITIVE),
@@ -19,6 +25,10 @@ TICKS: dict[str, int] = {
     **dict.fromkeys(_OPEN.split(), UNKNOWN),
 }
 """Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
+MINUS_ONE_REMEDY = (
+    "-1 may mean absent or unknown: write 0 for absent, nothing for unknown, or say it for the"
+    " whole file with --absent negative or --absent unknown"
+)
 REMEDY = "1, x or yes is positive, 0 or no negative, an empty entry unknown"
 
 _AS_EMOJI = "\ufe0f"

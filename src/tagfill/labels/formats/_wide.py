@@ -17,12 +17,12 @@ from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, is_tags_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
-from tagfill.labels.formats._ticks import REMEDY, code_of, some
+from tagfill.labels.formats._ticks import MINUS_ONE_REMEDY, REMEDY, code_of, is_image, some
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels
 
-_MINUS_ONE = {"-1", "-1.0"}
+_SIGNS = {"-", "*", "/"}
 
 
 def read_wide(
@@ -30,6 +30,7 @@ def read_wide(
 ) -> Dataset:
     """The data set of a table with one column per class."""
     entries, tallies = read_entries(sheet, plan, problems)
+    accept_minus_one(tallies, entries.values, options)
     names = _class_names(sheet, plan, options)
     kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
     values = entries.values if len(kept) == len(names) else entries.values[:, kept]
@@ -44,6 +45,14 @@ def read_wide(
     return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
 
 
+def accept_minus_one(tallies: Sequence[Tally], values: Labels, options: ReadOptions) -> None:
+    """Take -1 for what the user says absence means, unless 0 might mean unknown then."""
+    if options.absent == "unknown" or (options.absent and not (values == NEGATIVE).any()):
+        for tally in tallies:
+            if tally.minus_one:
+                tally.filled, tally.bad = tally.filled - tally.bad, 0
+
+
 def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
     if sheet.header_row is not None:
         return [without_guard(plain_text(sheet.header[column])) for column in plan.labels]
@@ -54,6 +63,13 @@ def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
             "it lists images and nothing about them",
             file=sheet.path,
             remedy="add a column with the tags of some images",
+        )
+    if sum(map(is_image, sheet.sample[0])) > 1:
+        raise TagfillError(
+            "the images are in a row and the classes in a column",
+            file=sheet.path,
+            row=1,
+            remedy="exchange rows and columns: one row per image",
         )
     raise TagfillError(
         f"the table has no header, so its {len(plan.labels)} classes have no names",
@@ -92,10 +108,15 @@ def classes_among(
     else:
         for number in kept:
             _report(names[number], tallies[number], path, problems)
-    if not foreign:
-        return kept, []
-    listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in foreign)
-    return kept, [f"columns left out, as they hold no labels: {listed}"]
+    notes = []
+    if foreign:
+        listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in foreign)
+        notes.append(f"columns left out, as they hold no labels: {listed}")
+    doubtful = [names[number] for number in kept if is_about_file(names[number])]
+    if doubtful:
+        listed = ", ".join(map(repr, doubtful))
+        notes.append(f"{listed}: read as classes; --ignore-columns leaves out what is none")
+    return kept, notes
 
 
 def _no_class_name(name: str) -> bool:
@@ -144,11 +165,24 @@ def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
 
 def _remedy(name: str, tally: Tally) -> str:
     """What to do about entries that are no labels; nothing that loses those that are."""
-    if {text.strip() for text in tally.words} <= _MINUS_ONE:
-        return "-1 may mean absent or unknown: write 0 for absent, nothing for unknown"
+    words = {text.strip() for text in tally.words}
+    if tally.minus_one:
+        return MINUS_ONE_REMEDY
+    if words <= _SIGNS:
+        return f"{sorted(words)[0]!r} has several meanings: write 1, 0 or nothing in its place"
+    if all(map(_is_share, words)):
+        return "if these are probabilities, write 1 and 0 by a threshold that you choose"
     if tally.kind == "text" and tally.bad == tally.filled:
         return f"{REMEDY}; if the column lists tags: --tags-column {name!r}"
     return f"{REMEDY}; if the column holds no labels: --ignore-columns {name!r}"
+
+
+def _is_share(text: str) -> bool:
+    """Whether a text is a number between 0 and 1."""
+    try:
+        return 0 <= float(text.replace(",", ".")) <= 1
+    except ValueError:
+        return False
 
 
 def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:

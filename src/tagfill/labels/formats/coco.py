@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._json import load_json
-from tagfill.labels.formats._json_types import listed, number
+from tagfill.labels.formats._json_types import listed, number, objects
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -29,7 +29,8 @@ Item = Mapping[str, Any]
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    return text.startswith("{") and _KEY.search(text) is not None and wrapped_list(text) is None
+    lists = {match[1] for match in _KEY.finditer(text)}
+    return text.startswith("{") and wrapped_list(text) is None and lists > {"annotations"}
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
@@ -44,7 +45,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     }
     boxes = BoxList()
     positives: set[tuple[int, int]] = set()
-    for place, annotation in enumerate(annotations):
+    for place, annotation in enumerate(_with_segments(annotations)):
         image = _identity(annotation, "image_id")
         category = _identity(annotation, "category_id")
         if image not in record_of or category not in label_of:
@@ -70,9 +71,21 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     return replace(dataset, boxes=boxes.boxes(gather.place))
 
 
+def _with_segments(annotations: Sequence[Item]) -> Iterator[Item]:
+    """Annotations, each of panoptic files and of several categories as several."""
+    for annotation in annotations:
+        parts = objects(annotation.get("segments_info"))
+        parts += [{"category_id": category} for category in listed(annotation.get("category_ids"))]
+        yield from ({**part, "image_id": annotation.get("image_id")} for part in parts)
+        if not parts:
+            yield annotation
+
+
 def _identity(item: Item, key: str = "id") -> str:
     """An id as text: files use numbers, texts, or both for the same object."""
     value = item.get(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     plain = isinstance(value, int) or (isinstance(value, str) and is_text(value))
     return str(value) if plain else quoted(value)
 

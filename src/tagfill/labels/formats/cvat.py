@@ -13,8 +13,8 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._text import head
-from tagfill.labels.formats._voc_xml import BROKEN
 from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.voc_xml import BROKEN
 from tagfill.labels.table import POSITIVE
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._json import load_json
 from tagfill.labels.formats._json_types import mapped, objects, texts
-from tagfill.labels.formats._merge import usual_split
+from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE
 
 _SAMPLES, _METADATA = "samples.json", "metadata.json"
-_SPLITS = {"train", "val", "test"}
 REJECTED = "rejected"
 """The field in which tags that are not there are written."""
 _LISTS = ("classifications", "detections", "polylines")
@@ -57,7 +56,7 @@ def read_samples(
         place = sample.get("filepath")
         record = gather.record(place if isinstance(place, str) else "", number)
         for tag in texts(sample.get("tags")):
-            if usual_split(tag) in _SPLITS:
+            if usual_split(tag) in SPLITS:
                 gather.split(record, tag, number)
         stated: dict[str, None] = {}
         for field, name, confidence in _labels(sample, fields):

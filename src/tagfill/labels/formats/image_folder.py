@@ -17,13 +17,12 @@ import numpy as np
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
-from tagfill.labels.formats._merge import usual_split
+from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._walk import files_below, is_image_file, subfolders
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
 
-_SPLITS = {"train", "val", "test"}
 _LOOKED_AT = 10_000
 _SHOWN = 3
 _CONTAINERS = {"images", "imgs", "img", "photos", "pictures", "data", "bilder", "fotos"}
@@ -78,7 +77,7 @@ def _depth(path: Path) -> tuple[int, bool]:
     One folder that holds all others, and no image itself, is no class.
     """
     tops = subfolders(path)
-    split = bool(tops) and {usual_split(top) for top in tops} <= _SPLITS
+    split = bool(tops) and {usual_split(top) for top in tops} <= SPLITS
     depth = int(split)
     while True:
         inner = [name for folder in _folders(path, depth) for name in subfolders(folder)]

@@ -15,25 +15,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems
+from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._json import load_json, parse_json
 from tagfill.labels.formats._json_types import listed, mapped
 from tagfill.labels.formats._names import SPLIT, is_image_name, is_label_name, is_tags_name
-from tagfill.labels.formats._tags import split_tags
+from tagfill.labels.formats._tags import NAME_KEYS, is_multi_hot, split_tags, tag_name, tag_names
 from tagfill.labels.formats._text import head, text_lines
-from tagfill.labels.formats._ticks import IMAGE_SUFFIXES, quoted
+from tagfill.labels.formats._ticks import (
+    IMAGE_SUFFIXES,
+    MINUS_ONE_REMEDY,
+    code_of,
+    is_image,
+    quoted,
+)
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _LISTS = ("positives", "negatives", "classes")
-_ITEM_NAMES = ("name", "label", "tag", "class", "title")
 _METADATA = "metadata.jsonl"
 _LIST = re.compile(r'\[\s*\{\s*"')
 _BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in IMAGE_SUFFIXES)})"\s*:', re.I)
-_WRAPPED = re.compile(r'\{\s*"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
+_WRAPPED = re.compile(r'"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
 _TASKS = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
 """Signs of Label Studio."""
 
@@ -48,7 +53,7 @@ def _detect(path: Path) -> bool:
         return True
     if text.startswith("["):
         return _LIST.match(text) is not None and _TASKS.search(text) is None
-    first = text.split("\n", 1)[0]
+    first = text.split("\n", 1)[0].rstrip().rstrip(",")
     try:
         line = json.loads(first)
     except (ValueError, RecursionError):
@@ -57,24 +62,39 @@ def _detect(path: Path) -> bool:
 
 
 def wrapped_list(text: str) -> str | None:
-    """The key of the list of images with tags that an object begins with, as the only thing in it.
+    """The key of the list of images with tags in an object.
 
-    >>> wrapped_list('{"photos": [{"file": "a.jpg", "tags": ["cat"]}]}')
+    >>> wrapped_list('{"by": "me", "photos": [{"file": "a.jpg", "tags": ["cat"]}]}')
     'photos'
     """
-    match = _WRAPPED.match(text)
-    try:
-        first = json.loads(match[2]) if match else None
-    except ValueError:
-        return None
-    if match is None or not isinstance(first, dict) or _id_key(first) is None:
-        return None
-    tagged = any(is_tags_name(key) or is_label_name(key) or key in _LISTS for key in first)
-    return match[1] if tagged else None
+    for match in _WRAPPED.finditer(text) if text.startswith("{") else ():
+        try:
+            first = json.loads(match[2])
+        except ValueError:
+            continue
+        tagged = any(_names_tags(key) or key in _LISTS for key in first)
+        if tagged and _id_key(first) is not None:
+            return match[1]
+    return None
 
 
 def _id_key(line: Mapping[str, Any]) -> str | None:
-    return next((key for key in line if is_image_name(key) and isinstance(line[key], str)), None)
+    """The key of the image: one with a usual name, else one whose value is the name of a file."""
+    tagged = any(map(_names_tags, line))
+    usual = [
+        key
+        for key in line
+        if is_image_name(key) and _image_id(line[key]) and (tagged or not _is_number(line[key]))
+    ]
+    named = [key for key in line if isinstance(line[key], str) and is_image(line[key])]
+    return next(iter(usual or named), None)
+
+
+def _image_id(value: Any) -> str | None:
+    """An image id: a text, a number, or the path in an object, as the hub has it."""
+    if isinstance(value, dict):
+        return _image_id(value.get("path"))
+    return str(value) if isinstance(value, str) or _is_number(value) else None
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
@@ -89,6 +109,11 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             problems.error("the line is not a JSON object", file=file, row=row)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
+        if not gather.classes:
+            problems.raise_errors()
+            raise TagfillError(
+                f"no key holds labels (1, 0, null or a list of tags): {keys}", file=file
+            )
         gather.notes.append(f"keys that are not labels were skipped: {keys}")
     return gather.dataset(FORMAT.name)
 
@@ -107,7 +132,7 @@ def _values(file: Path) -> Iterator[tuple[int, Any]]:
         yield from enumerate(map(_as_line, mapped(load_json(file)).items()), 1)
         return
     for row, text in text_lines(file):
-        yield row, parse_json(text, file, row)
+        yield row, parse_json(text.rstrip().rstrip(","), file, row)
 
 
 def _as_line(item: tuple[str, Any]) -> Any:
@@ -123,7 +148,7 @@ def _about_other_things(lines: Iterable[Any]) -> frozenset[str]:
         for key, value in mapped(line).items():
             if isinstance(value, int | float) and value == value:
                 numbers[key] += 1
-                bad[key] += value not in (0, 1)
+                bad[key] += value not in (0, 1, -1)
     return frozenset(key for key in bad if 2 * bad[key] >= numbers[key] > 1)
 
 
@@ -145,7 +170,7 @@ class LineReader:
         if key is None:
             self._error("the line has no image id (image, file_name ...)", row)
             return
-        record = self.gather.record(line[key], row)
+        record = self.gather.record(_image_id(line[key]) or "", row)
         split = line.get(SPLIT)
         if isinstance(split, str):
             self.gather.split(record, split, row)
@@ -185,28 +210,43 @@ class LineReader:
             return split_tags(value, self.gather.options.separator)
         if value is None:
             return []
-        names = [_name(item) for item in (value if isinstance(value, list) else [value])]
-        plain = [name for name in names if name is not None]
-        if len(plain) == len(names):
+        names = tag_names(value)
+        plain = [name for name in names if name]
+        if None in names:
+            remedy = "write names alone, and only of tags that you trust where there are scores"
+            self._error(f"{quoted(value)} is not a list of class names", row, remedy)
+        elif is_multi_hot(value):
+            remedy = "write the names of the classes that apply, or an object of names and values"
+            self._error(f"{quoted(value)} is a list of 1 and 0 without names", row, remedy)
+        else:
             return plain
-        self._error(f"{quoted(value)} is not a list of class names", row)
         return []
 
     def _values(self, record: int, row: int, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
-            if isinstance(value, str | list | dict) or name in self.other:
+            code = code_of(value) if isinstance(value, str) and value.strip() else None
+            if code is None and (isinstance(value, str | list | dict) or name in self.other):
                 self._leave_out([name], set())
-            elif value is not None and value == value and value not in (0, 1):
-                self._error(f"value {quoted(value)} of class {name!r} is not 1, 0 or null", row)
+                continue
+            if code is None:
+                code = self._code(value)
+            if code is None:
+                message = f"value {quoted(value)} of class {name!r} is not 1, 0 or null"
+                self._error(message, row, MINUS_ONE_REMEDY if value == -1 else None)
             else:
-                code = UNKNOWN if value is None or value != value else int(value)
                 self.gather.mark(record, self.gather.label(name, row), code, row)
+
+    def _code(self, value: Any) -> int | None:
+        """The label that a number or null states; -1 only where the user says what it means."""
+        if value is None or value != value or (value == -1 and self.gather.options.absent):
+            return UNKNOWN
+        return int(value) if value in (0, 1) else None
 
     def _leave_out(self, keys: Any, used: set[Any]) -> None:
         self.ignored.update(dict.fromkeys(key for key in keys if key not in used))
 
-    def _error(self, message: str, row: int) -> None:
-        self.gather.problems.error(message, file=self.gather.source, row=row)
+    def _error(self, message: str, row: int, remedy: str | None = None) -> None:
+        self.gather.problems.error(message, file=self.gather.source, row=row, remedy=remedy)
 
 
 def _names_tags(key: str) -> bool:
@@ -215,21 +255,13 @@ def _names_tags(key: str) -> bool:
 
 def _holds_tags(key: str, value: Any) -> bool:
     """Whether a value lists tags, or is the number of a class."""
-    listing = isinstance(value, list | str) or (is_label_name(key) and _is_number(value))
+    listing = value is None or isinstance(value, list | str)
+    listing |= is_label_name(key) and _is_number(value)
     return _names_tags(key) and key != "classes" and listing
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _name(item: Any) -> str | None:
-    """The tag that an item of a list stands for: a text, a number, or an object with its name."""
-    if isinstance(item, dict):
-        return next((item[key] for key in _ITEM_NAMES if isinstance(item.get(key), str)), None)
-    if isinstance(item, str):
-        return item
-    return str(item) if _is_number(item) or isinstance(item, float) else None
 
 
 def edited_lines(
@@ -241,8 +273,9 @@ def edited_lines(
     holds = True
     for line in values:
         key = _id_key(line) if isinstance(line, dict) else None
-        if key is not None and line[key] in changes:
-            holds &= _edit_line(line, changes[line[key]], name_of)
+        image = _image_id(line[key]) if key is not None else None
+        if image is not None and image in changes:
+            holds &= _edit_line(line, changes[image], name_of)
     texts = [json.dumps(value, ensure_ascii=False) for value in values]
     return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
 
@@ -250,7 +283,7 @@ def edited_lines(
 def _like(items: Sequence[Any], name: str) -> Any:
     """A tag as an item like the others."""
     first = items[0] if items else None
-    key = next((k for k in _ITEM_NAMES if k in first), None) if isinstance(first, dict) else None
+    key = next((k for k in NAME_KEYS if k in first), None) if isinstance(first, dict) else None
     return name if key is None else {key: name}
 
 
@@ -266,8 +299,8 @@ def _edit_line(
         items = line.get(key)
         items = split_tags(items) if isinstance(items, str) else items
         items = items if isinstance(items, list) else [] if items is None else [items]
-        kept = [item for item in items if labels.get(name_of(_name(item) or ""), value) == value]
-        there = [_name(item) for item in kept]
+        kept = [item for item in items if labels.get(name_of(tag_name(item) or ""), value) == value]
+        there = [tag_name(item) for item in kept]
         added = [name for name, new in labels.items() if new == value and name not in there]
         line[key] = [*kept, *(_like(kept, name) for name in added)]
     if lists:

@@ -37,6 +37,7 @@ from tagfill.labels.formats._studio import (
     images_of,
     is_minimal,
     proposals,
+    renamed,
     results,
     spelled_out,
 )
@@ -50,7 +51,7 @@ _DATA = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    return text.startswith("[") and _DATA.search(text) is not None
+    return text.startswith(("[", "{")) and _DATA.search(text) is not None
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
@@ -63,7 +64,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         raise TagfillError(
             f"its annotations hold {', '.join(sorted(kinds))}, but no choices",
             file=path,
-            remedy="tags are read from Choices; export boxes as COCO",
+            remedy="tags are read from Choices; export shapes as COCO",
         )
     absent = options.absent or "unknown"
     disputed = silent = empty = 0
@@ -98,10 +99,11 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
     tasks = load_json(path)
+    tasks = [tasks] if isinstance(tasks, dict) and "data" in tasks else tasks
     if not isinstance(tasks, list):
         raise TagfillError("expected a list of Label Studio tasks", file=path)
     minimal = bool(tasks) and all(map(is_minimal, tasks))
-    spelled = [spelled_out(task) for task in tasks] if minimal else tasks
+    spelled = [spelled_out(task) for task in tasks] if minimal else list(map(renamed, tasks))
     for row, task in enumerate(spelled, 1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise TagfillError(

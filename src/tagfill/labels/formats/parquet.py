@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -19,9 +20,10 @@ from tagfill.labels.formats._names import SPLIT, free_image_name
 from tagfill.labels.formats._plan import WIDE, WIDE_ID, Plan, plan_columns
 from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._tables import header_shape, read_planned
-from tagfill.labels.formats._tags import join_tags, split_tags
+from tagfill.labels.formats._tags import is_multi_hot, join_tags, split_tags, tag_names
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import (
+    accept_minus_one,
     classes_among,
     left_out_note,
     split_column,
@@ -82,7 +84,8 @@ def read_arrow(
     plan = plan_columns(sheet, options)
     if plan.shape != WIDE:
         return read_planned(sheet, plan, format, options, problems)
-    if not _is_text(table.column(plan.image)):
+    images = table.column(plan.image)
+    if not _is_text(images) and not pa.types.is_integer(images.type):
         raise TagfillError(
             f"column {sheet.header[plan.image]!r} should hold image ids as text", file=path
         )
@@ -99,6 +102,7 @@ def _read_wide(
     values = np.empty((len(labels), len(table)), dtype=np.int8)
     for number, column in enumerate(labels):
         values[number] = _codes(table.column(column), tallies[number])
+    accept_minus_one(tallies, values, options)
     names = [sheet.header[column].strip() for column in labels]
     kept, notes = classes_among(names, tallies, sheet.path, problems)
     entries = Entries(
@@ -144,9 +148,14 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, list):
-        return join_tags(str(entry) for entry in value if entry is not None)
+        pairs = value and all(isinstance(entry, tuple) for entry in value)
+        names = [None] if pairs else tag_names(value)
+        if None in names or is_multi_hot(value):
+            return json.dumps(dict(value) if pairs else value, default=str)
+        return join_tags(name for name in names if name)
     if isinstance(value, dict):
-        return str(value.get("path") or "")
+        is_image = "path" in value or "bytes" in value
+        return str(value.get("path") or "") if is_image else json.dumps(value, default=str)
     return value if isinstance(value, str) else str(value)
 
 

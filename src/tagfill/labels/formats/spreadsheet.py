@@ -54,13 +54,14 @@ def open_spreadsheet(path: Path) -> Sheet:
 
     Where no sheet lists images it is the first one that is not empty.
     """
-    sheets = _sheets(path)
+    sheets, hidden = _sheets(path)
     filled = {name: rows for name, rows in sheets.items() if any(map(any, rows))}
     if not filled:
         raise TagfillError("all sheets are empty", file=path)
     name = next((name for name, rows in filled.items() if _lists_images(rows)), next(iter(filled)))
     header = _header(filled[name])
-    joined = [other for other in filled if other == name or _header(filled[other]) == header]
+    same = [other for other in filled if _header(filled[other]) == header]
+    joined = [other for other in same if other == name or other not in hidden]
     rest = [other for other in filled if other not in joined]
     notes = []
     if len(joined) > 1:
@@ -96,19 +97,17 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _sheets(path: Path) -> dict[str, list[list[str]]]:
+def _sheets(path: Path) -> tuple[dict[str, list[list[str]]], set[str]]:
+    """The rows of all sheets, hidden ones last, and the names of these."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     _refuse_bombs(path)
     try:
         workbook = CalamineWorkbook.from_path(str(path))
-        return {
-            name: [
-                _texts(row)
-                for row in workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
-            ]
-            for name in _shown_first(workbook.sheets_metadata)
-        }
+        metadata = workbook.sheets_metadata
+        hidden = {sheet.name for sheet in metadata if not str(sheet.visible).endswith(".Visible")}
+        names = sorted((sheet.name for sheet in metadata), key=hidden.__contains__)
+        return {name: _rows(workbook.get_sheet_by_name(name)) for name in names}, hidden
     except CalamineError as error:
         raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
     except BaseException as error:
@@ -117,10 +116,14 @@ def _sheets(path: Path) -> dict[str, list[list[str]]]:
         raise TagfillError("not readable as a spreadsheet (it is damaged)", file=path) from None
 
 
-def _shown_first(sheets: Sequence[Any]) -> list[str]:
-    """Names of sheets of rows and columns, hidden ones last."""
-    shown = sorted(sheets, key=lambda sheet: not str(sheet.visible).endswith(".Visible"))
-    return [sheet.name for sheet in shown]
+def _rows(sheet: Any) -> list[list[str]]:
+    """The texts of a sheet, with those of merged cells below the header in all their rows."""
+    rows = [[_text(value) for value in row] for row in sheet.to_python(skip_empty_area=False)]
+    header = next((n for n, row in enumerate(rows) if any(map(is_image_name, row))), len(rows))
+    for (first, column), (last, _) in getattr(sheet, "merged_cell_ranges", None) or ():
+        for row in rows[first + 1 : last + 1] if first > header else ():
+            row[column] = rows[first][column]
+    return rows
 
 
 def _refuse_bombs(path: Path) -> None:
@@ -133,10 +136,6 @@ def _refuse_bombs(path: Path) -> None:
         raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
     if size > _MOST_BYTES:
         raise TagfillError(f"unpacks to {size:,} bytes, too many to read", file=path)
-
-
-def _texts(row: Sequence[Any]) -> list[str]:
-    return [_text(value) for value in row]
 
 
 def _text(value: Any) -> str:

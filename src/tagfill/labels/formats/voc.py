@@ -17,12 +17,11 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._text import text_lines
-from tagfill.labels.formats._voc_xml import Scene, read_scene
 from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
+from tagfill.labels.formats.voc_xml import DIFFICULT, Scene, read_scene
+from tagfill.labels.table import NEGATIVE, POSITIVE
 
 _YEAR = re.compile(r"VOC\d{4}")
-_DIFFICULT = {"negative": NEGATIVE, "positive": POSITIVE, "unknown": UNKNOWN}
 
 Codes = dict[str, dict[str, int]]
 """Label by image, then class."""
@@ -55,7 +54,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if devkit is None:
         raise TagfillError("no VOC devkit here (Annotations and ImageSets/Main)", file=path)
     split_of = _splits(devkit)
-    difficult = _DIFFICULT[options.difficult]
+    difficult = DIFFICULT[options.difficult]
     codes = _class_lists(devkit, sorted(set(split_of.values())), difficult, problems)
     scenes = _scenes(devkit, split_of, problems)
     for stem, scene in scenes.items():

@@ -18,6 +18,7 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset, Suggestions
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._ids import is_text
+from tagfill.labels.formats._tags import has_separator
 from tagfill.labels.formats._walk import is_image_file, walk
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.photos import Photo, read_photo
@@ -71,7 +72,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 
 def _state(gather: Gather, record: int, photo: Photo) -> None:
-    gather.tags(record, photo.tags)
+    separator = gather.options.separator
+    tags = (tag.split(separator) if separator else [tag] for tag in photo.tags)
+    gather.tags(record, (name for names in tags for name in names if name.strip()))
     for tag_path in photo.paths:
         gather.path(record, tag_path)
     for name in photo.suggested:
@@ -83,6 +86,11 @@ def _state(gather: Gather, record: int, photo: Photo) -> None:
 def _report(listed: Sequence[Listed], photos: Sequence[Photo], gather: Gather) -> None:
     tagged = sum(photo.has_keywords for photo in photos)
     gather.notes.append(f"{tagged:,} of {len(photos):,} photos have keywords")
+    joined = next((tag for photo in photos for tag in photo.tags if has_separator(tag, ",;")), None)
+    if joined and gather.options.separator is None:
+        gather.notes.append(
+            f"keywords such as {joined!r} look like several: --separator splits them"
+        )
     faulty = [(entry, photo) for entry, photo in zip(listed, photos, strict=True) if photo.faults]
     if faulty:
         (place, name, _), photo = faulty[0]

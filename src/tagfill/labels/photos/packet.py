@@ -24,18 +24,29 @@ OURS = "urn:tagfill:xmp:1.0:"
 _META, _RDF = "adobe:ns:meta/", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _DC, _LR = "http://purl.org/dc/elements/1.1/", "http://ns.adobe.com/lightroom/1.0/"
 _PREFIXES = {"x": _META, "rdf": _RDF, "dc": _DC, "lr": _LR, "tagfill": OURS}
+_ACDSEE = "{http://ns.acdsee.com/iptc/1.0/}"
 _SUBJECT, _HIERARCHY, _MARKS = (
     f"{{{_DC}}}subject",
     f"{{{_LR}}}hierarchicalSubject",
     f"{{{OURS}}}tags",
 )
+_FLAT = {
+    _SUBJECT,
+    f"{_ACDSEE}keywords",
+    "{http://ns.adobe.com/photoshop/1.0/}SupplementalCategories",
+    "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}PersonInImage",
+}
+"""Properties that hold tags, and names of people."""
 _PATHS = {
     _HIERARCHY: "|",
+    "{http://ns.iview-multimedia.com/mediapro/1.0/}CatalogSets": "|",
     "{http://www.digikam.org/ns/1.0/}TagsList": "/",
     "{http://ns.microsoft.com/photo/1.0/}LastKeywordXMP": "/",
     "{http://ns.microsoft.com/photo/1.0}LastKeywordXMP": "/",
 }
 """Properties that hold tags as paths, and what separates the names in these."""
+_INTERNAL = "darktable"
+"""Where darktable keeps notes of its own among the keywords."""
 _SEPARATORS = re.compile(r"[,;]")
 """Marks in a property that is one text, where a list belongs."""
 _LI, _BAG, _ABOUT = f"{{{_RDF}}}li", f"{{{_RDF}}}Bag", f"{{{_RDF}}}about"
@@ -80,14 +91,35 @@ def read_packet(packet: bytes) -> Keywords:
     for element in root.iter():
         inline = _SEPARATORS.split(element.attrib.get(_SUBJECT, ""))
         tags += [text.strip() for text in inline if text.strip()]
-        if element.tag == _SUBJECT:
+        if element.tag in _FLAT:
             tags += _items(element)
+        elif element.tag == f"{_ACDSEE}categories":
+            paths += _categories(element.text or "")
         elif element.tag in _PATHS:
             paths += [_path(text, _PATHS[element.tag]) for text in _items(element)]
         elif element.tag == _MARKS:
             marks |= dict(_marks(element))
-    unique = tuple(dict.fromkeys(path for path in paths if path))
-    return Keywords(tuple(dict.fromkeys(tags)), unique, marks)
+    unique = tuple(dict.fromkeys(path for path in paths if path and path[0] != _INTERNAL))
+    plain = dict.fromkeys(tag for tag in tags if not tag.startswith(f"{_INTERNAL}|"))
+    return Keywords(tuple(plain), unique, marks)
+
+
+def _categories(text: str) -> list[tuple[str, ...]]:
+    """The assigned paths in the XML that ACDSee writes into one property."""
+    if not text.strip():
+        return []
+
+    def assigned(element: ET.Element, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for child in element:
+            path = (*above, (child.text or "").strip())
+            if child.get("Assigned") == "1":
+                yield path
+            yield from assigned(child, path)
+
+    try:
+        return list(assigned(defusedxml.ElementTree.fromstring(text), ()))
+    except (ET.ParseError, defusedxml.DefusedXmlException, RecursionError) as error:
+        raise ValueError(f"categories of ACDSee are not readable ({error})") from None
 
 
 def changed_packet(packet: bytes | None, keywords: Keywords) -> bytes:

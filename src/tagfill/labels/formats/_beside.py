@@ -1,0 +1,53 @@
+"""Label files of single images: beside each image, or in a folder beside that of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from tagfill.labels.formats._merge import SPLITS, usual_split
+from tagfill.labels.formats._walk import files_below, is_image_file
+
+Pair = tuple[PurePosixPath, Path | None]
+"""An image, relative to its folder, and the file about it."""
+
+_IMAGE_FOLDERS = {"images", "imgs", "img", "jpegimages"}
+_LABEL_FOLDERS = ("labels", "annotations", "Annotations", "captions", "tags", "xmls")
+_LOOKED_AT, _READ = 300, 30
+
+
+def labeled_images(path: Path, suffixes: Sequence[str]) -> Iterator[Pair]:
+    """Every image below a folder, with its file: ``a.txt`` or ``a.jpg.txt`` for ``a.jpg``."""
+    for image in filter(is_image_file, files_below(path)):
+        places = (path / parent / name for parent in _folders(image) for name in _names(image))
+        files = (place.with_name(place.name + suffix) for place in places for suffix in suffixes)
+        yield image, next((file for file in files if file.is_file()), None)
+
+
+def sample(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    """Some files about images in a folder that are not empty."""
+    if not path.is_dir():
+        return []
+    pairs = islice(labeled_images(path, suffixes), _LOOKED_AT)
+    return [file for _, file in pairs if file is not None and file.stat().st_size][:_READ]
+
+
+def split_of(image: PurePosixPath) -> str:
+    """The split that a folder above an image names, or ''."""
+    names = (usual_split(part) for part in image.parts[:-1])
+    return next((name for name in names if name in SPLITS), "")
+
+
+def _names(image: PurePosixPath) -> tuple[str, str]:
+    return image.stem, image.name
+
+
+def _folders(image: PurePosixPath) -> Iterator[PurePosixPath]:
+    """The image's folder, and those that have ``labels`` or the like in place of ``images``."""
+    parts = image.parts[:-1]
+    yield image.parent
+    for place, part in enumerate(parts):
+        if part.lower() in _IMAGE_FOLDERS:
+            for name in _LABEL_FOLDERS:
+                yield PurePosixPath(*parts[:place], name, *parts[place + 1 :])

@@ -1,0 +1,95 @@
+"""A file of tags beside every image: ``a.txt``, ``a.caption`` or ``a.json`` for ``a.jpg``.
+
+So keep them people who train image generators (tags with commas), downloaders (JSON with ``tags``),
+labelme (JSON with ``shapes`` and ``flags``) and Google Takeout (JSON with ``people``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._beside import labeled_images, sample, split_of
+from tagfill.labels.formats._entries import Tally
+from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._json import parse_json
+from tagfill.labels.formats._json_types import mapped, objects
+from tagfill.labels.formats._lists import note_words
+from tagfill.labels.formats._names import is_label_name, is_tags_name
+from tagfill.labels.formats._tags import split_tags
+from tagfill.labels.formats._text import head, read_text
+from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.jsonl import LineReader
+from tagfill.labels.formats.yolo import is_yolo
+
+_TEXTS = (".txt", ".caption", ".tags")
+_SUFFIXES = (*_TEXTS, ".json")
+_MOST_WORDS = 4.0
+"""Tags have fewer words than this on average; sentences have more."""
+
+
+def _detect(path: Path) -> bool:
+    files = sample(path, _SUFFIXES)
+    return bool(files) and all(map(_holds_tags, files)) and not _are_sentences(files)
+
+
+def _holds_tags(file: Path) -> bool:
+    if file.suffix.lower() != ".json":
+        return not is_yolo(head(file))
+    try:
+        return bool(_as_line(parse_json(head(file), file)))
+    except TagfillError:
+        return False
+
+
+def _are_sentences(files: list[Path]) -> bool:
+    tags = [tag for file in files if file.suffix in _TEXTS for tag in split_tags(head(file))]
+    return sum(len(tag.split()) for tag in tags) > _MOST_WORDS * len(tags)
+
+
+def _as_line(document: Any) -> dict[str, Any]:
+    """The labels in a JSON file as an object with tags or values; empty if there are none."""
+    content = mapped(document)
+    shapes, flags = objects(content.get("shapes")), mapped(content.get("flags"))
+    if shapes or flags or "imagePath" in content:
+        stated = {name: value for name, value in flags.items() if isinstance(value, bool)}
+        return {"labels": stated | {str(shape["label"]): 1 for shape in shapes if "label" in shape}}
+    if "photoTakenTime" in content:
+        return {"tags": [person.get("name") for person in objects(content.get("people"))]}
+    return {key: content[key] for key in content if is_tags_name(key) or is_label_name(key)}
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
+    reader = LineReader(gather)
+    texts: list[str] = []
+    bare = 0
+    for image, file in labeled_images(path, _SUFFIXES):
+        place = len(gather)
+        if file is not None and file.suffix.lower() == ".json":
+            line: Mapping[str, Any] = _as_line(parse_json(read_text(file), file))
+            reader.read(place + 1, {**line, "file_name": str(image)})
+        else:
+            bare += file is None
+            texts.append("" if file is None else read_text(file))
+            tags = split_tags(texts[-1], options.separator, options.hierarchy)
+            gather.tags(gather.record(str(image)), dict.fromkeys(tags))
+        gather.split(place, split_of(image))
+    if bare:
+        gather.notes.append(f"{bare:,} of {len(gather):,} images have no file of tags")
+    note_words(gather, texts, Tally())
+    dataset = gather.dataset(FORMAT.name)
+    return replace(dataset, image_root=options.image_root or path)
+
+
+FORMAT = Format(
+    name="tag_files",
+    title="a file of tags per image: a.txt, a.caption or a.json beside a.jpg",
+    detect=_detect,
+    read=_read,
+    default_absent="unknown",
+)

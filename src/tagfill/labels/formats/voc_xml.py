@@ -1,0 +1,163 @@
+"""Annotation files in the XML of PASCAL VOC, beside the images or in a folder of their own.
+
+LabelImg, Roboflow and others write them without the lists of a devkit. An annotated image shows no
+other classes; of an image without annotation nothing is known.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import defusedxml
+import defusedxml.ElementTree
+
+from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._beside import labeled_images, split_of
+from tagfill.labels.formats._boxes import BoxList
+from tagfill.labels.formats._gather import Gather, absence_note
+from tagfill.labels.formats._text import head
+from tagfill.labels.formats._walk import files_below
+from tagfill.labels.formats.base import Difficult, Format, ReadOptions
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+BROKEN = (
+    defusedxml.ElementTree.ParseError,
+    defusedxml.DefusedXmlException,
+    ValueError,
+    LookupError,  # an encoding nobody knows
+)
+DIFFICULT: dict[Difficult, int] = {
+    "negative": NEGATIVE,
+    "positive": POSITIVE,
+    "unknown": UNKNOWN,
+}
+"""The label of a class with no objects but difficult ones."""
+_LOOKED_AT = 5
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One object: class, corners in pixels, whether it is marked difficult."""
+
+    name: str
+    corners: tuple[float, ...]
+    difficult: bool
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One annotation file: name of the image, its width and height in pixels, and the objects."""
+
+    image: str
+    size: tuple[float, float]
+    objects: tuple[Item, ...]
+
+    def codes(self, difficult: int) -> dict[str, int]:
+        """Label of every class seen: positive, or ``difficult`` where all its objects are."""
+        easy = {item.name for item in self.objects if not item.difficult}
+        return {item.name: POSITIVE if item.name in easy else difficult for item in self.objects}
+
+
+def read_scene(file: Path, problems: Problems) -> Scene | None:
+    """Read one annotation file; ``None`` (and an error) if it is broken."""
+    try:
+        root = defusedxml.ElementTree.parse(file).getroot()
+        size = (_number(root, "size/width"), _number(root, "size/height"))
+        name = (root.findtext("filename") or "").strip()
+        return Scene(name, size, tuple(_item(thing) for thing in root.iter("object")))
+    except BROKEN as error:
+        problems.error(f"not readable as a VOC annotation ({error})", file=file)
+        return None
+
+
+def _item(element: Element) -> Item:
+    name = (element.findtext("name") or "").strip()
+    if not name:
+        raise ValueError("an object has no name")
+    corners = tuple(_number(element, f"bndbox/{corner}") for corner in _CORNERS)
+    # Pixels count from 1 in VOC, and the last one belongs to the box.
+    left, top, right, bottom = corners
+    return Item(name, (left - 1, top - 1, right, bottom), _number(element, "difficult") != 0)
+
+
+def _number(element: Element, path: str) -> float:
+    number = float(element.findtext(path) or 0)
+    if not math.isfinite(number):
+        raise ValueError(f"{path} is not a number")
+    return number
+
+
+def _files(path: Path) -> list[PurePosixPath]:
+    return [file for file in files_below(path) if file.suffix.lower() == ".xml"]
+
+
+def _detect(path: Path) -> bool:
+    if path.is_file():
+        return path.suffix.lower() == ".xml" and _is_annotation(path)
+    devkit = (path / "Annotations").is_dir() and (path / "JPEGImages").is_dir()
+    files = [] if devkit or not path.is_dir() else _files(path)[:_LOOKED_AT]
+    return bool(files) and all(_is_annotation(path / file) for file in files)
+
+
+def _is_annotation(file: Path) -> bool:
+    text = head(file)[:2000]
+    return "<annotation" in text and "<annotations" not in text
+
+
+def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    folder = path if path.is_dir() else path.parent
+    images = _images(path, folder)
+    if not images:
+        raise TagfillError("it has no annotation files", file=path)
+    absent, difficult = options.absent or "negative", DIFFICULT[options.difficult]
+    gather = Gather(path, replace(options, absent=None), problems)
+    boxes, bare = BoxList(), []
+    for image, file in images.items():
+        scene = None if file is None else read_scene(file, problems)
+        name = scene.image if scene and not image.suffix and scene.image else str(image)
+        record = gather.record(name)
+        gather.split(record, split_of(image))
+        if scene is None:
+            bare.append(record)
+            continue
+        for name, value in scene.codes(difficult).items():
+            gather.mark(record, gather.label(name), value)
+        for item in scene.objects:
+            if not item.difficult or difficult == POSITIVE:
+                boxes.add(record, gather.label(item.name), item.corners, scene.size)
+    if bare:
+        gather.notes.append(f"{len(bare):,} images have no annotation: nothing is known of them")
+    gather.notes += [*boxes.notes, absence_note(absent)]
+    gather.close_world(absent, except_for=bare)
+    dataset = gather.dataset(FORMAT.name)
+    root = options.image_root or dataset.image_root or (folder if path.is_dir() else None)
+    return replace(dataset, boxes=boxes.boxes(gather.place), image_root=root)
+
+
+def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:
+    """All images with their annotations; of annotations without image, the name without suffix."""
+    if path.is_file():
+        return {PurePosixPath(path.stem): path}
+    images = dict(labeled_images(folder, [".xml", ".XML"]))
+    known = set(images.values())
+    for file in _files(folder):
+        if folder / file not in known:
+            images[file.with_suffix("")] = folder / file
+    return images
+
+
+FORMAT = Format(
+    name="voc_xml",
+    title="folder of PASCAL VOC annotation files (XML), without a devkit",
+    detect=_detect,
+    read=_read,
+    default_absent="negative",
+)
