@@ -13,12 +13,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote
 
-SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 _USUAL = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
-_RAW = frozenset({".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw"})
+SUFFIXES = frozenset(_USUAL)
+RAW_SUFFIXES = frozenset(
+    {".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw"}
+)
 """Files that a list may name although the images are copies in a usual format."""
 _SYSTEM_FOLDERS = frozenset(
     {"@eaDir", "__MACOSX", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found"}
@@ -133,33 +135,34 @@ class OtherSpellings:
         return known
 
     def _files(self) -> Iterator[PurePosixPath]:
-        for folder, names in walk_folders(self.root):
-            place = PurePosixPath(Path(folder).relative_to(self.root).as_posix())
-            for name in names:
-                if os.path.splitext(name)[1].lower() in SUFFIXES and not name.startswith("."):
-                    yield place / name
+        for folder, _, names in walk_folders(self.root):
+            place = PurePosixPath(folder.relative_to(self.root).as_posix())
+            yield from (place / name for name in names if is_image_file(name))
 
 
-def is_passed_over(folder: str) -> bool:
-    """Whether a folder is hidden, or one of the operating system."""
-    return folder.startswith(".") or folder in _SYSTEM_FOLDERS
+def is_image_file(file: str | PurePath) -> bool:
+    """Whether a file is an image by its suffix."""
+    return os.path.splitext(file)[1].lower() in SUFFIXES
 
 
-def walk_folders(root: str | Path) -> Iterator[tuple[str, list[str]]]:
-    """Folders and their files; follows links to folders, but enters no folder twice.
+def walk_folders(root: str | Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Every folder once, with the sorted names of its folders and files; links are followed.
 
-    Hidden folders and those of the operating system are left out.
+    Hidden files and folders and those of the operating system are left out.
     """
-    seen = {os.path.realpath(root)}
+    seen: set[str] = set()
     for directory, folders, files in os.walk(root, followlinks=True):
-        fresh = []
-        for folder in sorted(folders):
-            real = os.path.realpath(os.path.join(directory, folder))
-            if not is_passed_over(folder) and real not in seen:
-                seen.add(real)
-                fresh.append(folder)
-        folders[:] = fresh
-        yield directory, files
+        folders[:] = sorted(name for name in folders if not _is_passed_over(name))
+        real = os.path.realpath(directory)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        yield Path(directory), folders, sorted(name for name in files if not name.startswith("."))
+
+
+def _is_passed_over(folder: str) -> bool:
+    return folder.startswith(".") or folder in _SYSTEM_FOLDERS
 
 
 def _is_named(path: Path, wanted: Path) -> bool:
@@ -172,7 +175,7 @@ def _plain(name: str) -> str:
 
 def _stem(path: PurePosixPath) -> str:
     """The name without the suffix of an image."""
-    return path.stem if path.suffix in SUFFIXES | _RAW else path.name
+    return path.stem if path.suffix in SUFFIXES | RAW_SUFFIXES else path.name
 
 
 def _ends_alike(wanted: PurePosixPath, file: PurePosixPath) -> bool:

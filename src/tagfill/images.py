@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from tagfill.errors import Problem, TagfillError
-from tagfill.image_files import SUFFIXES, find_images, other_names, walk_folders
+from tagfill.image_files import find_images, is_image_file, other_names, walk_folders
 
 MAX_PIXELS = 100_000_000
 """More than this is not decoded: a small file can claim any size and exhaust the memory."""
@@ -117,10 +117,8 @@ def iterate_images(folder: str | Path) -> Iterator[Path]:
     root = Path(folder)
     if not root.is_dir():
         raise TagfillError("no such folder", file=root)
-    for directory, names in walk_folders(root):
-        for name in sorted(names):
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(directory, name)
+    for directory, _, names in walk_folders(root):
+        yield from (directory / name for name in names if is_image_file(name))
 
 
 @dataclass(frozen=True)

@@ -480,7 +480,7 @@ def test_files_of_tags_come_before_the_names_of_folders(tmp_path: Path) -> None:
 def test_sentences_beside_images_are_no_tags(tmp_path: Path) -> None:
     images(tmp_path, "a.jpg", "b.jpg")
     write(tmp_path, a_txt="A cat sits on the mat.", b_txt="Two dogs run over a green field.")
-    with pytest.raises(TagfillError, match="no tags in files beside them"):
+    with pytest.raises(TagfillError, match="no tags are in files beside them"):
         load_labels(tmp_path)
 
 

@@ -23,14 +23,11 @@ def untag(
         confirmed: Also remove tags that were suggested and then confirmed.
         in_place: Change the files themselves, with exiftool; sidecars are always changed.
     """
-    from tagfill.labels.formats._walk import is_image_file, walk
+    from tagfill.images import list_images
+    from tagfill.labels.photos import sidecars_of
     from tagfill.labels.photos.change import change_files, change_sidecars, removals
-    from tagfill.labels.photos.sidecar import sidecars_of
 
-    if not photos.is_dir():
-        raise TagfillError("no such folder", file=photos)
-    files = [place / name for place, _, names in walk(photos) for name in names]
-    images = [file for file in files if is_image_file(file)]
+    images = list_images(photos)
     beside = [image for image in images if sidecars_of(image)]
     result = {
         "photos": len(images),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import atomic_path
+from tagfill.image_files import is_image_file
 from tagfill.labels.cleanup import (
     drop_counts,
     find_denials,
@@ -19,7 +20,7 @@ from tagfill.labels.formats import Format, ReadOptions, find, formats
 from tagfill.labels.formats._encoding import encoding_note
 from tagfill.labels.formats._tables import csv_shape
 from tagfill.labels.formats._unknown import no_known_format
-from tagfill.labels.formats._walk import files_below, is_image_file
+from tagfill.labels.formats._walk import files_below
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
 from tagfill.labels.rejections import (
@@ -234,7 +235,8 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
         )
     if path.is_dir() and any(map(is_image_file, files_below(path))):
         raise TagfillError(
-            "its photos have no keywords, no tags in files beside them, and no class folders",
+            "its photos have no keywords and are in no class folders, and no tags are in files"
+            " beside them",
             file=path,
             remedy="tag some of them, or name a label file and this folder with --images",
         )

@@ -1,7 +1,7 @@
-"""Label formats, one module each, found by listing this folder.
+"""Label formats, found by listing this folder.
 
-A format module holds one ``FORMAT = Format(...)``. To add a format, add a module; nothing else
-needs to change.
+A format module holds one ``FORMAT = Format(...)``, or several as ``FORMATS``. To add a format, add
+a module; nothing else needs to change.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ __all__ = ["Absent", "Difficult", "Format", "ReadOptions", "find", "formats"]
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    known = {}
+    known: dict[str, Format] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name != "base" and not module.name.startswith("_"):
-            label_format: Format = importlib.import_module(f"{__name__}.{module.name}").FORMAT
-            known[label_format.name] = label_format
-    return known
+            content = importlib.import_module(f"{__name__}.{module.name}")
+            several: tuple[Format, ...] = getattr(content, "FORMATS", None) or (content.FORMAT,)
+            known |= {label_format.name: label_format for label_format in several}
+    return dict(sorted(known.items()))
 
 
 def find(name: str) -> Format:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from tagfill.image_files import is_image_file
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._walk import files_below, is_image_file
+from tagfill.labels.formats._walk import files_below
 
 Pair = tuple[PurePosixPath, Path | None]
 """An image, relative to its folder, and the file about it."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset, Suggestions
+from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._ids import clean_ids, find_root, is_text, plain_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._paths import PathList
@@ -35,6 +36,7 @@ class Gather:
 
     Attributes:
         notes: decisions a user should see.
+        boxes: where things are, in pixels.
         place: table row of every record, once ``dataset`` was called.
     """
 
@@ -52,6 +54,7 @@ class Gather:
         self.free_tags = free_tags and options.classes is None
         self.notes: list[str] = []
         self.paths = PathList()
+        self.boxes = BoxList()
         self.place: Rows = np.empty(0, dtype=np.intp)
         self._label_of = {name: number for number, name in enumerate(options.classes or ())}
         self._closed = np.empty(0, dtype=bool)
@@ -117,7 +120,11 @@ class Gather:
                 column.append(number)
 
     def close_world(self, absent: Absent, *, except_for: Sequence[int] = ()) -> None:
-        """Say what classes mean that are not mentioned, for all records but some."""
+        """Say what absence means, for all records but those without labels of any kind."""
+        if except_for:
+            count = f"{len(except_for):,} of {len(self):,} images have no labels"
+            self.notes.append(f"{count}: nothing is known of them")
+        self.notes.append(absence_note(absent))
         self._closed = np.ones(len(self), dtype=bool)
         self._closed[list(except_for)] = False
         self._closed &= absent == "negative"
@@ -136,8 +143,13 @@ class Gather:
                     row=row,
                 )
 
-    def dataset(self, format: str) -> Dataset:
-        """The data set of all records, repeats merged."""
+    def dataset(self, format: str, image_root: Path | None = None) -> Dataset:
+        """The data set of all records, repeats merged.
+
+        Args:
+            format: its name.
+            image_root: the folder of the images, unless the user names one; looked for by default.
+        """
         hierarchy = self._state_paths()
         values = self._scatter()
         closed = self._closed[:, None] if len(self._closed) else self.absent == "negative"
@@ -153,9 +165,13 @@ class Gather:
             source=self.source,
             format=format,
             splits=records.splits(self.place, self._splits),
-            image_root=root or find_root(self.source, table.images),
+            image_root=self.options.image_root
+            or image_root
+            or root
+            or find_root(self.source, table.images),
+            boxes=self.boxes.boxes(self.place),
             free_tags=self.free_tags,
-            notes=(*self.notes, *absence),
+            notes=(*self.notes, *self.boxes.notes, *absence),
         )
 
     def _state_paths(self) -> dict[str, tuple[str, ...]]:

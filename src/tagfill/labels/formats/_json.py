@@ -1,8 +1,10 @@
-"""JSON of unknown origin: parsed, or refused with a clear error."""
+"""JSON of unknown origin: parsed, or refused with a clear error; values of a wanted type."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +41,33 @@ def parse_json(text: str, path: Path, row: int | None = None) -> Any:
 def _integer(digits: str) -> int | float:
     """Refuse numbers with more digits than Python converts: they are not ids or labels."""
     return int(digits) if len(digits) < 400 else float("nan")
+
+
+def listed(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mapped(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list."""
+    return [entry for entry in listed(value) if isinstance(entry, dict)]
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of a list, without outer blanks and empty ones."""
+    return [text for entry in listed(value) if isinstance(entry, str) and (text := entry.strip())]
+
+
+def number(value: Any) -> float | None:
+    """The value if it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tagfill.labels.formats._json_types import listed, mapped, number, objects, texts
+from tagfill.labels.formats._json import listed, mapped, number, objects, texts
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats.base import Absent
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN

@@ -58,13 +58,14 @@ def header_shape(header: Sequence[str]) -> str:
     return plan_columns(sheet, ReadOptions()).shape
 
 
-def read_csv(shape: str) -> Callable[[Path, ReadOptions, Problems], Dataset]:
-    """The reader of one CSV format."""
+def has_shape(path: Path, shape: str) -> bool:
+    """Whether a file is a table of that shape."""
+    return csv_shape(path) == shape
 
-    def read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-        return read_sheet(csv_sheet(path), shape, options, problems, shape)
 
-    return read
+def read_csv(path: Path, options: ReadOptions, problems: Problems, shape: str) -> Dataset:
+    """Read a CSV file of a given shape."""
+    return read_sheet(csv_sheet(path), shape, options, problems, shape)
 
 
 def read_sheet(

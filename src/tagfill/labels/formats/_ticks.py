@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from tagfill.image_files import RAW_SUFFIXES, SUFFIXES
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _YES = (
@@ -42,9 +43,8 @@ _SUMS = frozenset(_SUM_WORDS.split())
 
 Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
 
-IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
-PHOTO_SUFFIXES = IMAGE_SUFFIXES | {".heic", ".heif", ".avif", ".jp2", ".dng", ".cr2", ".nef"}
-_IMAGE = re.compile(rf"\S.*\.(?:{'|'.join(s[1:] for s in sorted(PHOTO_SUFFIXES))})", re.I | re.S)
+_ENDINGS = "|".join(suffix[1:] for suffix in sorted(SUFFIXES | RAW_SUFFIXES))
+_IMAGE = re.compile(rf"\S.*\.(?:{_ENDINGS})", re.I | re.S)
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?\s?%?", re.IGNORECASE)
 _DATE = re.compile(
     r"(?:\d{4}[-:./]\d{1,2}[-:./]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?:[T ,].*)?"

@@ -77,5 +77,6 @@ def _text_like(path: Path, text: str) -> tuple[str, str] | None:
         return "is JSON, but no list of images with tags", _JSON
     is_table = path.suffix.lower() in (".csv", ".tsv", ".txt")
     if is_table and not set(text.splitlines()[0]) & set(",;\t|"):
-        return "has only one column", "separate images and tags with a comma or a tab"
+        message = "has no known label format: it has only one column"
+        return message, "separate images and tags with a comma or a tab"
     return None

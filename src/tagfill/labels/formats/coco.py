@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._ids import is_text
-from tagfill.labels.formats._json import load_json
-from tagfill.labels.formats._json_types import listed, number, objects
+from tagfill.labels.formats._json import listed, load_json, number, objects
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -43,7 +40,6 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         _identity(image): (number(image.get("width")) or 0, number(image.get("height")) or 0)
         for image in images
     }
-    boxes = BoxList()
     positives: set[tuple[int, int]] = set()
     for place, annotation in enumerate(_with_segments(annotations)):
         image = _identity(annotation, "image_id")
@@ -61,14 +57,12 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             problems.error(f"annotations[{place}] has the bbox {shown}", file=path)
         elif box:
             left, top, width, height = (side or 0.0 for side in box)
-            boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
+            gather.boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
     for record, label in sorted(positives):
         gather.mark(record, label, POSITIVE)
     bare = len(gather) - len({record for record, _ in positives})
     gather.notes += [f"{bare} images have no annotation"] if bare else []
-    gather.notes += boxes.notes
-    dataset = gather.dataset(FORMAT.name)
-    return replace(dataset, boxes=boxes.boxes(gather.place))
+    return gather.dataset(FORMAT.name)
 
 
 def _with_segments(annotations: Sequence[Item]) -> Iterator[Item]:

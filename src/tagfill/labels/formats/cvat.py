@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import defusedxml.ElementTree
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -42,7 +40,6 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather = Gather(file, options, problems, FORMAT.default_absent)
     names = [label.findtext("name") or "" for label in root.iterfind(".//labels/label")]
     gather.declare(dict.fromkeys(name for name in names if name.strip()))
-    boxes = BoxList()
     for number, image in enumerate(root.iterfind("image"), 1):
         record = gather.record(image.get("name", ""), number)
         gather.split(record, image.get("subset", ""), number)
@@ -50,12 +47,11 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         for name in dict.fromkeys(shape.get("label", "") for shape in shapes):
             gather.mark(record, gather.label(name, number), POSITIVE, number)
         for shape in shapes:
-            _add_box(boxes, record, shape, image, gather)
-    gather.notes += boxes.notes
-    return replace(gather.dataset(FORMAT.name), boxes=boxes.boxes(gather.place))
+            _add_box(record, shape, image, gather)
+    return gather.dataset(FORMAT.name)
 
 
-def _add_box(boxes: BoxList, record: int, shape: Element, image: Element, gather: Gather) -> None:
+def _add_box(record: int, shape: Element, image: Element, gather: Gather) -> None:
     if shape.tag != "box":
         return
     try:
@@ -66,7 +62,7 @@ def _add_box(boxes: BoxList, record: int, shape: Element, image: Element, gather
             f"a box of image {image.get('name')!r} has no numbers", file=gather.source
         )
         return
-    boxes.add(record, gather.label(shape.get("label", "")), corners, size)
+    gather.boxes.add(record, gather.label(shape.get("label", "")), corners, size)
 
 
 FORMAT = Format(

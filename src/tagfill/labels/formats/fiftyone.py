@@ -10,8 +10,7 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
-from tagfill.labels.formats._json import load_json
-from tagfill.labels.formats._json_types import mapped, objects, texts
+from tagfill.labels.formats._json import load_json, mapped, objects, texts
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE

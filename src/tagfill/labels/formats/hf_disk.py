@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._json import load_json
-from tagfill.labels.formats._json_types import listed, mapped, texts
+from tagfill.labels.formats._json import listed, load_json, mapped, texts
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.formats.parquet import read_arrow

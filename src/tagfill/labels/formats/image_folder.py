@@ -8,17 +8,17 @@ With a mark for hierarchies, deeper folders are classes that imply those above.
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._walk import files_below, is_image_file, subfolders
+from tagfill.labels.formats._walk import files_below, subfolders
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
@@ -68,7 +68,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             f"folders inside class folders, such as {shown}, belong to them; --hierarchy / makes"
             " them classes that imply the folder above"
         )
-    return replace(gather.dataset(FORMAT.name), image_root=path)
+    return gather.dataset(FORMAT.name, path)
 
 
 def _depth(path: Path) -> tuple[int, bool]:

@@ -16,15 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
-from tagfill.labels.formats._json import load_json, parse_json
-from tagfill.labels.formats._json_types import listed, mapped
-from tagfill.labels.formats._names import SPLIT, is_image_name, is_label_name, is_tags_name
+from tagfill.labels.formats._json import listed, load_json, mapped, parse_json
+from tagfill.labels.formats._names import (
+    SPLIT,
+    is_about_file,
+    is_image_name,
+    is_label_name,
+    is_tags_name,
+)
 from tagfill.labels.formats._tags import NAME_KEYS, is_multi_hot, split_tags, tag_name, tag_names
 from tagfill.labels.formats._text import head, text_lines
 from tagfill.labels.formats._ticks import (
-    IMAGE_SUFFIXES,
     MINUS_ONE_REMEDY,
     code_of,
     is_image,
@@ -37,7 +42,7 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 _LISTS = ("positives", "negatives", "classes")
 _METADATA = "metadata.jsonl"
 _LIST = re.compile(r'\[\s*\{\s*"')
-_BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in IMAGE_SUFFIXES)})"\s*:', re.I)
+_BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in SUFFIXES)})"\s*:', re.I)
 _WRAPPED = re.compile(r'"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
 _TASKS = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
 """Signs of Label Studio."""
@@ -142,14 +147,25 @@ def _as_line(item: tuple[str, Any]) -> Any:
 
 
 def _about_other_things(lines: Iterable[Any]) -> frozenset[str]:
-    """Keys of numbers most of which are no labels, such as sizes."""
+    """Keys that hold no labels: numbers such as sizes, and texts other than yes and no."""
     numbers, bad = Counter[str](), Counter[str]()
+    texts: dict[str, set[str]] = {}
     for line in lines:
         for key, value in mapped(line).items():
-            if isinstance(value, int | float) and value == value:
+            if isinstance(value, str):
+                texts.setdefault(key, set()).add(value)
+            elif isinstance(value, int | float) and value == value:
                 numbers[key] += 1
                 bad[key] += value not in (0, 1, -1)
-    return frozenset(key for key in bad if 2 * bad[key] >= numbers[key] > 1)
+    measured = {key for key in bad if 2 * bad[key] >= numbers[key] > 1}
+    return frozenset(measured | {key for key in texts if not _are_ticks(key, texts[key])})
+
+
+def _are_ticks(key: str, texts: Iterable[str]) -> bool:
+    """Whether texts are words such as yes and no, and not single letters or all unknown."""
+    codes = {text: code_of(text) for text in texts}
+    words = [text for text in codes if codes[text] != UNKNOWN and len(text) > 1]
+    return bool(words) and None not in codes.values() and not is_about_file(key)
 
 
 class LineReader:
@@ -224,7 +240,7 @@ class LineReader:
 
     def _values(self, record: int, row: int, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
-            code = code_of(value) if isinstance(value, str) and value.strip() else None
+            code = code_of(value) if isinstance(value, str) and name not in self.other else None
             if code is None and (isinstance(value, str | list | dict) or name in self.other):
                 self._leave_out([name], set())
                 continue

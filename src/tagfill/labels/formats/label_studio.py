@@ -24,8 +24,7 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather, absence_note
-from tagfill.labels.formats._json import load_json
-from tagfill.labels.formats._json_types import listed, mapped, objects, texts
+from tagfill.labels.formats._json import listed, load_json, mapped, objects, texts
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._studio import (
     NOT_PRESENT,
@@ -99,7 +98,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
     tasks = load_json(path)
-    tasks = [tasks] if isinstance(tasks, dict) and "data" in tasks else tasks
+    tasks = [tasks] if mapped(mapped(tasks).get("data")) else tasks
     if not isinstance(tasks, list):
         raise TagfillError("expected a list of Label Studio tasks", file=path)
     minimal = bool(tasks) and all(map(is_minimal, tasks))

@@ -7,6 +7,7 @@ and leaves the label unknown. A class-descriptions file in the same folder gives
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
@@ -14,18 +15,15 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import even_records
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import plain_name
+from tagfill.labels.formats._plan import OPEN_IMAGES
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
-from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.formats._tables import has_shape
 from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _NEEDED = ("imageid", "labelname", "confidence")
 _VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
-
-
-def _detect(path: Path) -> bool:
-    return csv_shape(path) == FORMAT.name
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
@@ -83,9 +81,9 @@ def _descriptions(path: Path, gather: Gather) -> dict[str, str]:
 
 
 FORMAT = Format(
-    name="open_images",
+    name=OPEN_IMAGES,
     title="Open Images image-level labels csv",
-    detect=_detect,
+    detect=partial(has_shape, shape=OPEN_IMAGES),
     read=_read,
     default_absent="unknown",
 )

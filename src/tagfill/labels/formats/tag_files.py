@@ -7,7 +7,6 @@ labelme (JSON with ``shapes`` and ``flags``) and Google Takeout (JSON with ``peo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._beside import labeled_images, sample, split_of
 from tagfill.labels.formats._entries import Tally
 from tagfill.labels.formats._gather import Gather
-from tagfill.labels.formats._json import parse_json
-from tagfill.labels.formats._json_types import mapped, objects
+from tagfill.labels.formats._json import mapped, objects, parse_json
 from tagfill.labels.formats._lists import note_words
 from tagfill.labels.formats._names import is_label_name, is_tags_name
 from tagfill.labels.formats._tags import split_tags
@@ -82,8 +80,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if bare:
         gather.notes.append(f"{bare:,} of {len(gather):,} images have no file of tags")
     note_words(gather, texts, Tally())
-    dataset = gather.dataset(FORMAT.name)
-    return replace(dataset, image_root=options.image_root or path)
+    return gather.dataset(FORMAT.name, path)
 
 
 FORMAT = Format(

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._boxes import BoxList
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._text import text_lines
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -63,7 +62,6 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     gather = Gather(path, replace(options, absent=None), problems)
     gather.notes += _notes(devkit, options, split_of, codes, scenes)
     label_of = {name: gather.label(name) for name in classes}
-    boxes = BoxList()
     for stem in sorted(split_of or scenes):
         record = gather.record(f"{stem}.jpg")
         gather.split(record, split_of.get(stem, ""))
@@ -72,11 +70,8 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
                 gather.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
         for item in scenes[stem].objects if stem in scenes else ():
             if not item.difficult or difficult == POSITIVE:
-                boxes.add(record, label_of.get(item.name), item.corners, scenes[stem].size)
-    gather.notes += boxes.notes
-    dataset = gather.dataset(FORMAT.name)
-    root = options.image_root or devkit / "JPEGImages"
-    return replace(dataset, boxes=boxes.boxes(gather.place), image_root=root)
+                gather.boxes.add(record, label_of.get(item.name), item.corners, scenes[stem].size)
+    return gather.dataset(FORMAT.name, devkit / "JPEGImages")
 
 
 def _splits(devkit: Path) -> dict[str, str]:

@@ -17,8 +17,7 @@ import defusedxml.ElementTree
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._beside import labeled_images, split_of
-from tagfill.labels.formats._boxes import BoxList
-from tagfill.labels.formats._gather import Gather, absence_note
+from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._walk import files_below
 from tagfill.labels.formats.base import Difficult, Format, ReadOptions
@@ -102,9 +101,14 @@ def _files(path: Path) -> list[PurePosixPath]:
 def _detect(path: Path) -> bool:
     if path.is_file():
         return path.suffix.lower() == ".xml" and _is_annotation(path)
-    devkit = (path / "Annotations").is_dir() and (path / "JPEGImages").is_dir()
-    files = [] if devkit or not path.is_dir() else _files(path)[:_LOOKED_AT]
-    return bool(files) and all(_is_annotation(path / file) for file in files)
+    files = [path / file for file in _files(path)[:_LOOKED_AT]] if path.is_dir() else []
+    return bool(files) and all(map(_is_annotation, files)) and not _in_devkit(files[0])
+
+
+def _in_devkit(file: Path) -> bool:
+    home = file.parent.parent
+    lists = (home / "ImageSets").is_dir() or (home / "JPEGImages").is_dir()
+    return file.parent.name == "Annotations" and lists
 
 
 def _is_annotation(file: Path) -> bool:
@@ -117,9 +121,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     images = _images(path, folder)
     if not images:
         raise TagfillError("it has no annotation files", file=path)
-    absent, difficult = options.absent or "negative", DIFFICULT[options.difficult]
+    difficult = DIFFICULT[options.difficult]
     gather = Gather(path, replace(options, absent=None), problems)
-    boxes, bare = BoxList(), []
+    bare: list[int] = []
     for image, file in images.items():
         scene = None if file is None else read_scene(file, problems)
         name = scene.image if scene and not image.suffix and scene.image else str(image)
@@ -132,14 +136,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             gather.mark(record, gather.label(name), value)
         for item in scene.objects:
             if not item.difficult or difficult == POSITIVE:
-                boxes.add(record, gather.label(item.name), item.corners, scene.size)
-    if bare:
-        gather.notes.append(f"{len(bare):,} images have no annotation: nothing is known of them")
-    gather.notes += [*boxes.notes, absence_note(absent)]
-    gather.close_world(absent, except_for=bare)
-    dataset = gather.dataset(FORMAT.name)
-    root = options.image_root or dataset.image_root or (folder if path.is_dir() else None)
-    return replace(dataset, boxes=boxes.boxes(gather.place), image_root=root)
+                gather.boxes.add(record, gather.label(item.name), item.corners, scene.size)
+    gather.close_world(options.absent or "negative", except_for=bare)
+    return gather.dataset(FORMAT.name, folder if path.is_dir() else None)
 
 
 def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:

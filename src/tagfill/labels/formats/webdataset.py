@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from tagfill.errors import Problems, TagfillError
+from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._json import parse_json
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._walk import is_image_file
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.formats.jsonl import LineReader
 
@@ -76,14 +76,14 @@ def _samples(shard: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
 def _images(path: Path) -> Iterator[tuple[str, bytes]]:
     for shard in _shards(path):
         for place, _, content in _members(shard):
-            if is_image_file(Path(place.name)):
+            if is_image_file(place):
                 yield str(place), content()
 
 
 def _state(
     gather: Gather, reader: LineReader, key: str, files: dict[str, bytes], shard: Path
 ) -> None:
-    image = next((suffix for suffix in files if is_image_file(Path(f"x{suffix}"))), None)
+    image = next((suffix for suffix in files if is_image_file(f"x{suffix}")), None)
     if image is None:
         return
     name = f"{key}{image}"

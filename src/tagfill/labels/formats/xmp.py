@@ -12,14 +12,12 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from tagfill.errors import Problems, TagfillError
-from tagfill.labels.dataset import Dataset, Suggestions
+from tagfill.image_files import is_image_file, walk_folders
+from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._tags import has_separator
-from tagfill.labels.formats._walk import is_image_file, walk
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.photos import Photo, read_photo
 from tagfill.labels.table import NEGATIVE
@@ -42,10 +40,10 @@ def _detect(path: Path) -> bool:
 
 
 def _photos(path: Path) -> Iterator[Listed]:
-    for place, _, names in walk(path):
+    for place, _, names in walk_folders(path):
         siblings = set(names)
         for name in names:
-            if is_image_file(Path(name)) and is_text(name):
+            if is_image_file(name) and is_text(name):
                 yield place, name, siblings
 
 
@@ -66,9 +64,18 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         record = gather.record((place / name).relative_to(path).as_posix())
         _state(gather, record, photo)
     _report(listed, photos, gather)
-    dataset = gather.dataset(FORMAT.name)
-    suggestions = _suggestions(photos, gather, dataset)
-    return replace(dataset, image_root=path, suggestions=suggestions)
+    dataset = gather.dataset(FORMAT.name, path)
+    proposed = [
+        (
+            record,
+            name,
+            1.0 if mark.confidence is None else mark.confidence,
+            mark.origin or "tagfill",
+        )
+        for record, photo in enumerate(photos)
+        for name, mark in photo.suggested.items()
+    ]
+    return replace(dataset, suggestions=gather.suggestions(proposed))
 
 
 def _state(gather: Gather, record: int, photo: Photo) -> None:
@@ -98,30 +105,6 @@ def _report(listed: Sequence[Listed], photos: Sequence[Photo], gather: Gather) -
             f"metadata of {len(faulty):,} photos could not all be read, first: {photo.faults[0]}",
             file=place / name,
         )
-
-
-def _suggestions(photos: Sequence[Photo], gather: Gather, dataset: Dataset) -> Suggestions | None:
-    column_of = {name: column for column, name in enumerate(dataset.table.classes)}
-    proposed = [
-        (
-            gather.place[record],
-            column_of[name],
-            1.0 if mark.confidence is None else mark.confidence,
-            mark.origin,
-        )
-        for record, photo in enumerate(photos)
-        for name, mark in photo.suggested.items()
-        if name in column_of
-    ]
-    if not proposed:
-        return None
-    rows, columns, scores, origins = zip(*proposed, strict=True)
-    return Suggestions(
-        image=np.array(rows, dtype=np.intp),
-        label=np.array(columns, dtype=np.intp),
-        score=np.array(scores, dtype=np.float64),
-        model=next((origin for origin in origins if origin), "tagfill"),
-    )
 
 
 FORMAT = Format(

@@ -15,8 +15,7 @@ from pathlib import Path
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._beside import labeled_images, sample, split_of
-from tagfill.labels.formats._boxes import BoxList
-from tagfill.labels.formats._gather import Gather, absence_note
+from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._text import head, text_lines
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
@@ -49,15 +48,11 @@ def _detect(path: Path) -> bool:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    folder, absent = _folder(path), options.absent or "negative"
+    folder = _folder(path)
     gather = Gather(path, replace(options, absent=None), problems)
     names = _class_names(path, gather)
     for name in names:
         gather.label(name)
-    boxes = BoxList()
-    labeled = [file for _, file in labeled_images(folder, [".txt"]) if file is not None]
-    if not labeled:
-        raise TagfillError("no image has a file of labels beside it or in 'labels'", file=path)
     bare: list[int] = []
     for image, file in labeled_images(folder, [".txt"]):
         record = gather.record(str(image))
@@ -65,19 +60,14 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         if file is None:
             bare.append(record)
         else:
-            _state(record, file, names, gather, boxes)
-    if bare:
-        gather.notes.append(
-            f"{len(bare):,} images have no file of labels: nothing is known of them"
-        )
-    gather.notes += [*boxes.notes, absence_note(absent)]
-    gather.close_world(absent, except_for=bare)
-    dataset = gather.dataset(FORMAT.name)
-    root = options.image_root or folder
-    return replace(dataset, boxes=boxes.boxes(gather.place), image_root=root)
+            _state(record, file, names, gather)
+    if len(bare) == len(gather):
+        raise TagfillError("no image has a file of labels beside it or in 'labels'", file=path)
+    gather.close_world(options.absent or "negative", except_for=bare)
+    return gather.dataset(FORMAT.name, folder)
 
 
-def _state(record: int, file: Path, names: Sequence[str], gather: Gather, boxes: BoxList) -> None:
+def _state(record: int, file: Path, names: Sequence[str], gather: Gather) -> None:
     shown: set[int | None] = set()
     for row, line in text_lines(file):
         if not _LINE.fullmatch(line.strip()):
@@ -91,7 +81,7 @@ def _state(record: int, file: Path, names: Sequence[str], gather: Gather, boxes:
             continue
         label = gather.label(names[int(number)] if names else number, row)
         shown.add(label)
-        boxes.add(record, label, _corners([float(value) for value in values]), (1, 1))
+        gather.boxes.add(record, label, _corners([float(value) for value in values]), (1, 1))
     for label in shown:
         gather.mark(record, label, POSITIVE)
 

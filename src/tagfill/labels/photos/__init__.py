@@ -1,7 +1,6 @@
 """Keywords that photos carry themselves: XMP, IPTC and EXIF in the file, XMP in sidecars."""
 
 from tagfill.labels.photos.packet import Keywords, Mark, State
-from tagfill.labels.photos.read import Photo, read_photo
-from tagfill.labels.photos.sidecar import Scheme, sidecars_of
+from tagfill.labels.photos.read import Photo, Scheme, read_photo, sidecars_of
 
 __all__ = ["Keywords", "Mark", "Photo", "Scheme", "State", "read_photo", "sidecars_of"]

@@ -16,8 +16,7 @@ from PIL import Image
 from tagfill.errors import TagfillError
 from tagfill.files import write_bytes
 from tagfill.labels.photos.packet import Keywords, Mark, changed_packet, is_bare, read_packet
-from tagfill.labels.photos.read import embedded_keywords, packet_in
-from tagfill.labels.photos.sidecar import Scheme, sidecar, sidecars_of
+from tagfill.labels.photos.read import Scheme, embedded_keywords, packet_in, sidecar, sidecars_of
 from tagfill.labels.table import Hierarchy
 
 EXIFTOOL = "exiftool"

@@ -8,12 +8,11 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from PIL import Image, ImageFile, IptcImagePlugin
 
 from tagfill.labels.photos.packet import Keywords, Mark, read_packet
-from tagfill.labels.photos.sidecar import sidecars_of
 
 _XP_KEYWORDS = 0x9C9E
 _XMP_TAG = 700
@@ -24,6 +23,8 @@ _UTF8_ESCAPE = b"\x1b%G"
 _MOST_SIDECAR = 16 << 20
 
 T = TypeVar("T")
+Scheme = Literal["stem", "name"]
+"""``photo.xmp`` or ``photo.jpg.xmp``."""
 
 
 @dataclass(frozen=True)
@@ -187,3 +188,21 @@ def _joined(packets: Iterable[Keywords], faults: list[str]) -> Photo:
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
     plain = (text.strip().strip("\0") for text in texts)
     return tuple(dict.fromkeys(text for text in plain if text))
+
+
+def sidecar(photo: Path, scheme: Scheme) -> Path:
+    """Where the sidecar of a photo is by one scheme."""
+    return photo.with_suffix(".xmp") if scheme == "stem" else Path(f"{photo}.xmp")
+
+
+def sidecars_of(photo: Path, siblings: set[str] | None = None) -> list[Path]:
+    """The sidecars a photo has: ``photo.jpg.xmp``, then ``photo.xmp`` in any case of the suffix.
+
+    Args:
+        photo: the image file.
+        siblings: names of the files in its folder, where they are known.
+    """
+    names = (f"{photo.name}.xmp", f"{photo.name}.XMP", f"{photo.stem}.xmp", f"{photo.stem}.XMP")
+    if siblings is not None:
+        return [photo.with_name(name) for name in names if name in siblings]
+    return [place for name in names if (place := photo.with_name(name)).is_file()]

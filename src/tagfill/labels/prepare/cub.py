@@ -11,14 +11,7 @@ from pathlib import Path
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import load_labels
-from tagfill.labels.prepare.base import (
-    PUBLISHED,
-    OfficialSet,
-    Options,
-    Prepared,
-    arranged,
-    require,
-)
+from tagfill.labels.prepare import base
 
 _PAGE = "the project page of CUB-200-2011 (Caltech-UCSD Birds): CUB_200_2011.tgz"
 _LABELS = "attributes/image_attribute_labels.txt"
@@ -26,19 +19,19 @@ OFFICIAL = {"train": 5994, "test": 5794}
 _ATTRIBUTES = ("attributes/attributes.txt", "attributes.txt", "../attributes.txt")
 
 
-def _read(root: Path, options: Options) -> Prepared:
+def _read(root: Path, options: base.Options) -> base.Prepared:
     places = (_LABELS, f"CUB_200_2011/{_LABELS}", f"*/CUB_200_2011/{_LABELS}")
-    (labels,) = require(root, {f"CUB_200_2011/{_LABELS}": places}, _PAGE)
+    (labels,) = base.require(root, {f"CUB_200_2011/{_LABELS}": places}, _PAGE)
     home = labels.parent.parent
     files = ("images.txt", "train_test_split.txt")
     needed = {**{file: (file,) for file in files}, "attributes.txt": _ATTRIBUTES}
-    require(home, needed, f"{_PAGE} (attributes.txt lies beside the folder)")
+    base.require(home, needed, f"{_PAGE} (attributes.txt lies beside the folder)")
     dataset = load_labels(home, format="cub")
     _check_parts(dataset, home / "train_test_split.txt")
     expected = {"train": 4795, "val": 1199, "test": 5794}
-    return Prepared(
-        arranged(dataset, dataset.splits["train"], dataset.splits["test"], val=options.val),
-        rule=PUBLISHED,
+    return base.Prepared(
+        base.arranged(dataset, dataset.splits["train"], dataset.splits["test"], val=options.val),
+        rule=base.PUBLISHED,
         expected=expected if options.val else OFFICIAL,
     )
 
@@ -53,4 +46,4 @@ def _check_parts(dataset: Dataset, file: Path) -> None:
     raise TagfillError(f"{listed}; expected are {official}", file=file)
 
 
-CUB = OfficialSet("CUB-200-2011 attributes", _read)
+CUB = base.OfficialSet("CUB-200-2011 attributes", _read)

@@ -16,18 +16,7 @@ import numpy as np
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._text import text_lines
 from tagfill.labels.io import load_labels
-from tagfill.labels.prepare.base import (
-    OURS,
-    PUBLISHED,
-    OfficialSet,
-    Options,
-    Prepared,
-    arranged,
-    counted,
-    first,
-    refuse_missing,
-    require,
-)
+from tagfill.labels.prepare import base
 from tagfill.labels.table import POSITIVE
 
 _PAGE = "the NUS-WIDE project page (NUS Lab for Media Search): Groundtruth, ImageList, ConceptsList"
@@ -44,42 +33,42 @@ CONCEPTS, NAMED = 81, 3
 _IMAGE_FOLDERS = ("Flickr", "images", "Images")
 
 
-def _read(root: Path, options: Options) -> Prepared:
+def _read(root: Path, options: base.Options) -> base.Prepared:
     folder = options.published or root
     if options.published is not None or any((root / file).is_file() for file in _ARRAYS):
         return _published(folder, root, options)
     return _official(root, options)
 
 
-def _published(folder: Path, root: Path, options: Options) -> Prepared:
-    require(folder, {file: (file,) for file in _ARRAYS}, _AUTHORS)
+def _published(folder: Path, root: Path, options: base.Options) -> base.Prepared:
+    base.require(folder, {file: (file,) for file in _ARRAYS}, _AUTHORS)
     dataset = load_labels(folder, format="mlspl")
     full = replace(dataset, table=dataset.truth or dataset.table, features={})
     test = full.splits["test"]
     train = np.arange(len(full.table) - len(test))
     expected = {"train": 120000, "val": 30000, "test": 60260}
-    return Prepared(
-        arranged(replace(full, image_root=_images(root)), train, test, val=options.val),
-        rule=PUBLISHED,
+    return base.Prepared(
+        base.arranged(replace(full, image_root=_images(root)), train, test, val=options.val),
+        rule=base.PUBLISHED,
         expected=expected if options.val else {"train": 150000, "test": 60260},
         notes=(*_bare(full), next(note for note in dataset.notes if "class names" in note)),
     )
 
 
-def _official(root: Path, options: Options) -> Prepared:
+def _official(root: Path, options: base.Options) -> base.Prepared:
     home = _home(root)
-    refuse_missing({**_missing_lists(home), **_missing_labels(home)}, home, _PAGE)
+    base.refuse_missing({**_missing_lists(home), **_missing_labels(home)}, home, _PAGE)
     dataset = load_labels(home, format="nuswide")
     splits = dataset.splits
     note = "the published split exists only as files (--published FOLDER); this one is our own"
-    return Prepared(
-        arranged(
+    return base.Prepared(
+        base.arranged(
             replace(dataset, image_root=_images(root)),
             splits["train"],
             splits["test"],
             val=options.val,
         ),
-        rule=OURS,
+        rule=base.OURS,
         notes=(note, *_bare(dataset)),
     )
 
@@ -93,12 +82,12 @@ def _home(root: Path) -> Path:
 def _missing_lists(home: Path) -> dict[str, int]:
     lists = [f"ImageList/{part}Imagelist.txt" for part in ("Train", "Test")]
     needed = {_CONCEPTS[-1]: _CONCEPTS, **{file: (file,) for file in lists}}
-    return {name: 1 for name, places in needed.items() if first(home, places) is None}
+    return {name: 1 for name, places in needed.items() if base.first(home, places) is None}
 
 
 def _missing_labels(home: Path) -> dict[str, int]:
     """A description of the missing class files, and their number."""
-    folder, concepts = first(home, _LABEL_FOLDERS), first(home, _CONCEPTS)
+    folder, concepts = base.first(home, _LABEL_FOLDERS), base.first(home, _CONCEPTS)
     present = set() if folder is None else {file.name for file in folder.glob("Labels_*.txt")}
     names = [] if concepts is None else [line.strip() for _, line in text_lines(concepts)]
     wanted = [f"Labels_{name}_{part}.txt" for name in names for part in ("Train", "Test")]
@@ -113,14 +102,14 @@ def _missing_labels(home: Path) -> dict[str, int]:
 
 
 def _images(root: Path) -> Path | None:
-    return first(root, (*_IMAGE_FOLDERS, *(f"*/{name}" for name in _IMAGE_FOLDERS)))
+    return base.first(root, (*_IMAGE_FOLDERS, *(f"*/{name}" for name in _IMAGE_FOLDERS)))
 
 
 def _bare(dataset: Dataset) -> list[str]:
     count = int((dataset.table.values != POSITIVE).all(axis=1).sum())
-    bare = counted(count, "image shows", "images show")
+    bare = base.counted(count, "image shows", "images show")
     note = f"{bare} none of the concepts: there is no positive to be observed"
     return [note] if count else []
 
 
-NUSWIDE = OfficialSet("NUS-WIDE", _read, uses=("published",))
+NUSWIDE = base.OfficialSet("NUS-WIDE", _read, uses=("published",))
