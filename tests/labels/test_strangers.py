@@ -206,7 +206,7 @@ def test_what_would_be_read_wrongly_is_refused(text: str, message: str, tmp_path
         (b'[{"x": 1}\n, {"x": ]', "row 2: not readable as JSON"),
         (b"\n \n", "nothing but blanks"),
         (b'"image,tags"\nfoo\n', "no known label format"),
-        (b"\x7fELF\x02\x01\x01\x00\x00\x00", "not a text file"),
+        (b"\x7fELF\x02\x01\x01\x00\x00\x00", "is not a text file"),
     ],
 )
 def test_other_files_are_called_by_their_name(

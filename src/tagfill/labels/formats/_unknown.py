@@ -60,7 +60,7 @@ def _looks_like(path: Path) -> tuple[str, str]:
     if is_image(path.name):
         return "is an image, not labels", "name its folder, or a file with labels"
     if encoding_of(path) is None:
-        return "is not a text file, and of no format with labels that is known", ""
+        return "has no known label format, and is not a text file", ""
     return _text_like(path, head(path).strip()) or unknown
 
 
