@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tagfill.cli.options import Flag, Json
 from tagfill.cli.output import emit, say
-from tagfill.errors import TagfillError
 
 
 def untag(
