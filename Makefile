@@ -86,7 +86,7 @@ torture: dev
 	TAGFILL_SOAK_SECONDS=1800 $(BIN)/python -m pytest -q tests/serve/test_soak.py
 
 notebooks: dev
-	$(BIN)/python -m pytest -q -n 2 --nbmake --nbmake-timeout=600 examples
+	$(BIN)/python -m pytest -q -n 2 -p nbmake.pytest_plugin --nbmake --nbmake-timeout=600 examples
 
 site: dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

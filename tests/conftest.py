@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 
@@ -14,7 +15,8 @@ from hypothesis import settings
 from tests import quick
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["TAGFILL_CACHE"] = tempfile.mkdtemp(prefix="tagfill-test-cache-")
+CACHE = tempfile.mkdtemp(prefix="tagfill-test-cache-")
+os.environ["TAGFILL_CACHE"] = CACHE
 
 settings.register_profile("tagfill", deadline=None, derandomize="TAGFILL_TORTURE" not in os.environ)
 settings.load_profile("tagfill")
@@ -25,6 +27,10 @@ def quick_choices() -> Iterator[None]:
     """A module's runs with the quick learner of ``tests/quick.py``."""
     with quick.quick_choices():
         yield
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(CACHE, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
