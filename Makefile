@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test_table.py \
   tests/labels/test_split.py tests/labels/test_stats.py tests/methods/test_registry.py \
   tests/test_settings.py tests/test_files.py tests/test_console.py
+NOTEBOOKS := -p nbmake.pytest_plugin --nbmake --nbmake-timeout=600
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 # Each process of a test imports torch: compiled modules are kept, even where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,8 +17,8 @@ demo: install
 	$(BIN)/tagfill demo
 
 test: dev
-	$(MAKE) -j 2 lint types layers site
-	$(MAKE) unit doctest notebooks
+	$(MAKE) -j 2 types site doctest lint layers
+	$(MAKE) unit
 
 # The tests that take seconds, for every save: pure functions, labels, settings, one run of a method.
 fast: dev
@@ -51,7 +52,7 @@ layers: dev
 	$(BIN)/lint-imports
 
 doctest: dev
-	$(BIN)/python -m pytest -q -n 2 --doctest-modules --ignore=src/tagfill/serve/migrations src
+	$(BIN)/python -m pytest -q --doctest-modules --ignore=src/tagfill/serve/migrations src
 
 hooks: dev
 	$(BIN)/pre-commit install
@@ -74,7 +75,7 @@ services:
 
 # A file's tests run in one process, so that its servers and runs are started once; long files first.
 unit: dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(NOTEBOOKS) tests examples
 
 # The same tests, and a share of lines and branches that must not fall; about half as long again.
 coverage: dev
@@ -86,7 +87,7 @@ torture: dev
 	TAGFILL_SOAK_SECONDS=1800 $(BIN)/python -m pytest -q tests/serve/test_soak.py
 
 notebooks: dev
-	$(BIN)/python -m pytest -q -n 2 -p nbmake.pytest_plugin --nbmake --nbmake-timeout=600 examples
+	$(BIN)/python -m pytest -q -n 2 $(NOTEBOOKS) examples
 
 site: dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

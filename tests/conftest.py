@@ -35,5 +35,9 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests first, so that with ``--dist loadfile`` all workers end together."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = {
+        item.path
+        for item in items
+        if item.get_closest_marker("slow") or item.path.suffix == ".ipynb"
+    }
     items.sort(key=lambda item: item.path not in slow)

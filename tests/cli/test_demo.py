@@ -12,6 +12,7 @@ from tagfill.cli.main import main
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_choices")
 def test_the_demo_compares_recovers_and_reports_and_trains_nothing_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,33 +6,18 @@ import hashlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.processes import TIMEOUT, Command
+
 ROUNDS = int(os.environ.get("TAGFILL_TORTURE", "1"))
 """How often each test is repeated with other moments: 1 in `make test`, more in `make torture`."""
-TIMEOUT = 300 if ROUNDS == 1 else 3600
-"""Seconds a command may take; a machine that is tortured may be busy."""
-
-
-def tagfill(*words: str | Path, **options: object) -> subprocess.Popen[str]:
-    """Start a command."""
-    command = [sys.executable, "-m", "tagfill", *map(str, words)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **{**pipes, **options})  # type: ignore[call-overload,no-any-return]
-
-
-def finished(*words: str | Path, **options: object) -> tuple[int, str]:
-    """Run a command to its end: exit code and what it wrote to stderr."""
-    process = tagfill(*words, **options)
-    _, errors = process.communicate(timeout=TIMEOUT)
-    return process.returncode, errors
 
 
 def disturbed(words: Sequence[str | Path], number: signal.Signals, seconds: float) -> int:
     """Run a command and send it a signal after a while; the exit code."""
-    process = tagfill(*words)
+    process = Command(*words)
     try:
         process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

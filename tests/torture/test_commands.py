@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.torture.story import ROUNDS, disturbed, finished, leftovers
+from tests.processes import finished
+from tests.torture.story import ROUNDS, disturbed, leftovers
 
 from tagfill.scenes import write_scenes
 

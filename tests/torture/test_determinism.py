@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.torture.story import finished, model_bytes
+from tests.processes import finished
+from tests.torture.story import model_bytes
 
 IMAGES, WIDTH, CLASSES = 160, 24, 5
 

@@ -6,10 +6,12 @@ import resource
 from pathlib import Path
 
 import pytest
-from tests.torture.story import finished, leftovers
+from tests.processes import finished
+from tests.torture.story import leftovers
 from tests.train.given import write_given_features
 
 SMALL = 4_096
+QUIET = ("--quiet", "--no-report")
 
 
 def limit_files() -> None:
@@ -24,7 +26,7 @@ def limit_files() -> None:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = write_given_features(tmp_path_factory.mktemp("given"))
     out = tmp_path_factory.mktemp("runs") / "run"
-    assert finished("train", data, "--out", out, "--epochs", "2", "--quiet")[0] == 0
+    assert finished("train", data, "--out", out, "--epochs", "2", *QUIET)[0] == 0
     return out
 
 
@@ -35,7 +37,7 @@ def test_recover_on_a_full_disk_keeps_earlier_decisions(run: Path, tmp_path: Pat
     assert len(decided) > SMALL
     suggestions.write_text(decided)
     again = ("recover", run, "--out", suggestions, "--top", "3", "--quiet", "--force")
-    code, errors = finished(*again, preexec_fn=limit_files)
+    code, errors = finished(*again, before=limit_files)
     assert code == 2
     assert "Traceback" not in errors
     assert suggestions.read_text() == decided
@@ -45,9 +47,9 @@ def test_recover_on_a_full_disk_keeps_earlier_decisions(run: Path, tmp_path: Pat
 def test_training_on_a_full_disk_can_be_repeated(run: Path, tmp_path: Path) -> None:
     data = write_given_features(tmp_path / "given")
     out = tmp_path / "run"
-    words = ("train", data, "--out", out, "--epochs", "2", "--quiet")
-    code, errors = finished(*words, preexec_fn=limit_files)
+    words = ("train", data, "--out", out, "--epochs", "2", *QUIET)
+    code, errors = finished(*words, before=limit_files)
     assert code == 2
     assert "Traceback" not in errors
-    words = ("train", "--resume", out, "--quiet") if (out / "config.toml").is_file() else words
+    words = ("train", "--resume", out, *QUIET) if (out / "config.toml").is_file() else words
     assert finished(*words)[0] == 0

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.torture.story import ROUNDS, disturbed, finished, leftovers, model_bytes
+from tests.processes import finished
+from tests.torture.story import ROUNDS, disturbed, leftovers, model_bytes
 from tests.train.given import write_given_features
 
 from tagfill.scenes import write_scenes
 
 METHODS = {
     "auto": [],
-    "epochs": ["--method", "role", "--epochs", "12", "--checkpoint-seconds", "0"],
+    "epochs": ["--method", "role", "--epochs", "12", "--checkpoint-seconds", "0", "--no-report"],
 }
 
 

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.torture.story import ROUNDS, model_bytes, tagfill
+from tests.processes import Command
+from tests.torture.story import ROUNDS, model_bytes
 
 from tagfill.cli.main import main
 from tagfill.scenes import write_scenes
@@ -34,11 +35,11 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_two_runs_on_one_cache_that_is_emptied_meanwhile(scenes: Path, tmp_path: Path) -> None:
     place = tmp_path / "cache"
-    options = {"env": {**os.environ, "TAGFILL_CACHE": str(place)}, "preexec_fn": few_handles}
+    env = {**os.environ, "TAGFILL_CACHE": str(place)}
     for number in range(ROUNDS):
         outs = [tmp_path / f"{name}-{number}" for name in ("one", "other")]
         words = [("train", scenes / "labels.csv", "--out", out, *SMALL) for out in outs]
-        running = [tagfill(*command, **options) for command in words]
+        running = [Command(*command, env=env, before=few_handles) for command in words]
         emptied = 0
         while any(process.poll() is None for process in running):
             if emptied < 2 and any(place.glob("features/*/*.txt")):

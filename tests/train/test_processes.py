@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +13,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from tests.methods.harness import ToyNetwork, make_features, make_truth, some_of_each
+from tests.processes import two_together
 from tests.train.given import write_given_features
 from torch import Tensor
 
@@ -72,17 +71,13 @@ def loss_and_gradients(name: str) -> dict[str, Tensor]:
     return tensors
 
 
-def worker(rank: int, folder: str, port: int) -> None:
-    torch.set_num_threads(1)
-    launched = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
-    os.environ.update({key: str(value) for key, value in launched.items()})
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def worker(rank: int, folder: Path) -> None:
     make_accelerator()
     assert World.current() == World(rank, 2)
     for name in methods.names():
         tensors = loss_and_gradients(name)
         save_file(
-            {key: tensor.contiguous() for key, tensor in tensors.items()}, f"{folder}/{name}-{rank}"
+            {key: tensor.contiguous() for key, tensor in tensors.items()}, folder / f"{name}-{rank}"
         )
     dist.barrier()
     dist.destroy_process_group()
@@ -93,11 +88,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two processes found, for every method."""
     folder = tmp_path_factory.mktemp("pair")
     for attempt in range(3):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         try:
-            mp.spawn(worker, (str(folder), port), nprocs=2)
+            two_together(worker, folder)
             break
         except mp.ProcessExitedException:  # gloo may abort; what a worker raises is another error
             if attempt == 2:

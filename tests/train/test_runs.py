@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import load_file
+from tests.processes import Command, finished
 from tests.train.given import CLASSES, write_given_features
 
 import tagfill
@@ -77,10 +75,7 @@ def test_the_saved_configuration_repeats_the_run(
     trained(capsys, str(data), *arguments, "--out", str(first))
     settings = load_config(first / "config.toml")
     assert settings.stages[0].method.settings == {"alpha": 0.15}
-    assert (
-        main(["train", "--config", str(first / "config.toml"), "--out", str(again), "--quiet"]) == 0
-    )
-    capsys.readouterr()
+    trained(capsys, "--config", str(first / "config.toml"), "--out", str(again))
     assert _weights(first).keys() == _weights(again).keys()
     assert all(torch.equal(tensor, _weights(again)[key]) for key, tensor in _weights(first).items())
 
@@ -105,22 +100,19 @@ def test_oracles_see_the_full_labels_and_others_do_not(
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: Path) -> None:
-    def command(out: Path, *more: str) -> list[str]:
-        always = ["--quiet", "--no-report"]
-        return [sys.executable, "-m", "tagfill.cli.main", "train", *more, *always]
-
-    options = ["--method", "role", "--epochs", "60", "--checkpoint-seconds", "0", "--threads", "1"]
+    always = ["--quiet", "--no-report"]
+    options = ["--method", "role", "--epochs", "30", "--checkpoint-seconds", "0", "--threads", "1"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run([*command(whole, str(data)), *options, "--out", str(whole)], check=True)
-    process = subprocess.Popen([*command(killed, str(data)), *options, "--out", str(killed)])
+    assert finished("train", data, *options, *always, "--out", whole)[0] == 0
+    process = Command("train", data, *options, *always, "--out", killed)
     checkpoint = killed / "checkpoints" / "last.safetensors"
     while not checkpoint.exists():
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate(timeout=120)
     assert not (killed / "metrics.json").exists()
-    subprocess.run([*command(killed, "--resume", str(killed))], check=True)
+    assert finished("train", "--resume", killed, *always)[0] == 0
     assert all(
         torch.equal(tensor, _weights(killed)[key]) for key, tensor in _weights(whole).items()
     )
@@ -132,14 +124,13 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(data: Path, tmp_path: P
 def test_interrupting_keeps_a_checkpoint_and_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     options = ["--method", "em", "--epochs", "2000", "--out", str(out), "--threads", "1"]
-    command = [sys.executable, "-m", "tagfill.cli.main", "train", str(data), *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = Command("train", data, *options)
     while (
         not (out / "events.jsonl").exists() or '"epoch"' not in (out / "events.jsonl").read_text()
     ):
         assert process.poll() is None
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGINT)
+    process.send_signal(signal.SIGINT)
     _, message = process.communicate(timeout=120)
     assert process.returncode == 130
     assert f"tagfill train --resume {out}" in message

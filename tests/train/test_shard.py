@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from safetensors.torch import load_file
+from tests.processes import two_together
 
 import tagfill
 from tagfill import scenes
@@ -97,11 +95,7 @@ def held(stage: Stage) -> dict[str, int]:
     }
 
 
-def worker(rank: int, folder: Path, port: int) -> None:
-    torch.set_num_threads(1)
-    launched = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
-    os.environ.update({key: str(value) for key, value in launched.items()})
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def worker(rank: int, folder: Path) -> None:
     labels, patch = folder / "data" / "labels.csv", pytest.MonkeyPatch()
     patch.setattr(inputs, "_IMAGES", 1)  # process 0 has two batches to evaluate, process 1 has one
     tagfill.fit(labels, out=folder / "ddp", **EM)
@@ -126,10 +120,7 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tagfill.fit(labels, out=folder / "alone-l2r", **PENALIZED)
     sizes = interrupted(labels, folder / "alone-then-sharded", pytest.MonkeyPatch())
     (folder / "held-alone.json").write_text(json.dumps(sizes))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    mp.spawn(worker, (folder, port), nprocs=2)
+    two_together(worker, folder)
     runs.resume(folder / "sharded-then-alone")
     return folder
 

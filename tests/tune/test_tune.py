@@ -120,7 +120,8 @@ def test_printed_command_trains_the_best_point(capsys, folder, tmp_path):
     result = tune(capsys, folder, tmp_path / "out", "--trials", "3", "--seed", "4")
     words = shlex.split(result["command"])
     assert words[:2] == ["tagfill", "train"]
-    assert main([*words[1:], "--out", str(tmp_path / "run"), "--quiet", "--json"]) == 0
+    always = ["--no-report", "--quiet", "--json"]
+    assert main([*words[1:], "--out", str(tmp_path / "run"), *always]) == 0
     metrics = json.loads(capsys.readouterr().out)
     assert metrics["best_score"] == pytest.approx(result["best"]["score"], abs=1e-6)
     assert result["best"]["score"] == max(trial["score"] for trial in result["trials"])
