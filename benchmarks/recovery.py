@@ -106,15 +106,15 @@ def rows(folder: Path, only: set[str], draws: int) -> Iterator[list[str]]:
                     probability = chances(features[chosen], observed)
                     yield [name, writer, f"{size:,}", *measured(probability, observed, truth)]
                     answered = reviewed(probability, observed, truth, size // 5)
-                    probability = chances(features[chosen], answered)
+                    probability = chances(features[chosen], answered, answered != observed)
                     writer_and_answers = f"{writer}, {size // 5:,} answers"
                     numbers = measured(probability, answered, truth)
                     yield [name, writer_and_answers, f"{size:,}", *numbers]
 
 
-def chances(features: Array, observed: Array) -> Array:
+def chances(features: Array, observed: Array, reviewed: Array | None = None) -> Array:
     """[N, K] probabilities of all entries."""
-    return known_entries(observed, posterior(features, observed).unknown)
+    return known_entries(observed, posterior(features, observed, reviewed=reviewed).unknown)
 
 
 def reviewed(probability: Array, observed: Array, truth: Array, answers: int) -> Array:

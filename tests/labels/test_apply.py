@@ -270,6 +270,38 @@ def exiftool_says(path: Path, *fields: str) -> dict[str, Any]:
     return result
 
 
+def reviewed(path: Path) -> set[tuple[str, str]]:
+    table = load_labels(path).table
+    assert table.reviewed is not None
+    return {(table.images[r], table.classes[c]) for r, c in np.argwhere(table.reviewed).tolist()}
+
+
+@pytest.mark.parametrize("shape", sorted(TABLES))
+def test_what_a_review_answered_is_recorded_and_adds_up(shape: str, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(TABLES[shape][0])
+    assert load_labels(tmp_path / "labels.csv").table.reviewed is None
+    apply(tmp_path, tmp_path / "labels.csv", tmp_path / "first.csv")
+    answers = {("a.jpg", "dog"), ("b.jpg", "cat")}
+    assert reviewed(tmp_path / "first.csv") == answers
+    more = "image,tag,decision\nc.jpg,dog,yes\n"
+    apply(tmp_path, tmp_path / "first.csv", tmp_path / "second.csv", decisions=more)
+    assert reviewed(tmp_path / "second.csv") == answers | {("c.jpg", "dog")}
+
+
+def test_an_answer_that_the_labels_no_longer_have_is_not_reviewed(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(TABLES["wide"][0])
+    apply(tmp_path, tmp_path / "labels.csv", tmp_path / "out.csv")
+    (tmp_path / "out.csv").write_text(TABLES["wide"][0])
+    assert reviewed(tmp_path / "out.csv") == set()
+
+
+def test_answers_in_photos_are_known_as_reviewed(tmp_path: Path) -> None:
+    photos = photos_before(tmp_path)
+    assert load_labels(photos).table.reviewed is None
+    apply(tmp_path, photos, "--to", "xmp")
+    assert reviewed(photos) == {("a.jpg", "dog"), ("b.jpg", "cat")}
+
+
 @needs_exiftool
 def test_exiftool_reads_our_sidecars(tmp_path: Path) -> None:
     photos = photos_before(tmp_path)

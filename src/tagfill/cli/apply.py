@@ -124,8 +124,8 @@ def _write_file(
 ) -> dict[str, Any]:
     from dataclasses import replace
 
+    from tagfill.labels.beside import REJECTED
     from tagfill.labels.edit import editable, save_changes
-    from tagfill.labels.rejections import rejections_path
 
     target = to or target_format(dataset, out)
     lost: list[str] = []
@@ -134,7 +134,7 @@ def _write_file(
         save_changes(dataset, after, out, reading.options())
     else:
         lost = save(replace(dataset, table=after), out, target, force=force)
-    beside = rejections_path(out)
+    beside = REJECTED.path(out)
     return {"not_held": lost, "rejections": str(beside) if beside.is_file() else None}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import guarded, without_guard, write_bytes, write_text
+from tagfill.labels.beside import write_rejections, write_reviewed
 from tagfill.labels.cleanup import canonical_names
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
@@ -33,7 +34,6 @@ from tagfill.labels.formats.jsonl import edited_lines
 from tagfill.labels.formats.label_studio import save_edited_tasks
 from tagfill.labels.formats.parquet import save_edited_parquet
 from tagfill.labels.formats.spreadsheet import open_spreadsheet
-from tagfill.labels.rejections import write_rejections
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 
 TABLES = (WIDE, LONG, TAG_LIST, "spreadsheet")
@@ -84,6 +84,7 @@ def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOpt
         holds = _save_table(before, out, options, edit)
     if not holds:
         write_rejections(after, out)
+    write_reviewed(after, out)
 
 
 def _changes(before: LabelTable, after: LabelTable) -> dict[str, dict[str, int]]:

@@ -8,6 +8,14 @@ from pathlib import Path
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import atomic_path
 from tagfill.image_files import is_image_file
+from tagfill.labels.beside import (
+    REJECTED,
+    is_beside,
+    with_rejections,
+    with_reviewed,
+    write_rejections,
+    write_reviewed,
+)
 from tagfill.labels.cleanup import (
     drop_counts,
     find_denials,
@@ -23,12 +31,6 @@ from tagfill.labels.formats._unknown import no_known_format
 from tagfill.labels.formats._walk import files_below
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
-from tagfill.labels.rejections import (
-    is_rejections,
-    rejections_path,
-    with_rejections,
-    write_rejections,
-)
 from tagfill.labels.table import LabelTable
 from tagfill.remote import local_source
 
@@ -77,6 +79,7 @@ def load_labels(
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
     dataset = with_rejections(_cleaned(dataset, options), source, collected)
+    dataset = with_reviewed(dataset, source)
     dataset = _with_parents(dataset, collected)
     if problems is None:
         collected.raise_errors()
@@ -164,6 +167,7 @@ def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]
         raise TagfillError("there are no images to write", file=target)
     with atomic_path(target) as draft:
         lost = label_format.write(dataset, draft)
+    write_reviewed(dataset.table, target)
     return lost if label_format.holds_negatives else lost + keep_rejections(dataset.table, target)
 
 
@@ -175,7 +179,7 @@ def keep_rejections(table: LabelTable, target: Path) -> list[str]:
     if table.unknowns:
         write_rejections(table, target)
         return []
-    rejections_path(target).unlink(missing_ok=True)
+    REJECTED.path(target).unlink(missing_ok=True)
     return positives_only(table)
 
 
@@ -194,9 +198,7 @@ def _located(path: Path, options: ReadOptions) -> tuple[Path, Format]:
 
 def _label_file_in(folder: Path, options: ReadOptions) -> Path | None:
     """The table in a folder that lists the images of the folder."""
-    files = [
-        file for file in sorted(folder.iterdir()) if file.is_file() and not is_rejections(file)
-    ]
+    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not is_beside(file)]
     listing: list[Path] = []
     for suffixes in (_TABLES, _OTHER_TABLES):
         tables = [file for file in files if file.suffix.lower() in suffixes]

@@ -31,6 +31,8 @@ class LabelTable:
         classes: K class names, each once.
         values: [N, K] int8, 1 positive, 0 negative, -1 unknown.
         hierarchy: the classes each class directly implies; it goes along, and changes no label.
+        reviewed: [N, K] labels that were answered in a review and had not been written before;
+            None if that is not recorded.
 
     >>> table = LabelTable(("a.jpg", "b.jpg"), ("cat", "dog"), np.array([[1, -1], [-1, 0]]))
     >>> len(table), table.positives, table.unknowns
@@ -41,6 +43,7 @@ class LabelTable:
     classes: tuple[str, ...]
     values: Labels
     hierarchy: Hierarchy = field(default_factory=dict)
+    reviewed: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "images", tuple(self.images))
@@ -55,6 +58,10 @@ class LabelTable:
             )
         if not self.classes:
             raise TagfillError("a label table needs at least one class")
+        if self.reviewed is not None and self.reviewed.shape != self.values.shape:
+            raise TagfillError(
+                f"reviewed has shape {self.reviewed.shape}, the labels {self.values.shape}"
+            )
         self.values.setflags(write=False)
 
     def __len__(self) -> int:
@@ -104,7 +111,7 @@ class LabelTable:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of ids, classes and values: equal exactly when the tables are equal."""
+        """SHA-256 of ids, classes, values and what was reviewed."""
         digest = hashlib.sha256()
         for names in (self.images, self.classes):
             digest.update(len(names).to_bytes(8, "little"))
@@ -112,6 +119,8 @@ class LabelTable:
                 encoded = name.encode()
                 digest.update(len(encoded).to_bytes(4, "little") + encoded)
         digest.update(np.ascontiguousarray(self.values).tobytes())
+        if self.reviewed is not None:
+            digest.update(np.packbits(self.reviewed).tobytes())
         return digest.hexdigest()
 
     def with_values(self, values: npt.ArrayLike) -> LabelTable:
@@ -123,7 +132,8 @@ class LabelTable:
         index = np.asarray(rows)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
         images = tuple(self.images[row] for row in index)
-        return replace(self, images=images, values=self.values[index])
+        reviewed = None if self.reviewed is None else self.reviewed[index]
+        return replace(self, images=images, values=self.values[index], reviewed=reviewed)
 
     def select(self, images: Iterable[str]) -> LabelTable:
         """The named images, in the given order."""
@@ -137,10 +147,13 @@ class LabelTable:
         """The same images over the given classes; classes new to the table are unknown."""
         columns = {name: column for column, name in enumerate(self.classes)}
         values = np.full((len(self), len(classes)), UNKNOWN, dtype=np.int8)
+        reviewed = None if self.reviewed is None else np.zeros(values.shape, dtype=bool)
         for column, name in enumerate(classes):
             if name in columns:
                 values[:, column] = self.values[:, columns[name]]
-        return replace(self, classes=tuple(classes), values=values)
+                if reviewed is not None and self.reviewed is not None:
+                    reviewed[:, column] = self.reviewed[:, columns[name]]
+        return replace(self, classes=tuple(classes), values=values, reviewed=reviewed)
 
     def merge(self, other: LabelTable) -> LabelTable:
         """Union of two tables; what one leaves unknown the other may fill in.

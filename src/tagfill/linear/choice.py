@@ -40,7 +40,8 @@ class Choice:
     Args:
         writer: "some": any n of the tags that are there were written; "each": each by itself.
         share: chance of being written for "each"; 0 means entries known at random.
-        most: for "some", an image's ones beyond so many were confirmed by a review; 0: none were.
+        most: for "some", an image's ones beyond so many were confirmed by a review, where that is
+            not recorded; 0: none were.
         strength: of the L2 penalty, relative to the features' mean sum of squares.
         smoothing: of entries, see ``Likelihood``.
         transform: of the features.
@@ -83,25 +84,27 @@ class Choice:
         """With a penalty this many steps stronger."""
         return replace(self, strength=float(f"{self.strength * STEP**steps:.6g}"))
 
-    def written_by(self, observed: Tensor, written: Tensor | None = None) -> Writer:
+    def written_by(self, observed: Tensor, reviewed: Tensor | None = None) -> Writer:
         """The writer of these labels.
 
         Args:
             observed: [N, K] labels 1, 0, -1.
-            written: [N] how many of the ones were written, where that is known.
+            reviewed: [N, K] entries that a review answered, where that is recorded.
         """
         if self.writer == "each":
             return each_written(observed, self.share)
-        return some_written(observed, self.written(observed) if written is None else written)
+        return some_written(observed, self.written(observed, reviewed))
 
-    def written(self, observed: Tensor) -> Tensor:
+    def written(self, observed: Tensor, reviewed: Tensor | None = None) -> Tensor:
         """[N] how many of the ones were written; the others were confirmed by a review."""
+        if reviewed is not None:
+            return ((observed == 1) & ~reviewed).sum(1)
         positives = (observed == 1).sum(1)
         return positives.clamp(max=self.most) if self.most else positives
 
-    def objective(self, observed: Tensor, written: Tensor | None = None) -> Likelihood:
+    def objective(self, observed: Tensor, reviewed: Tensor | None = None) -> Likelihood:
         """The objective on these labels."""
-        return Likelihood(observed, self.written_by(observed, written), self.smoothing)
+        return Likelihood(observed, self.written_by(observed, reviewed), self.smoothing)
 
 
 def candidates(observed: Tensor, choice: Choice) -> list[Choice]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
 from tagfill.linear.choice import FIRST, MOSTLY, UNTAGGED, Choice, WriterName, candidates, untagged
-from tagfill.linear.costs import held_out_cost, labeling_cost
+from tagfill.linear.costs import held_out_cost, labeling_cost, recorded_labeling_cost
 from tagfill.linear.given_number import choice_costs
 from tagfill.linear.solve import Solution, solve
 
@@ -46,7 +46,7 @@ class Chooser:
     Args:
         features: [N, D].
         observed: [N, K] labels 1, 0, -1.
-        written: [N] how many of the ones were written, the rest confirmed by a review, if known.
+        reviewed: [N, K] entries that a review answered, where that is recorded.
         seed: of the folds.
         sample: whether these are some of very many images, for which single precision will do.
     """
@@ -55,13 +55,13 @@ class Chooser:
         self,
         features: Matrix,
         observed: Tensor,
-        written: Tensor | None = None,
+        reviewed: Tensor | None = None,
         seed: int = 0,
         *,
         sample: bool = False,
     ) -> None:
         self.features, self.observed = features, observed
-        self.written, self.sample = written, sample
+        self.reviewed, self.sample = reviewed, sample
         folds = int(np.clip(HELD_OUT // max(len(observed), 1), *FOLDS))
         self.folds = fold_of(len(observed), folds, seed)
         self._scored: dict[Choice, float] = {}
@@ -81,17 +81,22 @@ class Chooser:
         if choice not in self._scored:
             rows, logits = self._held_out(choice)
             observed = self.observed[rows]
-            written = None if self.written is None else self.written[rows]
-            cost = replace(choice, smoothing=0.0).objective(observed, written)
-            total = held_out_cost(cost, logits) + self._labeling(choice, observed, logits)
+            reviewed = None if self.reviewed is None else self.reviewed[rows]
+            cost = replace(choice, smoothing=0.0).objective(observed, reviewed)
+            total = held_out_cost(cost, logits) + self._labeling(choice, rows, logits)
             self._scored[choice] = total + choice.surprise / len(rows)
         return self._scored[choice]
 
-    def _labeling(self, choice: Choice, observed: Tensor, logits: Tensor) -> float:
-        """``labeling_cost`` of a writer, the same for all strengths and transforms."""
+    def _labeling(self, choice: Choice, rows: Tensor, logits: Tensor) -> float:
+        """The labeling cost of a writer, the same for all strengths and transforms."""
         writer = choice.writer, choice.share, choice.most
         if writer not in self._writers:
-            self._writers[writer] = labeling_cost(choice, observed, logits)
+            observed = self.observed[rows]
+            self._writers[writer] = (
+                labeling_cost(choice, observed, logits)
+                if self.reviewed is None
+                else recorded_labeling_cost(choice, observed, self.reviewed[rows])
+            )
         return self._writers[writer]
 
     @property
@@ -101,7 +106,7 @@ class Chooser:
 
     def _held_out(self, choice: Choice) -> tuple[Tensor, Tensor]:
         basis = self.basis(choice.transform)
-        objective = choice.objective(self.observed, self.written)
+        objective = choice.objective(self.observed, self.reviewed)
         rows: list[Tensor] = []
         logits: list[Tensor] = []
         for fold in range(int(self.folds.max()) + 1):
@@ -195,7 +200,7 @@ def choose(
     features: Matrix,
     observed: Tensor,
     *,
-    written: Tensor | None = None,
+    reviewed: Tensor | None = None,
     open_: Sequence[Choice] | None = None,
     strength: float | None = None,
     transforms: Sequence[Transform] = TRANSFORMS,
@@ -206,7 +211,7 @@ def choose(
     Args:
         features: [N, D].
         observed: [N, K] labels 1, 0, -1.
-        written: [N] how many ones were written, where known.
+        reviewed: [N, K] entries that a review answered, where that is recorded.
         open_: writers to choose from; by default all that could have left these labels.
         strength: a given one.
         transforms: to choose from, the likeliest first.
@@ -214,7 +219,7 @@ def choose(
     """
     if len(observed) > MOST:
         rows = np.linspace(0, len(observed) - 1, MOST).astype(np.intp)
-        some = None if written is None else written[rows]
+        some = None if reviewed is None else reviewed[rows]
         chooser = Chooser(features[rows], observed[rows], some, seed, sample=is_large(features))
         choice = _chosen(
             chooser,
@@ -225,7 +230,7 @@ def choose(
         # a penalty holds against the features of all images, whose sum of squares is larger
         relative = choice.strength * (MOST / len(observed) if strength is None else 1)
         return replace(choice, strength=float(f"{relative:.6g}")), chooser
-    chooser = Chooser(features, observed, written, seed)
+    chooser = Chooser(features, observed, reviewed, seed)
     writers = candidates(observed, Choice()) if open_ is None else open_
     return _chosen(chooser, writers, strength, transforms), chooser
 

@@ -19,6 +19,7 @@ strong."""
 CONFIRMED = 0.25
 """Cost per image by which writers of "each" tag must be better after a review: tags that it
 confirmed look as if they had been written."""
+TINY = 1e-12
 RANGES = 10
 """Of scores: the upper half, the upper quarter and so on."""
 
@@ -70,6 +71,29 @@ def labeling_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:
     share = torch.bincount(counts).double() / images
     review = _split_cost(no + count(confirmed[:, None] * positive), unknown) / images
     return review - float(torch.xlogy(share, share).sum())
+
+
+def recorded_labeling_cost(choice: Choice, observed: Tensor, reviewed: Tensor) -> float:
+    """``labeling_cost`` where it is recorded which entries a review answered.
+
+    Why those were asked says nothing about the writer; that they had been left unwritten does.
+
+    Args:
+        choice: the writer.
+        observed: [N, K] labels 1, 0, -1.
+        reviewed: [N, K] entries that a review answered.
+    """
+    images, positive = len(observed), observed == 1
+    yes, no = (int((state & ~reviewed).sum()) for state in (positive, observed == 0))
+    rest, confirmed = observed.numel() - yes - no, int((positive & reviewed).sum())
+    if choice.writer == "each" and choice.share == 0:
+        return _split_cost(yes + no, rest) / images
+    stated = _split_cost(no, rest) / images
+    if choice.writer == "each":
+        unwritten = max(1 - choice.share, TINY)
+        return stated - float(xlogy(yes, choice.share) + xlogy(confirmed, unwritten)) / images
+    share = torch.bincount(choice.written(observed, reviewed)).double() / images
+    return stated - float(torch.xlogy(share, share).sum())
 
 
 def score_ranges(scores: Tensor) -> Tensor:

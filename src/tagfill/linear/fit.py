@@ -64,7 +64,7 @@ def fit_head(
     observed: Labels,
     *,
     choice: Choice | None = None,
-    written: npt.NDArray[np.integer] | None = None,
+    reviewed: npt.NDArray[np.bool_] | None = None,
     candidates: Sequence[Choice] | None = None,
     strength: float | None = None,
     transforms: Sequence[Transform] = TRANSFORMS,
@@ -77,8 +77,8 @@ def fit_head(
         observed: [N, K] labels 1, 0, -1.
         choice: writer, strength, smoothing and transform; by default chosen by the cross-validated
             likelihood of the observed labels.
-        written: [N] how many of an image's ones were written by the one who tagged it, where that
-            is known; the others were confirmed by a review.
+        reviewed: [N, K] entries that a review answered after the tags were written, where that is
+            recorded.
         candidates: writers to choose from.
         strength: of the penalty, where it is not to be chosen.
         transforms: of the features, to choose from.
@@ -87,14 +87,14 @@ def fit_head(
     Raises:
         TagfillError: no label is positive.
     """
-    labels, counts = _tensors(features, observed, written)
+    labels, answered = _tensors(features, observed, reviewed)
     if choice is not None:
         basis = Basis.of(features, choice.transform)
-        return _fitted(basis, labels, counts, choice)
+        return _fitted(basis, labels, answered, choice)
     choice, chooser = choose(
         features,
         labels,
-        written=counts,
+        reviewed=answered,
         open_=candidates,
         strength=strength,
         transforms=transforms,
@@ -104,7 +104,7 @@ def fit_head(
     basis = (
         chooser.basis(choice.transform) if chosen_with_all else Basis.of(features, choice.transform)
     )
-    return _fitted(basis, labels, counts, choice, chooser)
+    return _fitted(basis, labels, answered, choice, chooser)
 
 
 def out_of_fold(
@@ -112,14 +112,14 @@ def out_of_fold(
     observed: Labels,
     choice: Choice,
     *,
-    written: npt.NDArray[np.integer] | None = None,
+    reviewed: npt.NDArray[np.bool_] | None = None,
     folds: int = 5,
     seed: int = 0,
 ) -> Floats:
     """[N, K] logits of every image by heads that have not seen it."""
-    labels, counts = _tensors(features, observed, written)
+    labels, answered = _tensors(features, observed, reviewed)
     basis, fold = Basis.of(features, choice.transform), fold_of(len(labels), folds, seed)
-    objective = choice.objective(labels, counts)
+    objective = choice.objective(labels, answered)
     logits = torch.empty(labels.shape)
     for number in range(int(fold.max()) + 1):
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
@@ -132,11 +132,11 @@ def out_of_fold(
 def _fitted(
     basis: Basis,
     labels: Tensor,
-    written: Tensor | None,
+    reviewed: Tensor | None,
     choice: Choice,
     chooser: Chooser | None = None,
 ) -> LikelihoodHead:
-    solution = solve(basis, choice.objective(labels, written), choice.strength)
+    solution = solve(basis, choice.objective(labels, reviewed), choice.strength)
     weight, bias = basis.head(solution.weight, solution.bias)
     trials = () if chooser is None else tuple(chooser.trials)
     return LikelihoodHead(
@@ -150,7 +150,7 @@ def _fitted(
 
 
 def _tensors(
-    features: Matrix, observed: Labels, written: npt.NDArray[np.integer] | None
+    features: Matrix, observed: Labels, reviewed: npt.NDArray[np.bool_] | None
 ) -> tuple[Tensor, Tensor | None]:
     if len(features) != len(observed):
         raise TagfillError(f"{len(features)} rows of features, {len(observed)} of labels")
@@ -160,4 +160,4 @@ def _tensors(
             "cannot learn: no observed label is positive",
             remedy="check the label file with `tagfill inspect`",
         )
-    return labels, None if written is None else torch.from_numpy(np.array(written, np.int64))
+    return labels, None if reviewed is None else torch.from_numpy(np.array(reviewed, bool))

@@ -24,6 +24,7 @@ class LinearProblem:
         transforms: what may be done to the features.
         l2: strength of the penalty on weights; None leaves it to the method.
         seed: of folds.
+        reviewed: [N, K] entries that a review answered, where that is recorded.
     """
 
     features: Matrix
@@ -32,6 +33,7 @@ class LinearProblem:
     transforms: tuple[Transform, ...] = TRANSFORMS
     l2: float | None = None
     seed: int = 0
+    reviewed: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)

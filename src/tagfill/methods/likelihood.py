@@ -105,6 +105,7 @@ class WrittenTags(Method):
         head = fit_head(
             problem.features,
             problem.observed.numpy(),
+            reviewed=None if problem.reviewed is None else problem.reviewed.numpy(),
             candidates=self._candidates(problem.observed),
             strength=self._strength(problem),
             transforms=self._transforms(problem),

@@ -21,9 +21,12 @@ Kind = Literal["full", "entries", "tags"]
 ROWS = 262_144
 """Entries whose probabilities are computed at a time."""
 NEVER = 0.02
-"""Of writers of tags: the share of sure tags that are not there; measured where the truth is known
-(docs/results/recovery.md)."""
+"""Of writers of tags: the share of sure tags that are not there for each unit of ``alike``;
+measured where the truth is known (docs/results/recovery.md)."""
 TINY = 1e-12
+
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Curve(NamedTuple):
@@ -90,14 +93,23 @@ class Written:
             probabilities[part] = sigmoid(straight.logits(given[part]))
         return probabilities
 
-    def posterior(self, scores: npt.ArrayLike, labels: npt.ArrayLike) -> Floats:
-        """[N, K] that a tag is there, given the image and what is known; known entries as known."""
+    def posterior(
+        self, scores: npt.ArrayLike, labels: npt.ArrayLike, reviewed: Mask | None = None
+    ) -> Floats:
+        """[N, K] that a tag is there, given the image and what is known; known entries as known.
+
+        Args:
+            scores: [N, K] logits.
+            labels: [N, K] of 1, 0, -1.
+            reviewed: [N, K] entries that a review answered, where that is recorded.
+        """
         given, states = checked(scores, labels)
         probabilities = np.empty(states.shape)
         for part in _blocks(states.shape):
             observed = torch.from_numpy(np.array(states[part], dtype=np.int8))
             logits = torch.from_numpy(self.logits(given[part]))
-            there = posterior(logits, observed, self._writer(observed)).numpy()
+            answered = None if reviewed is None else torch.from_numpy(np.array(reviewed[part]))
+            there = posterior(logits, observed, self._writer(observed, answered)).numpy()
             probabilities[part] = np.where(states[part] == UNKNOWN, self._doubted(there), there)
         return probabilities
 
@@ -107,15 +119,16 @@ class Written:
             return probability
         odds = probability / np.maximum(1 - probability, TINY)
         odds *= np.exp(-self.alike * probability)
-        return (1 - NEVER) * odds / (1 + odds)
+        return (1 - NEVER * self.alike) * odds / (1 + odds)
 
-    def _writer(self, observed: Tensor) -> Writer:
+    def _writer(self, observed: Tensor, reviewed: Tensor | None) -> Writer:
         if self.sizes is None:
             unwritten = (1 - self.positive) / max(1 - self.negative, TINY)
             t = torch.full((len(observed), 1), unwritten, dtype=torch.float64)
             return Writer(t, torch.zeros_like(t))
         log_sizes = torch.from_numpy(self.sizes).clamp_min(TINY).log()
-        return writer_of_tags(observed, log_sizes, self.most)
+        written = Choice(most=self.most).written(observed, reviewed)
+        return writer_of_tags(observed, log_sizes, written)
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -124,12 +137,14 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, shape[0], step))
 
 
-def writer_of_tags(observed: Tensor, log_sizes: Tensor, most: int = 0) -> Writer:
+def writer_of_tags(observed: Tensor, log_sizes: Tensor, written: Tensor) -> Writer:
     """The nodes of "any n of those that are there", and one more, t = 0: all were written.
 
-    An image's ones beyond ``most`` were confirmed by a review and not written; 0: all were written.
+    Args:
+        observed: [N, K] labels 1, 0, -1.
+        log_sizes: [U + 1] of numbers of tags to write.
+        written: [N] how many of an image's ones were written; a review confirmed the others.
     """
-    written = Choice(most=most).written(observed)
     base = some_written(observed, written)
     last = len(log_sizes) - 1
     n = written.clamp_max(last)

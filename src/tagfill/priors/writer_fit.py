@@ -1,11 +1,4 @@
-"""Maximum likelihood of the writer of labels and of the curve that makes log-odds of scores.
-
-With few labels many explanations are nearly as likely, and those with more tags per image predict
-tags that are absent. ``Explanation.careful`` is the one at the lower quartile of the number of
-tags: with theta the most likely parameters, L their cost and k(theta) the mean number of tags, the
-minimum of L + m k, where m moves k by 0.67 standard errors. The standard error is that of Laplace's
-approximation: a small weight m moves k by m times the variance of k.
-"""
+"""Maximum likelihood of the writer of labels and of the curve that makes log-odds of scores."""
 
 from __future__ import annotations
 
@@ -22,7 +15,7 @@ from tagfill.evaluate.arrays import Floats
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.choice import Choice, written_at_most
 from tagfill.linear.costs import RANGES, score_ranges
-from tagfill.priors.writer import TINY, Curve, Written, writer_of_tags
+from tagfill.priors.writer import TINY, Curve, Mask, Written, writer_of_tags
 
 KNOTS = (0.1, 0.4, 0.7)
 """Shares of the known positives below which the curve has its bends."""
@@ -35,8 +28,6 @@ SHRINK = 10.0
 """Strength of the prior that holds a class's shift near that of all classes."""
 EVIDENCE = 5.0
 """Log-likelihood that different chances of positives and negatives must gain over one."""
-QUARTILE = 0.6745
-"""Standard errors by which the number of tags is lowered: the lower quartile."""
 _SLOPE, _SHIFT, _ODDS = 3.0, 12.0, 12.0
 """Bounds on |log slope|, on the shift of the logit and on log-odds of chances."""
 
@@ -52,42 +43,40 @@ class Optimum:
     Args:
         parameters: slopes of the curve, shift of all classes, shifts of each, the writer's.
         cost: at the minimum.
-        tags: the mean number of tags per image at the minimum.
     """
 
     parameters: Floats
     cost: float
-    tags: float
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """How labels may have come to be known.
-
-    Args:
-        likeliest: the writer and curve of the maximum likelihood.
-        careful: finds those with as few tags as are still likely.
-    """
-
-    likeliest: Written
-    careful: Callable[[], Written]
 
 
 class WriterFit:
-    """Maximum likelihood of curve and writer on one set of labels."""
+    """Maximum likelihood of curve and writer on one set of labels.
 
-    def __init__(self, scores: Floats, labels: Labels) -> None:
+    Args:
+        scores: [N, K] logits by models that have not seen the image.
+        labels: [N, K] of 1, 0, -1.
+        reviewed: [N, K] entries that a review answered, where that is recorded.
+    """
+
+    def __init__(self, scores: Floats, labels: Labels, reviewed: Mask | None = None) -> None:
         spread = float(scores.std())
         self.spread = spread if spread > TINY else 1.0
         self.inputs = torch.from_numpy(scores)
         self.knots = torch.from_numpy(np.quantile(scores[labels == POSITIVE], KNOTS))
         self.observed = torch.from_numpy(np.array(labels, dtype=np.int8))
+        self.reviewed = None if reviewed is None else torch.from_numpy(np.array(reviewed, bool))
         self.positives = (self.observed == POSITIVE).sum(1)
+        before = self.observed
+        if self.reviewed is not None:
+            before = before.masked_fill(self.reviewed, UNKNOWN)
         self.counts = {
-            state: int((self.observed == state).sum()) for state in (POSITIVE, NEGATIVE, UNKNOWN)
+            state: int((before == state).sum()) for state in (POSITIVE, NEGATIVE, UNKNOWN)
         }
+        """Before the review, where that is recorded."""
+        changed = self.observed[before != self.observed]
+        self.confirmed, self.denied = (int((changed == s).sum()) for s in (POSITIVE, NEGATIVE))
 
-    def of_entries(self) -> Explanation:
+    def of_entries(self) -> Written:
         """Each entry with a chance of its own kind; images without a tag count as well."""
         free = int(self.counts[UNKNOWN] > 0) * (1 + int(self.counts[NEGATIVE] > 0))
 
@@ -95,6 +84,9 @@ class WriterFit:
             c, d = _chances(writer)
             known = self._known(logits)
             known = known + self.counts[POSITIVE] * c.log() + self.counts[NEGATIVE] * d.log()
+            if self.confirmed or self.denied:
+                known = known + self.confirmed * torch.log1p(-c.clamp_max(1 - TINY))
+                known = known + self.denied * torch.log1p(-d.clamp_max(1 - TINY))
             p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
             if free:
                 unknown = torch.log(((1 - c) * p + (1 - d) * absent).clamp_min(TINY))
@@ -110,13 +102,16 @@ class WriterFit:
         explained = self._explained(cost, np.zeros(free), written)
         if free < 2:
             return explained
-        even, reviewed = self.at_random(), self._written_and_reviewed()
-        if even.likeliest.cost < explained.likeliest.cost + EVIDENCE:
+        even = self.at_random()
+        if even.cost < explained.cost + EVIDENCE:
             explained = even
-        better = reviewed.likeliest.cost + EVIDENCE + RANGES < explained.likeliest.cost
+        if self.reviewed is not None:
+            return explained
+        reviewed = self._written_and_reviewed()
+        better = reviewed.cost + EVIDENCE + RANGES < explained.cost
         return reviewed if better else explained
 
-    def _written_and_reviewed(self) -> Explanation:
+    def _written_and_reviewed(self) -> Written:
         """Each tag was written with one probability; a review then chose entries by their scores.
 
         With c the probability of being written and d that of being reviewed, a positive is known
@@ -142,7 +137,7 @@ class WriterFit:
 
         return self._explained(cost, np.zeros(2 + RANGES), written)
 
-    def at_random(self) -> Explanation:
+    def at_random(self) -> Written:
         """One probability for positives and negatives: only known entries are informative."""
         known = self.counts[POSITIVE] + self.counts[NEGATIVE]
         share, more = known / self.observed.numel(), _even(known, self.counts[UNKNOWN])
@@ -152,21 +147,20 @@ class WriterFit:
             value = optimum.cost + more
             return Written("entries", curve, bias, positive=share, negative=share, cost=value)
 
-        even = self._explained(lambda logits, _: -self._known(logits), np.zeros(0), written)
-        return Explanation(even.likeliest, lambda: even.likeliest)
+        return self._explained(lambda logits, _: -self._known(logits), np.zeros(0), written)
 
-    def of_tags(self) -> Explanation:
+    def of_tags(self) -> Written:
         """A number of the present tags; images without a tag do not count."""
-        rows = self.positives > 0
-        most = written_at_most(self.observed)
-        written = Choice(most=most).written(self.observed)
+        most = written_at_most(self.observed) if self.reviewed is None else 0
+        written = Choice(most=most).written(self.observed, self.reviewed)
+        rows = written > 0
         observed, last = self.observed[rows], int(written.max()) + 1
         told = min(1.0, TOLD + TOLD_IMAGES / len(observed))
-        base = writer_of_tags(observed, torch.zeros(last + 1, dtype=torch.float64), most)
+        base = writer_of_tags(observed, torch.zeros(last + 1, dtype=torch.float64), written[rows])
 
         def cost(logits: Tensor, writer: Tensor) -> Tensor:
             log_sizes = F.log_softmax(torch.cat([torch.full((1,), -50.0), writer]).double(), 0)
-            weight = writer_of_tags(observed, log_sizes, most).log_weight
+            weight = writer_of_tags(observed, log_sizes, written[rows]).log_weight
             some = logits[rows]
             p, absent = torch.sigmoid(some), torch.sigmoid(-some)
             unknown = observed < 0
@@ -182,7 +176,7 @@ class WriterFit:
 
         more = _even(int(rows.sum()), int((~rows).sum()))
         if self.counts[NEGATIVE]:
-            confirmed = int(self.positives.sum() - written.sum())
+            confirmed = 0 if self.reviewed is not None else int((self.positives - written).sum())
             more += _even(self.counts[NEGATIVE] + confirmed, self.counts[UNKNOWN])
 
         def explained(optimum: Optimum) -> Written:
@@ -201,43 +195,23 @@ class WriterFit:
 
     def _explained(
         self, cost: Cost, writer: Floats, written: Callable[[Optimum], Written]
-    ) -> Explanation:
-        """Two more fits near the first one find the careful explanation."""
+    ) -> Written:
+        """The likeliest curve and writer, from where to start with the writer's parameters."""
         classes, pieces = self.inputs.shape[1], len(KNOTS) + 1
         typical = np.full(pieces, -float(np.log(self.spread)))
-        first = np.concatenate([typical, np.zeros(1 + classes), writer])
-        likeliest = self._minimize(cost, first)
+        return written(
+            self._minimize(cost, np.concatenate([typical, np.zeros(1 + classes), writer]))
+        )
 
-        def careful() -> Written:
-            weight = 1 / max(likeliest.tags, TINY)
-            lower = self._minimize(cost, likeliest.parameters, weight)
-            variance = max(likeliest.tags - lower.tags, 0.0) / weight
-            if variance < TINY:
-                return written(likeliest)
-            weight = QUARTILE / float(np.sqrt(variance))
-            end = self._minimize(cost, lower.parameters, weight)
-            while end.cost > likeliest.cost + QUARTILE**2:  # twice the rise of a parabola
-                weight /= 2
-                end = self._minimize(cost, lower.parameters, weight)
-            another = end.cost < likeliest.cost - QUARTILE**2  # optimum, which may be far away
-            return written(likeliest if another else end)
-
-        return Explanation(written(likeliest), careful)
-
-    def _minimize(self, cost: Cost, first: Floats, weight: float = 0.0) -> Optimum:
-        """The least cost, with so much of the mean number of tags added to it."""
+    def _minimize(self, cost: Cost, first: Floats) -> Optimum:
         images, pieces = len(self.inputs), len(KNOTS) + 1
-        tags = 0.0
 
         def objective(parameters: Floats) -> tuple[float, Floats]:
-            nonlocal tags
             values = torch.from_numpy(parameters).requires_grad_()
             slopes, shift, shifts, writer = values.split(self._sizes(len(parameters)))
             logits = Curve(self.knots, slopes.exp())(self.inputs) + shift + shifts
             total = cost(logits, writer) + SHRINK / 2 * shifts.square().sum()
             total = total + SMOOTH / 2 * slopes.diff().square().sum()
-            number = torch.sigmoid(logits).sum() / images
-            total, tags = total + weight * number, float(number.detach())
             (gradient,) = torch.autograd.grad(total / images, values)
             return float(total.detach()) / images, gradient.numpy()
 
@@ -250,7 +224,7 @@ class WriterFit:
         ]
         optimum = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
         value, _ = objective(optimum.x)
-        return Optimum(optimum.x, value * images - weight * tags, tags)
+        return Optimum(optimum.x, value * images)
 
     def _sizes(self, parameters: int) -> list[int]:
         """How many of the parameters are of which kind."""

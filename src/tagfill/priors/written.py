@@ -2,8 +2,7 @@
 
 Out-of-fold scores are turned into probabilities by a curve, and which of the present tags a person
 wrote is described by a model of the writer. Curve and writer maximize the likelihood of the known
-labels; ``recover`` expects fewer tags where few labels leave their number uncertain
-(``writer_fit``). Two kinds of writers are compared:
+labels. Two kinds of writers are compared:
 
 - of "entries": each positive becomes known with chance c, each negative with chance d,
   independently;
@@ -31,7 +30,7 @@ from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
 from tagfill.linear.choose import choose
 from tagfill.linear.fit import out_of_fold
-from tagfill.priors.writer import Written
+from tagfill.priors.writer import Mask, Written
 from tagfill.priors.writer_fit import WriterFit
 
 SAMPLE = 300_000
@@ -40,10 +39,10 @@ FOLDS = 5
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
-ALIKE = 1.0
-"""Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag,
-less if they have more. Known labels do not show which classes are confused; measured where the
-truth is known (docs/results/recovery.md)."""
+ALIKE = 2.0
+"""Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag;
+with k tags per image one k-th of a k-th. Known labels do not show which classes are confused;
+measured where the truth is known (docs/results/recovery.md)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +92,13 @@ class Presence:
         }
 
 
-def presence(scores: npt.ArrayLike, labels: npt.ArrayLike) -> Presence:
+def presence(
+    scores: npt.ArrayLike, labels: npt.ArrayLike, reviewed: Mask | None = None
+) -> Presence:
     """Probabilities of all tags, from scores of images that had no part in the scores."""
-    how = how_written(scores, labels)
-    return Presence(how, how.posterior(scores, labels), np.asarray(labels, dtype=np.int8))
+    how = how_written(scores, labels, reviewed)
+    chances = how.posterior(scores, labels, reviewed)
+    return Presence(how, chances, np.asarray(labels, dtype=np.int8))
 
 
 def presence_by_features(
@@ -115,7 +117,12 @@ def presence_by_features(
 
 
 def likely_choice(
-    features: Matrix, labels: Labels, seed: int = 0, *, trained: Choice | None = None
+    features: Matrix,
+    labels: Labels,
+    seed: int = 0,
+    *,
+    reviewed: Mask | None = None,
+    trained: Choice | None = None,
 ) -> Choice:
     """How to fit linear heads whose scores are to become probabilities.
 
@@ -123,6 +130,7 @@ def likely_choice(
         features: [N, D].
         labels: [N, K] of 1, 0, -1.
         seed: of the folds.
+        reviewed: [N, K] entries that a review answered, where that is recorded.
         trained: what was chosen for the same features and labels before, which saves the search.
     """
     observed = torch.from_numpy(np.array(labels, dtype=np.int8))
@@ -138,17 +146,20 @@ def likely_choice(
     writers = candidates(observed, Choice())
     if only_each:
         writers = [choice for choice in writers if choice.writer == "each"]
-    choice, _ = choose(features, observed, open_=writers, seed=seed)
+    answered = None if reviewed is None else torch.from_numpy(np.array(reviewed, bool))
+    choice, _ = choose(features, observed, reviewed=answered, open_=writers, seed=seed)
     return replace(choice, smoothing=SMOOTHING)
 
 
-def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike, *, careful: bool = False) -> Written:
+def how_written(
+    scores: npt.ArrayLike, labels: npt.ArrayLike, reviewed: Mask | None = None
+) -> Written:
     """The writer and the curve under which labels are likeliest.
 
     Args:
         scores: [N, K] logits of images by models that have not seen them.
         labels: [N, K] of 1, 0, -1.
-        careful: with fewer tags where few labels leave their number open, for promises.
+        reviewed: [N, K] entries that a review answered, where that is recorded.
 
     Raises:
         TagfillError: no entry is known to be positive.
@@ -157,21 +168,20 @@ def how_written(scores: npt.ArrayLike, labels: npt.ArrayLike, *, careful: bool =
     if not (states == POSITIVE).any():
         raise TagfillError("nothing can be fitted to labels without a positive")
     sample = slice(None, None, max(1, -(-states.size // SAMPLE)))
+    if not (states[sample] == POSITIVE).any():
+        sample = slice(None)
     some, known = given[sample].astype(np.float64), states[sample]
-    if not (known == POSITIVE).any():
-        some, known = given.astype(np.float64), states
-    fit = WriterFit(some, known)
+    answered = None if reviewed is None else np.asarray(reviewed)[sample]
+    fit = WriterFit(some, known, answered)
     if not (states == UNKNOWN).any():
-        entries = fit.of_entries().likeliest
-        return replace(entries, kind="full", positive=1.0, negative=1.0)
+        return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
     many_untagged = untagged(fit.observed) > UNTAGGED
-    reviewed = bool((states == NEGATIVE).any()) and not many_untagged
-    # a review that begins with likely entries looks as if all tags had been written
-    of_entries = fit.at_random() if reviewed else fit.of_entries()
+    # a review of likely entries that is not recorded looks as if all tags had been written
+    hidden_review = reviewed is None and bool((states == NEGATIVE).any()) and not many_untagged
+    of_entries = fit.at_random() if hidden_review else fit.of_entries()
     of_tags = fit.of_tags()
     margin = CLEARLY * len(known) if many_untagged else 0.0
-    if of_entries.likeliest.cost < of_tags.likeliest.cost + margin:
-        return of_entries.careful() if careful else of_entries.likeliest
-    written = of_tags.careful() if careful else of_tags.likeliest
-    tags = float(written.posterior(some, known).sum(axis=1).mean())
-    return replace(written, alike=ALIKE / max(tags, 1.0))
+    if of_entries.cost < of_tags.cost + margin:
+        return of_entries
+    tags = float(of_tags.posterior(some, known, answered).sum(axis=1).mean())
+    return replace(of_tags, alike=ALIKE / max(tags, 1.0) ** 2)

@@ -104,8 +104,11 @@ def apply_decisions(dataset: Dataset, decisions: list[Decision], file: Path) -> 
             values[row, column] = decision.value
     problems.raise_errors()
     said = [decision.value for decision in decided.values()]
+    reviewed = values != table.values
+    if table.reviewed is not None:
+        reviewed |= table.reviewed
     return Applied(
-        dataset=replace(dataset, table=table.with_values(values)),
+        dataset=replace(dataset, table=replace(table, values=values, reviewed=reviewed)),
         yes=said.count(POSITIVE),
         no=said.count(NEGATIVE),
         blank=sum(decision.value == UNKNOWN for decision in decisions),

@@ -22,11 +22,12 @@ from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import Choice
 from tagfill.linear.fit import fit_head, out_of_fold
 from tagfill.priors import Presence, how_written
+from tagfill.priors.writer import Mask
 from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
 FOLDS = 5
-REVISION = 2
+REVISION = 3
 """Of how probabilities are worked out; those of an older one are worked out again."""
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
@@ -53,8 +54,9 @@ class Evidence:
 def posterior(
     features: Matrix,
     labels: Labels,
-    others: tuple[Matrix, Labels] | None = None,
+    others: tuple[Matrix, Labels, Mask | None] | None = None,
     *,
+    reviewed: Mask | None = None,
     folds: int = FOLDS,
     seed: int = 0,
     trained: Choice | None = None,
@@ -68,7 +70,9 @@ def posterior(
     Args:
         features: [N, D] of the training images.
         labels: [N, K] of 1, 0, -1.
-        others: features and labels of held-out images; they follow the training images.
+        others: features, labels and reviewed entries of held-out images, which follow the
+            training images.
+        reviewed: [N, K] entries of the training images that a review answered, if recorded.
         folds: heads; each scores the images it was not fitted to.
         seed: of the folds.
         trained: what training chose for these features and labels.
@@ -78,14 +82,14 @@ def posterior(
     """
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
-    choice = likely_choice(features, labels, seed, trained=trained)
-    scores = out_of_fold(features, labels, choice, folds=folds, seed=seed)
-    how = how_written(scores, labels, careful=True)
-    presence = Presence(how, how.posterior(scores, labels), labels)
+    choice = likely_choice(features, labels, seed, reviewed=reviewed, trained=trained)
+    scores = out_of_fold(features, labels, choice, reviewed=reviewed, folds=folds, seed=seed)
+    how = how_written(scores, labels, reviewed)
+    presence = Presence(how, how.posterior(scores, labels, reviewed), labels)
     unknown, known = [presence.probability], [how.alone(scores)]
     if others is not None:
-        more = fit_head(features, labels, choice=choice).logits(others[0])
-        unknown.append(how.posterior(more, others[1]))
+        more = fit_head(features, labels, choice=choice, reviewed=reviewed).logits(others[0])
+        unknown.append(how.posterior(more, *others[1:]))
         known.append(how.alone(more))
     joined = [pair[0] if others is None else np.concatenate(pair) for pair in (unknown, known)]
     return Evidence(joined[0], joined[1], (presence.sentence,))

@@ -174,12 +174,13 @@ def _posterior(run: TrainedRun, train: Split, held_out: Sequence[Split], folds: 
         features = [run.assembly.pooled_features(split) for split in (train, *held_out)]
         others = None
         if held_out:
-            labels = np.concatenate([split.table.values for split in held_out])
-            others = np.concatenate(features[1:]), labels
+            table = _joined(held_out)
+            others = np.concatenate(features[1:]), table.values, table.reviewed
         return posterior.posterior(
             features[0],
             train.table.values,
             others,
+            reviewed=train.table.reviewed,
             folds=folds,
             seed=run.config.seed,
             trained=_choice(run) if len(train) == len(run.data.train) else None,
@@ -196,8 +197,11 @@ def _choice(run: TrainedRun) -> Choice | None:
 
 def _joined(splits: Sequence[Split]) -> LabelTable:
     images = tuple(image for split in splits for image in split.table.images)
+    first = splits[0].table
     values = np.concatenate([split.table.values for split in splits])
-    return LabelTable(images, splits[0].table.classes, values, splits[0].table.hierarchy)
+    masks = [split.table.reviewed for split in splits]
+    reviewed = None if masks[0] is None else np.concatenate([m for m in masks if m is not None])
+    return LabelTable(images, first.classes, values, first.hierarchy, reviewed)
 
 
 def _truth(splits: Sequence[Split]) -> Labels | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 from tagfill.labels.formats import formats
@@ -38,7 +39,7 @@ def exported(service: Service, format: str) -> tuple[bytes, str]:
             (entry.image, table.classes[column]): entry.probability
             for _, column, entry in service.ledger.current()
         }
-    dataset = service.library.dataset(table)
+    dataset = service.library.dataset(replace(table, reviewed=None))
     with tempfile.TemporaryDirectory(prefix="tagfill-export-") as folder:
         root = Path(folder)
         target = root / f"labels{SUFFIXES.get(format, '')}"

@@ -199,7 +199,15 @@ class Ledger:
     @property
     def table(self) -> LabelTable:
         """The labels as they are now."""
-        return LabelTable(self.library.table.images, tuple(self.columns.names), self.values)
+        start, before = self.library.table, self.columns.base
+        reviewed = np.ones(self.values.shape, dtype=bool)
+        reviewed[:, : before.shape[1]] = self.values[:, : before.shape[1]] != before
+        if start.reviewed is not None:
+            for column, target in enumerate(self.columns.sources):
+                reviewed[:, target] |= start.reviewed[:, column]
+        reviewed &= self.values != UNKNOWN
+        names = tuple(self.columns.names)
+        return LabelTable(start.images, names, self.values, reviewed=reviewed)
 
     def is_complete(self, row: int) -> bool:
         """Whether a person said that all tags of the photo are known."""

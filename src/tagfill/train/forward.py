@@ -25,7 +25,10 @@ Validate = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class StageData:
-    """What a stage learns from and is evaluated with; ``hidden`` labels are for the log only."""
+    """What a stage learns from and is evaluated with.
+
+    ``hidden`` labels are for the log only; ``reviewed`` entries were answered in a review.
+    """
 
     inputs: Inputs
     observed: Tensor
@@ -34,6 +37,7 @@ class StageData:
     validate: Validate | None = None
     criterion: str = "last"
     hidden: Tensor | None = None
+    reviewed: Tensor | None = None
 
 
 @dataclass(frozen=True)

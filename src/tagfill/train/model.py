@@ -92,7 +92,10 @@ class Assembly:
         """Inputs and labels of a stage, and how its epochs are evaluated."""
         train = self.data.train
         observed = torch.from_numpy(np.array(train.table.values))
-        hidden = None if train.truth is None else torch.from_numpy(np.array(train.truth))
+        hidden, reviewed = (
+            None if matrix is None else torch.from_numpy(np.array(matrix))
+            for matrix in (train.truth, train.table.reviewed)
+        )
         criterion, validate = self._criterion()
         return StageData(
             inputs=self._training_inputs(stage, needs),
@@ -102,6 +105,7 @@ class Assembly:
             validate=validate,
             criterion=criterion,
             hidden=hidden,
+            reviewed=reviewed,
         )
 
     def inputs(self, split: Split, stage: StageConfig) -> Inputs:

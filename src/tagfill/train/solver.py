@@ -52,7 +52,13 @@ def solve_head(
         rows = inputs.plain(range(len(inputs)))
         features = np.concatenate([network.compress(pooled(part)).numpy() for part in rows])
         problem = LinearProblem(
-            features, data.observed, data.truth, TRANSFORMS if free else OWN, config.l2, seed
+            features,
+            data.observed,
+            data.truth,
+            TRANSFORMS if free else OWN,
+            config.l2,
+            seed,
+            data.reviewed,
         )
         solution = method.solve(problem)
         if solution is None:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import is_image_file, walk_folders
 from tagfill.labels.dataset import Dataset
@@ -20,7 +22,7 @@ from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._tags import has_separator
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.photos import Photo, read_photo
-from tagfill.labels.table import NEGATIVE
+from tagfill.labels.table import NEGATIVE, LabelTable
 
 _LOOKED_AT = 300
 _TAGGED_AMONG_FOLDERS = 0.1
@@ -75,7 +77,8 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         for record, photo in enumerate(photos)
         for name, mark in photo.suggested.items()
     ]
-    return replace(dataset, suggestions=gather.suggestions(proposed))
+    table = _with_reviewed(photos, gather, dataset.table)
+    return replace(dataset, table=table, suggestions=gather.suggestions(proposed))
 
 
 def _state(gather: Gather, record: int, photo: Photo) -> None:
@@ -105,6 +108,22 @@ def _report(listed: Sequence[Listed], photos: Sequence[Photo], gather: Gather) -
             f"metadata of {len(faulty):,} photos could not all be read, first: {photo.faults[0]}",
             file=place / name,
         )
+
+
+def _with_reviewed(photos: Sequence[Photo], gather: Gather, table: LabelTable) -> LabelTable:
+    """The table with what people answered in a review, if they did."""
+    column_of = {name: column for column, name in enumerate(table.classes)}
+    answered = [
+        (gather.place[record], column_of[name])
+        for record, photo in enumerate(photos)
+        for name in sorted(photo.rejected | photo.confirmed)
+        if name in column_of
+    ]
+    if not answered:
+        return table
+    reviewed = np.zeros(table.values.shape, dtype=bool)
+    reviewed[tuple(np.array(answered).T)] = True
+    return replace(table, reviewed=reviewed)
 
 
 FORMAT = Format(

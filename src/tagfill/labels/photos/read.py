@@ -36,6 +36,7 @@ class Photo:
         paths: keywords as paths, the most general name first.
         suggested: unconfirmed tags that a model proposed.
         rejected: tags a person rejected.
+        confirmed: tags a person confirmed that a model had suggested.
         faults: sentences on what could not be read.
     """
 
@@ -43,6 +44,7 @@ class Photo:
     paths: tuple[tuple[str, ...], ...] = ()
     suggested: Mapping[str, Mark] = field(default_factory=dict)
     rejected: frozenset[str] = frozenset()
+    confirmed: frozenset[str] = frozenset()
     faults: tuple[str, ...] = ()
 
     @property
@@ -170,6 +172,7 @@ def _joined(packets: Iterable[Keywords], faults: list[str]) -> Photo:
     paths: list[tuple[str, ...]] = []
     suggested: dict[str, Mark] = {}
     rejected: set[str] = set()
+    confirmed: set[str] = set()
     for packet in packets:
         marks = packet.marks
         paths += packet.paths
@@ -179,10 +182,13 @@ def _joined(packets: Iterable[Keywords], faults: list[str]) -> Photo:
                 suggested[name] = mark
             elif mark.state == "rejected" and name not in packet.tags:
                 rejected.add(name)
+            elif mark.state == "confirmed" and name in packet.tags:
+                confirmed.add(name)
     sure = tuple(tag for tag in _unique(tags) if tag not in rejected)
     open_tags = {name: mark for name, mark in suggested.items() if name not in (*sure, *rejected)}
     said = [path for path in dict.fromkeys(paths) if path[-1] not in (*rejected, *open_tags)]
-    return Photo(sure, tuple(said), open_tags, frozenset(rejected), tuple(faults))
+    answers = frozenset(rejected), frozenset(confirmed - rejected)
+    return Photo(sure, tuple(said), open_tags, *answers, tuple(faults))
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
