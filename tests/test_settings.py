@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import pytest
 
 from tagfill.errors import TagfillError
 from tagfill.models.heads import configure_head
-from tagfill.settings import build, load_toml, plain
+from tagfill.settings import build, load_toml, misfit, plain
 
 FILE = Path("settings.toml")
 
@@ -95,3 +95,16 @@ def test_settings_of_heads_are_converted_or_refused() -> None:
     assert configure_head("linear", {"power": "0.5"}) == configure_head("linear", {"power": 0.5})
     with pytest.raises(TagfillError, match="power cannot be 'abc' — it takes number"):
         configure_head("linear", {"power": "abc"})
+
+
+class Record(TypedDict):
+    """A record with a key that may be absent."""
+
+    name: str
+    score: NotRequired[float | None]
+
+
+def test_a_key_that_is_not_required_may_be_absent():
+    assert misfit(Record, {"name": "a"}) is None
+    assert misfit(Record, {"name": "a", "score": "high"}) == "score"
+    assert misfit(Record, {"score": 1.0}) == "name"

@@ -9,7 +9,16 @@ import tomllib
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from tagfill.errors import TagfillError
 
@@ -227,10 +236,13 @@ def _number(kind: type[int] | type[float], value: Any) -> Any:
 def _misfit_of_table(hint: Any, value: Any, path: str) -> str | None:
     if not isinstance(value, dict):
         return path or "the whole"
-    for key, member in get_type_hints(hint).items():
+    members = get_type_hints(hint)
+    for key, stated in get_type_hints(hint, include_extras=True).items():
         inside = f"{path}.{key}" if path else key
-        fault = misfit(member, value[key], inside) if key in value else None
-        if fault or (key not in value and key in hint.__required_keys__):
+        fault = misfit(members[key], value[key], inside) if key in value else None
+        # postponed annotations hide NotRequired from __required_keys__
+        required = key in hint.__required_keys__ and get_origin(stated) is not NotRequired
+        if fault or (key not in value and required):
             return fault or inside
     return None
 
