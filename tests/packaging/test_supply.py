@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+FIFTYONE = "fiftyone"  # whoever has objects of it has it installed
 SECRETS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}"
     r"|\bhf_[A-Za-z]{34}\b"
@@ -49,6 +53,31 @@ def test_every_dependency_and_its_license_is_named() -> None:
     everything = [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)]
     assert not set(names(everything)) - listed
     assert not set(pins("tests/serve/studio.txt")) - listed
+
+
+def imported(folder: str) -> set[str]:
+    """The packages that modules below a folder import, their own neighbors left out."""
+    files = list((ROOT / folder).rglob("*.py"))
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    modules = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    absolute = (node for node in nodes if isinstance(node, ast.ImportFrom) and not node.level)
+    modules |= {node.module for node in absolute if node.module}
+    own = {"tagfill", "tests", *(file.stem for file in files), *sys.stdlib_module_names}
+    return {module.partition(".")[0] for module in modules} - own
+
+
+def test_every_import_is_declared() -> None:
+    everything = [*PROJECT["dependencies"], *(text for extra in EXTRAS.values() for text in extra)]
+    declared = {*names(everything), *pins("tests/serve/studio.txt"), FIFTYONE}
+    sources = packages_distributions()
+    for folder in ("src", "tests", "benchmarks"):
+        modules = {module: sources.get(module, [module]) for module in imported(folder)}
+        undeclared = {
+            module
+            for module, packages in modules.items()
+            if not declared & {canonicalize_name(package) for package in packages}
+        }
+        assert not undeclared, folder
 
 
 def test_the_lock_holds_all_of_the_web_app_with_hashes() -> None:
