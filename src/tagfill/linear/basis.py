@@ -44,7 +44,7 @@ _TINY = 1e-6
 _FLAT = 1e-9
 """Directions with less than this share of the largest variance are left out."""
 _WIDE = 256
-"""Features from which on products of matrices are taken in single precision."""
+"""Features from which on single precision is enough for the axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Basis:
         """
         if is_large(features) and 2 * features.shape[1] <= min(_SAMPLE, len(features)):
             return cls._streamed(features, transform)
-        rows = partial(blocks, features, transform, single=single)
+        rows = partial(blocks, features, transform, single=single or features.shape[1] >= _WIDE)
         gram, center, scale = _moments(rows, features.shape, transform)
         if not bool(gram.isfinite().all()):
             raise features_not_finite()

@@ -26,6 +26,8 @@ STRENGTHS = (1e-5, 10.0)
 """Lowest and highest."""
 CLEARLY = 2.0
 """Standard errors by which a choice is refuted, about 1 in 40 by chance."""
+HOPELESS = 0.5
+"""Held-out cost per image by which a writer is so much worse that another penalty is not tried."""
 GAIN = 1e-4
 """Held-out cost per image that another strength must save; less is rounding."""
 TOLERANCE = GAIN / 1_000
@@ -242,7 +244,8 @@ def _chosen(
     transforms: Sequence[Transform],
 ) -> Choice:
     at = FIRST if strength is None else strength
-    choice = chooser.best([replace(one, transform=transforms[0], strength=at) for one in start])
+    first = [replace(one, transform=transforms[0], strength=at) for one in start]
+    choice = chooser.best(first)
     if strength is not None:
         return chooser.best([replace(choice, transform=name) for name in transforms])
     choice = chooser.best_strength(choice)
@@ -251,7 +254,8 @@ def _chosen(
         choice = chooser.best_strength(chooser.best(tried))
         return chooser.between(chooser.simpler(choice, start, ()))
     choice = chooser.best([choice, *map(chooser.best_strength, tried[1:])])
-    writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in start]
+    near = [one for one in first if chooser.score(one) < chooser.score(choice) + HOPELESS]
+    writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in near]
     choice = chooser.best_strength(chooser.best([choice, *writers]))
     return chooser.between(chooser.simpler(choice, start, transforms))
 
