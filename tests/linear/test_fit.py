@@ -206,12 +206,12 @@ def test_labeling_cost_is_that_of_the_entries_states() -> None:
 def test_after_a_review_images_have_as_many_written_tags_as_most() -> None:
     observed = torch.tensor([[1, -1, -1], [-1, 1, -1], [1, 1, 0]], dtype=torch.int8)
     reviewed = candidates(observed, Choice())[0]
-    assert reviewed.most == 1
+    assert reviewed.max_written == 1
     told = some_written(observed, torch.tensor([1, 1, 1]))
     for guessed, known in zip(reviewed.written_by(observed), told, strict=True):
         torch.testing.assert_close(guessed, known)
     untouched = candidates(torch.where(observed == 0, -1, observed), Choice())[0]
-    assert untouched.most == 0
+    assert untouched.max_written == 0
 
 
 def test_a_review_of_likely_entries_costs_less_than_one_at_random() -> None:
@@ -225,7 +225,7 @@ def test_a_review_of_likely_entries_costs_less_than_one_at_random() -> None:
     for answers in (likely, at_random):
         reviewed = observed.flatten().clone()
         reviewed[torch.from_numpy(answers)] = torch.arange(100, dtype=torch.int8) % 2
-        costs.append(labeling_cost(Choice(most=1), reviewed.view(50, 20), logits))
+        costs.append(labeling_cost(Choice(max_written=1), reviewed.view(50, 20), logits))
     uniform = -(100 * np.log(100 / 950) + 850 * np.log(850 / 950)) / 50
     assert costs[0] < 0.5 * uniform
     assert costs[1] == pytest.approx(uniform, rel=0.05)

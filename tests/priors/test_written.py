@@ -15,7 +15,7 @@ from tagfill.priors import how_written, presence, written
 @pytest.fixture(autouse=True)
 def independent(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tags of these images are independent, which those of photos are not quite."""
-    monkeypatch.setattr(written, "ALIKE", 0.0)
+    monkeypatch.setattr(written, "LOOKALIKE", 0.0)
 
 
 def up_to_two(truth, seed=3):
@@ -91,11 +91,13 @@ def test_whoever_writes_two_tags_would_have_written_more_or_not():
     assert expected == pytest.approx(missing, rel=0.15)
 
 
-def test_what_looks_like_a_second_tag_is_doubted():
+def test_what_looks_like_a_second_tag_is_without_lookalikes():
     logits, truth = tagged(500)
     labels = one_written(truth)
     how = how_written(logits, labels)
-    plain, doubted = (replace(how, alike=alike).posterior(logits, labels) for alike in (0.0, 1.0))
+    plain, doubted = (
+        replace(how, lookalike=lookalike).posterior(logits, labels) for lookalike in (0.0, 1.0)
+    )
     unknown = labels == -1
     assert (doubted[unknown] < plain[unknown]).all()
     np.testing.assert_array_equal(doubted[~unknown], plain[~unknown])

@@ -40,8 +40,8 @@ class Choice:
     Args:
         writer: "some": any n of the tags that are there were written; "each": each by itself.
         share: chance of being written for "each"; 0 means entries known at random.
-        most: for "some", an image's ones beyond so many were confirmed by a review, where that is
-            not recorded; 0: none were.
+        max_written: for "some", an image's ones beyond so many were confirmed by a review, where
+            that is not recorded; 0: none were.
         strength: of the L2 penalty, relative to the features' mean sum of squares.
         smoothing: of entries, see ``Likelihood``.
         transform: of the features.
@@ -49,7 +49,7 @@ class Choice:
 
     writer: WriterName = "some"
     share: float = 0.5
-    most: int = 0
+    max_written: int = 0
     strength: float = FIRST
     smoothing: float = SMOOTHING
     transform: Transform = "roots"
@@ -62,7 +62,7 @@ class Choice:
     def from_dict(cls, values: Mapping[str, Any]) -> Choice | None:
         """The choice that ``as_dict`` wrote, or None; other keys are ignored."""
         given = {field.name: values.get(field.name) for field in fields(cls)}
-        numbers = [given[name] for name in ("share", "most", "strength", "smoothing")]
+        numbers = [given[name] for name in ("share", "max_written", "strength", "smoothing")]
         if given["writer"] not in ("some", "each") or given["transform"] not in TRANSFORMS:
             return None
         sound = all(isinstance(one, int | float) and 0 <= one < np.inf for one in numbers)
@@ -100,7 +100,7 @@ class Choice:
         if reviewed is not None:
             return ((observed == 1) & ~reviewed).sum(1)
         positives = (observed == 1).sum(1)
-        return positives.clamp(max=self.most) if self.most else positives
+        return positives.clamp(max=self.max_written) if self.max_written else positives
 
     def objective(self, observed: Tensor, reviewed: Tensor | None = None) -> Likelihood:
         """The objective on these labels."""
@@ -113,10 +113,13 @@ def candidates(observed: Tensor, choice: Choice) -> list[Choice]:
         return [replace(choice, writer="each", share=1.0)]
     shares = (0.0, *SHARES) if bool((observed == 0).any()) else SHARES
     independent = [replace(choice, writer="each", share=share) for share in shares]
-    return [replace(choice, writer="some", most=written_at_most(observed)), *independent]
+    return [
+        replace(choice, writer="some", max_written=usual_number_written(observed)),
+        *independent,
+    ]
 
 
-def written_at_most(observed: Tensor) -> int:
+def usual_number_written(observed: Tensor) -> int:
     """The number of ones of an image beyond which a review confirmed them; 0 without a review.
 
     Where entries are known to be absent there was a review, and which ones it confirmed is not

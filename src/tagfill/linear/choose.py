@@ -91,7 +91,7 @@ class Chooser:
 
     def _labeling(self, choice: Choice, rows: Tensor, logits: Tensor) -> float:
         """The labeling cost of a writer, the same for all strengths and transforms."""
-        writer = choice.writer, choice.share, choice.most
+        writer = choice.writer, choice.share, choice.max_written
         if writer not in self._writers:
             observed = self.observed[rows]
             self._writers[writer] = (
@@ -118,7 +118,7 @@ class Chooser:
             place = choice.transform, fold
             head = solve(
                 basis,
-                objective.some(kept),
+                objective.subset(kept),
                 choice.strength,
                 rows=kept,
                 start=self._last.get(place),
@@ -140,18 +140,18 @@ class Chooser:
         return choices[0] if len(choices) == 1 else min(choices, key=self.score)
 
     def best_strength(self, choice: Choice) -> Choice:
-        """Walk downhill from the given strength; ``between`` refines the end."""
+        """Walk downhill from the given strength; ``refined`` looks between steps at the end."""
 
         def lower(one: Choice) -> bool:
             inside = STRENGTHS[0] <= one.strength <= STRENGTHS[1]
             return inside and self.score(one) < self.score(choice) - GAIN
 
-        way = -1 if lower(choice.stepped(-1)) else 1
-        while lower(choice.stepped(way)):
-            choice = choice.stepped(way)
+        direction = -1 if lower(choice.stepped(-1)) else 1
+        while lower(choice.stepped(direction)):
+            choice = choice.stepped(direction)
         return choice
 
-    def simpler(
+    def prefer_plain_writer(
         self, choice: Choice, writers: Sequence[Choice], transforms: Sequence[Transform]
     ) -> Choice:
         """A writer who leaves little unsaid, unless the choice is clearly better.
@@ -191,7 +191,7 @@ class Chooser:
         observed = self.observed[rows]
         return choice_costs(logits, observed, choice.written_by(observed))
 
-    def between(self, choice: Choice) -> Choice:
+    def refined(self, choice: Choice) -> Choice:
         """The lowest point of the parabola through a strength and its neighbors."""
         low, middle, high = (self.score(choice.stepped(step)) for step in (-1, 0, 1))
         bend = low - 2 * middle + high
@@ -203,7 +203,7 @@ def choose(
     observed: Tensor,
     *,
     reviewed: Tensor | None = None,
-    open_: Sequence[Choice] | None = None,
+    writers: Sequence[Choice] | None = None,
     strength: float | None = None,
     transforms: Sequence[Transform] = TRANSFORMS,
     seed: int = 0,
@@ -214,37 +214,32 @@ def choose(
         features: [N, D].
         observed: [N, K] labels 1, 0, -1.
         reviewed: [N, K] entries that a review answered, where that is recorded.
-        open_: writers to choose from; by default all that could have left these labels.
+        writers: to choose from; by default all that could have left these labels.
         strength: a given one.
         transforms: to choose from, the likeliest first.
         seed: of the folds.
     """
+    writers = candidates(observed, Choice()) if writers is None else writers
     if len(observed) > MOST:
         rows = np.linspace(0, len(observed) - 1, MOST).astype(np.intp)
         some = None if reviewed is None else reviewed[rows]
         chooser = Chooser(features[rows], observed[rows], some, seed, sample=is_large(features))
-        choice = _chosen(
-            chooser,
-            candidates(observed, Choice()) if open_ is None else open_,
-            strength,
-            transforms,
-        )
+        choice = _chosen(chooser, writers, strength, transforms)
         # a penalty holds against the features of all images, whose sum of squares is larger
         relative = choice.strength * (MOST / len(observed) if strength is None else 1)
         return replace(choice, strength=float(f"{relative:.6g}")), chooser
     chooser = Chooser(features, observed, reviewed, seed)
-    writers = candidates(observed, Choice()) if open_ is None else open_
     return _chosen(chooser, writers, strength, transforms), chooser
 
 
 def _chosen(
     chooser: Chooser,
-    start: Sequence[Choice],
+    writers: Sequence[Choice],
     strength: float | None,
     transforms: Sequence[Transform],
 ) -> Choice:
     at = FIRST if strength is None else strength
-    first = [replace(one, transform=transforms[0], strength=at) for one in start]
+    first = [replace(one, transform=transforms[0], strength=at) for one in writers]
     choice = chooser.best(first)
     if strength is not None:
         return chooser.best([replace(choice, transform=name) for name in transforms])
@@ -252,12 +247,12 @@ def _chosen(
     tried = [replace(choice, transform=name) for name in transforms]
     if len(chooser.observed) > HELD_OUT:
         choice = chooser.best_strength(chooser.best(tried))
-        return chooser.between(chooser.simpler(choice, start, ()))
+        return chooser.refined(chooser.prefer_plain_writer(choice, writers, ()))
     choice = chooser.best([choice, *map(chooser.best_strength, tried[1:])])
     near = [one for one in first if chooser.score(one) < chooser.score(choice) + HOPELESS]
-    writers = [replace(one, transform=choice.transform, strength=choice.strength) for one in near]
-    choice = chooser.best_strength(chooser.best([choice, *writers]))
-    return chooser.between(chooser.simpler(choice, start, transforms))
+    again = [replace(one, transform=choice.transform, strength=choice.strength) for one in near]
+    choice = chooser.best_strength(chooser.best([choice, *again]))
+    return chooser.refined(chooser.prefer_plain_writer(choice, writers, transforms))
 
 
 def fold_of(images: int, folds: int, seed: int) -> Tensor:

@@ -95,7 +95,7 @@ def fit_head(
         features,
         labels,
         reviewed=answered,
-        open_=candidates,
+        writers=candidates,
         strength=strength,
         transforms=transforms,
         seed=seed,
@@ -123,7 +123,7 @@ def out_of_fold(
     logits = torch.empty(labels.shape)
     for number in range(int(fold.max()) + 1):
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
-        head = solve(basis, objective.some(kept), choice.strength, rows=kept)
+        head = solve(basis, objective.subset(kept), choice.strength, rows=kept)
         for some in left.split(ENTRIES // labels.shape[1] + 1):
             logits[some] = head.scores(basis, some)
     return logits.numpy()

@@ -82,7 +82,7 @@ def _levels(problem: Scaled) -> list[Scaled]:
     """The problem with few of its images, with more, and itself."""
     levels = [problem]
     while levels[0].images >= 4 * COARSE:
-        levels = [levels[0].some(torch.arange(0, levels[0].images, 4)), *levels]
+        levels = [levels[0].subset(torch.arange(0, levels[0].images, 4)), *levels]
     return levels
 
 

@@ -24,8 +24,8 @@ class Objective(Protocol):
     def start(self) -> Tensor:
         """[K] biases to start from."""
 
-    def some(self, rows: Tensor) -> Objective:
-        """Of some of the images."""
+    def subset(self, rows: Tensor) -> Objective:
+        """The same of some of the images."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,23 +54,23 @@ class Likelihood:
         value, gradient = value_and_gradient(logits, observed, writer)
         if self.smoothing == 0:
             return value, gradient
-        share = self.smoothing * told(observed, writer).to(logits)
+        share = self.smoothing * information(observed, writer).to(logits)
         value = value + (share * spread_penalty(logits)).sum(1)
         return value, gradient + share * torch.tanh(logits / 2)
 
-    def some(self, rows: Tensor) -> Likelihood:
-        """Of some of the images."""
+    def subset(self, rows: Tensor) -> Likelihood:
+        """The same of some of the images."""
         return Likelihood(self.observed[rows], self.writer.rows(rows), self.smoothing)
 
     def start(self) -> Tensor:
         """[K] biases to start from: how often each tag is there among entries that tell."""
         positives = (self.observed == 1).sum(0).double()
-        size = told(self.observed, self.writer).sum(0).double()
+        size = information(self.observed, self.writer).sum(0).double()
         rate = (positives + 0.5) / (size + 1).maximum(positives + 1)
         return torch.logit(rate)
 
 
-def told(observed: Tensor, writer: Writer) -> Tensor:
+def information(observed: Tensor, writer: Writer) -> Tensor:
     """[N, K] how much an entry tells: known ones 1, unknown ones the chance of being written."""
     weight = torch.softmax(writer.log_weight, 1)
     written = 1 - (weight * writer.unwritten).sum(1, keepdim=True)

@@ -81,8 +81,8 @@ class Elementwise:
             (slopes,) = torch.autograd.grad(terms.sum(), leaf)
         return terms.detach(), slopes
 
-    def some(self, rows: Tensor) -> Elementwise:
-        """Of some of the images."""
+    def subset(self, rows: Tensor) -> Elementwise:
+        """The same of some of the images."""
         return Elementwise(self.terms, self.labels[rows])
 
     def start(self) -> Tensor:

@@ -71,10 +71,10 @@ class Scaled:
         self.lift = 1 / float(np.sqrt(CURVATURE * self.images))
         self.pull = penalty * self.scale.square()
 
-    def some(self, index: Tensor) -> Scaled:
+    def subset(self, index: Tensor) -> Scaled:
         """The same problem with some of its images."""
         rows = index if self.rows is None else self.rows[index]
-        return Scaled(self.basis, self.objective.some(index), self.strength, rows)
+        return Scaled(self.basis, self.objective.subset(index), self.strength, rows)
 
     @property
     def history(self) -> int:

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from tagfill.linear.basis import Basis
 from tagfill.linear.large import solve_large
-from tagfill.linear.objective import Likelihood, Objective, told
+from tagfill.linear.objective import Likelihood, Objective, information
 from tagfill.linear.scaled import ENTRIES, Scaled, Solution
 
-__all__ = ["ENTRIES", "Likelihood", "Objective", "Solution", "solve", "told"]
+__all__ = ["ENTRIES", "Likelihood", "Objective", "Solution", "information", "solve"]
 
 STEPS = 200
 

@@ -31,7 +31,7 @@ from tagfill.linear.choice import SMOOTHING, Choice, candidates
 from tagfill.linear.choose import Chooser
 from tagfill.linear.fit import fit_head
 from tagfill.linear.problem import LinearProblem, LinearWeights
-from tagfill.linear.solve import told
+from tagfill.linear.solve import information
 from tagfill.losses.likelihood import spread_penalty, written_tags_nll
 from tagfill.methods._search import Range
 from tagfill.methods._settings import require_range
@@ -94,7 +94,7 @@ class WrittenTags(Method):
         writer = self.choice.written_by(observed)
         terms = {"likelihood": written_tags_nll(logits, observed, writer).sum() / logits.numel()}
         if self.config.smoothing:
-            share = self.config.smoothing * told(observed, writer).to(logits)
+            share = self.config.smoothing * information(observed, writer).to(logits)
             terms["smoothing"] = (share * spread_penalty(logits)).mean()
         return terms
 
@@ -127,23 +127,23 @@ class WrittenTags(Method):
     def state(self) -> dict[str, Tensor]:
         choice = self.choice
         share = choice.share if choice.writer == "each" else -1.0
-        return {"writer": torch.tensor([share, choice.most], dtype=torch.float64)}
+        return {"writer": torch.tensor([share, choice.max_written], dtype=torch.float64)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continue with the same writer."""
         if "writer" not in state:
             return
-        share, most = state["writer"].tolist()
+        share, max_written = state["writer"].tolist()
         kind = {"writer": "some"} if share < 0 else {"writer": "each", "share": share}
-        self.choice = replace(self.choice, most=int(most), **kind)
+        self.choice = replace(self.choice, max_written=int(max_written), **kind)
 
     def _writer(self, observed: Tensor) -> Choice:
         """The writer under a head that knows only how often each tag was written."""
-        open_ = self._candidates(observed)
-        if len(open_) == 1:
-            return open_[0]
+        writers = self._candidates(observed)
+        if len(writers) == 1:
+            return writers[0]
         nothing = np.zeros((len(observed), 1), dtype=np.float32)
-        return Chooser(nothing, observed).best(open_)
+        return Chooser(nothing, observed).best(writers)
 
     def _candidates(self, observed: Tensor) -> list[Choice]:
         config, start = self.config, Choice(smoothing=self.config.smoothing)

@@ -21,7 +21,7 @@ Kind = Literal["full", "entries", "tags"]
 ROWS = 262_144
 """Entries whose probabilities are computed at a time."""
 NEVER = 0.02
-"""Of writers of tags: the share of sure tags that are not there for each unit of ``alike``;
+"""Of writers of tags: the share of sure tags that are not there for each unit of ``lookalike``;
 measured where the truth is known (docs/results/recovery.md)."""
 TINY = 1e-12
 
@@ -59,8 +59,9 @@ class Written:
         positive, negative: chances of "entries" to become known.
         sizes: [U + 1] of "tags": chances that u tags are written at most, u = 0, 1, ...; the last
             is that of writing all.
-        most: of "tags": an image's ones beyond so many were confirmed by a review; 0: none were.
-        alike: log-odds that a sure tag loses because it may be the written one, seen twice.
+        max_written: of "tags": an image's ones beyond so many were confirmed by a review, where that
+            is not recorded; 0: none were.
+        lookalike: log-odds that a sure tag loses because it may be the written one, seen twice.
         cost: negative log-likelihood of the labels.
     """
 
@@ -70,8 +71,8 @@ class Written:
     positive: float = 1.0
     negative: float = 1.0
     sizes: Floats | None = None
-    most: int = 0
-    alike: float = 0.0
+    max_written: int = 0
+    lookalike: float = 0.0
     cost: float = 0.0
 
     def logits(self, scores: npt.ArrayLike) -> Floats:
@@ -110,16 +111,18 @@ class Written:
             logits = torch.from_numpy(self.logits(given[part]))
             answered = None if reviewed is None else torch.from_numpy(np.array(reviewed[part]))
             there = posterior(logits, observed, self._writer(observed, answered)).numpy()
-            probabilities[part] = np.where(states[part] == UNKNOWN, self._doubted(there), there)
+            probabilities[part] = np.where(
+                states[part] == UNKNOWN, self._without_lookalikes(there), there
+            )
         return probabilities
 
-    def _doubted(self, probability: Floats) -> Floats:
+    def _without_lookalikes(self, probability: Floats) -> Floats:
         """Tags are not quite independent: what looks like a second tag may be the first."""
-        if not self.alike:
+        if not self.lookalike:
             return probability
         odds = probability / np.maximum(1 - probability, TINY)
-        odds *= np.exp(-self.alike * probability)
-        return (1 - NEVER * self.alike) * odds / (1 + odds)
+        odds *= np.exp(-self.lookalike * probability)
+        return (1 - NEVER * self.lookalike) * odds / (1 + odds)
 
     def _writer(self, observed: Tensor, reviewed: Tensor | None) -> Writer:
         if self.sizes is None:
@@ -127,7 +130,7 @@ class Written:
             t = torch.full((len(observed), 1), unwritten, dtype=torch.float64)
             return Writer(t, torch.zeros_like(t))
         log_sizes = torch.from_numpy(self.sizes).clamp_min(TINY).log()
-        written = Choice(most=self.most).written(observed, reviewed)
+        written = Choice(max_written=self.max_written).written(observed, reviewed)
         return writer_of_tags(observed, log_sizes, written)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
-from tagfill.linear.choice import Choice, written_at_most
+from tagfill.linear.choice import Choice, usual_number_written
 from tagfill.linear.costs import RANGES, score_ranges
 from tagfill.priors.writer import TINY, Curve, Mask, Written, writer_of_tags
 
@@ -21,7 +21,7 @@ KNOTS = (0.1, 0.4, 0.7)
 """Shares of the known positives below which the curve has its bends."""
 SMOOTH = 10.0
 """Strength of the prior that keeps neighboring pieces of the curve at about one slope."""
-TOLD, TOLD_IMAGES = 0.01, 5.0
+EVIDENCE_SHARE, EVIDENCE_IMAGES = 0.01, 5.0
 """Weight of the evidence that every image has a tag: this share of all images and so many more.
 Without any, faint scores are explained best by images that all have exactly one."""
 SHRINK = 10.0
@@ -151,11 +151,11 @@ class WriterFit:
 
     def of_tags(self) -> Written:
         """A number of the present tags; images without a tag do not count."""
-        most = written_at_most(self.observed) if self.reviewed is None else 0
-        written = Choice(most=most).written(self.observed, self.reviewed)
+        max_written = usual_number_written(self.observed) if self.reviewed is None else 0
+        written = Choice(max_written=max_written).written(self.observed, self.reviewed)
         rows = written > 0
         observed, last = self.observed[rows], int(written.max()) + 1
-        told = min(1.0, TOLD + TOLD_IMAGES / len(observed))
+        evidence = min(1.0, EVIDENCE_SHARE + EVIDENCE_IMAGES / len(observed))
         base = writer_of_tags(observed, torch.zeros(last + 1, dtype=torch.float64), written[rows])
 
         def cost(logits: Tensor, writer: Tensor) -> Tensor:
@@ -171,7 +171,7 @@ class WriterFit:
                 for t in base.unwritten.T
             ]
             value = torch.logsumexp(torch.stack(sums, 1) + weight, 1)
-            value = value - (1 - told) * _some(F.logsigmoid(-some).sum(1))
+            value = value - (1 - evidence) * _some(F.logsigmoid(-some).sum(1))
             return -(value.sum() + self._known(logits, rows))
 
         more = _even(int(rows.sum()), int((~rows).sum()))
@@ -183,7 +183,7 @@ class WriterFit:
             curve, bias, writer = self._parts(optimum)
             sizes = np.concatenate([[0.0], torch.softmax(writer, 0).numpy()])
             total = optimum.cost + more
-            return Written("tags", curve, bias, sizes=sizes, most=most, cost=total)
+            return Written("tags", curve, bias, sizes=sizes, max_written=max_written, cost=total)
 
         return self._explained(cost, np.zeros(last), explained)
 

@@ -39,7 +39,7 @@ FOLDS = 5
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
-ALIKE = 2.0
+LOOKALIKE = 2.0
 """Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag;
 with k tags per image one k-th of a k-th. Known labels do not show which classes are confused;
 measured where the truth is known (docs/results/recovery.md)."""
@@ -147,7 +147,7 @@ def likely_choice(
     if only_each:
         writers = [choice for choice in writers if choice.writer == "each"]
     answered = None if reviewed is None else torch.from_numpy(np.array(reviewed, bool))
-    choice, _ = choose(features, observed, reviewed=answered, open_=writers, seed=seed)
+    choice, _ = choose(features, observed, reviewed=answered, writers=writers, seed=seed)
     return replace(choice, smoothing=SMOOTHING)
 
 
@@ -184,4 +184,4 @@ def how_written(
     if of_entries.cost < of_tags.cost + margin:
         return of_entries
     tags = float(of_tags.posterior(some, known, answered).sum(axis=1).mean())
-    return replace(of_tags, alike=ALIKE / max(tags, 1.0) ** 2)
+    return replace(of_tags, lookalike=LOOKALIKE / max(tags, 1.0) ** 2)
