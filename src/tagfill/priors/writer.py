@@ -59,8 +59,8 @@ class Written:
         positive, negative: chances of "entries" to become known.
         sizes: [U + 1] of "tags": chances that u tags are written at most, u = 0, 1, ...; the last
             is that of writing all.
-        max_written: of "tags": an image's ones beyond so many were confirmed by a review, where that
-            is not recorded; 0: none were.
+        max_written: of "tags": an image's ones beyond so many were confirmed by a review, where
+            that is not recorded; 0: none were.
         lookalike: log-odds that a sure tag loses because it may be the written one, seen twice.
         cost: negative log-likelihood of the labels.
     """
