@@ -17,8 +17,9 @@ from PIL import Image
 from tests.serve.conftest import Reviewer
 
 from tagfill.errors import TagfillError
-from tagfill.export.files import _annotate, metadata_of
+from tagfill.export.files import metadata_of
 from tagfill.models.bundle import Bundle
+from tagfill.models.deploy import METADATA
 from tagfill.serve import uploads
 from tagfill.serve.app import create_app
 from tagfill.serve.batcher import Batcher, QueueFullError
@@ -230,7 +231,7 @@ def brightness(path: Path, bundle: Bundle) -> None:
         [onnx.numpy_helper.from_array(weights, "weights")],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    _annotate(made, metadata)
+    helper.set_model_props(made, {METADATA: metadata.to_json()})
     onnx.save(made, path)
 
 
