@@ -37,6 +37,19 @@ def test_one_surface_for_timm(name: str, size: int, stride: int, grid: tuple[int
     assert sorted(staged) == sorted(name for name, _ in backbone.named_parameters())
 
 
+def test_an_architecture_is_inspected_once_for_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = build_backbone("test_resnet", size=64, pretrained=False).spec
+
+    def refuse(spec: BackboneSpec) -> nn.Module:
+        raise ValueError("inspected again")
+
+    monkeypatch.setattr("tagfill.models.probe.make_body", refuse)
+    assert build_backbone("test_resnet", size=64, pretrained=False).spec == spec
+    assert rebuild_backbone(spec).spec == spec
+    with pytest.raises(TagfillError, match="inspected again"):
+        build_backbone("test_resnet", size=1056, pretrained=False)
+
+
 def hf_folder(folder: Path, kind: str) -> str:
     """A transformers model with random weights, as if downloaded."""
     transformers = load_transformers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,7 @@ from tagfill.models.bodies import make_body
 from tagfill.models.spec import BackboneSpec
 
 _USUAL_STRIDES = (32, 16, 14, 8, 64, 4)
+_seen: dict[str, Look] = {}
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Look:
 
 
 def look(spec: BackboneSpec) -> Look:
-    """Pass an empty image through the architecture.
+    """Pass an empty image through the architecture, once in a process.
 
     On the ``meta`` device, where tensors have shapes but no values; architectures that need values
     even then are built for real.
@@ -39,6 +41,13 @@ def look(spec: BackboneSpec) -> Look:
     Raises:
         TagfillError: the architecture cannot take images of this size.
     """
+    key = json.dumps([spec.library, spec.architecture, spec.size, dict(spec.options)], default=repr)
+    if key not in _seen:
+        _seen[key] = _first_look(spec)
+    return _seen[key]
+
+
+def _first_look(spec: BackboneSpec) -> Look:
     try:
         return _pass(spec, "meta")
     except Exception:  # anything may be missing on the meta device
