@@ -55,6 +55,11 @@ class Split:
         """What scores are compared with: the truth where it is known, else the observed labels."""
         return self.table.values if self.truth is None else self.truth
 
+    @property
+    def eval_reviewed(self) -> npt.NDArray[np.bool_] | None:
+        """Which of these labels were answered in a review, where that is recorded."""
+        return self.table.reviewed if self.truth is None else None
+
     def take(self, rows: npt.ArrayLike) -> Split:
         """Some of the images."""
         index = np.asarray(rows)

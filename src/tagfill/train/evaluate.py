@@ -74,7 +74,8 @@ def _decisions(logits: Scores | None, val: Split | None) -> DecisionRule | None:
     """Calibration and thresholds, if there are validation images with positives."""
     if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
         return None
-    return fit_decision_rule(logits, presence(logits, val.eval_labels).probability)
+    known = presence(logits, val.eval_labels, val.eval_reviewed)
+    return fit_decision_rule(logits, known.probability)
 
 
 def _metrics(
@@ -86,7 +87,7 @@ def _metrics(
         return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
     estimated = {}
     if decisions is not None and (labels == POSITIVE).any():
-        believed = presence(logits, labels).probability
+        believed = presence(logits, labels, split.eval_reviewed).probability
         estimated = {"estimated": decisions.estimated(logits, believed, labels)}
     return {
         "mAP": None,
