@@ -1,6 +1,8 @@
 """Requests per second of /api/predict with several clients, beside the bare forward pass.
 
-python benchmarks/serve_load.py tagfill-demo/runs/auto-seed0
+python benchmarks/serve_load.py tagfill-demo/runs/auto-seed0 [--engine model.onnx] [--write]
+
+Prints the rows, or writes the table of docs/results/serve.md.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ import argparse
 import asyncio
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import numpy as np
 
-from serving import percentiles, serving
+from pages import show_rows
+from serving import PAGE, circumstances, percentiles, serving
 from tagfill.api.run import Run
 from tagfill.models.engines import bundle_engine, open_engine
 
@@ -57,26 +61,36 @@ async def load(url: str, photos: list[bytes], clients: int, seconds: float) -> l
     return taken
 
 
+def rows(run: Path, engine: Path | None, seconds: float) -> Iterator[tuple[str, ...]]:
+    """Rate and times: of the model alone, then of the server by number of clients."""
+    opened = Run.open(run)
+    photos = [path.read_bytes() for path in (opened.split("train").paths or ())[:64]]
+    yield (*circumstances(), "")
+    for batch, rate in forward(opened, engine, seconds).items():
+        yield f"bare forward pass, {batch} at once", f"{rate:.1f} images/s", ""
+    extra = ["--engine", str(engine)] if engine else []
+    with (
+        tempfile.TemporaryDirectory(prefix="tagfill-load-") as folder,
+        serving(run, Path(folder, "review.db"), *extra) as url,
+    ):
+        asyncio.run(load(url, photos, 1, 1))
+        for clients in CLIENTS:
+            taken = asyncio.run(load(url, photos, clients, seconds))
+            middle, slow = percentiles(taken)
+            rate = f"{len(taken) / seconds:.1f} requests/s"
+            yield f"`/api/predict`, {clients} clients", rate, f"p50 {middle:.0f}, p95 {slow:.0f} ms"
+
+
 def main() -> None:
-    """Print a table."""
+    """Print the rows, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--engine", type=Path, help="an export of the model, .onnx or .pt2")
-    options = parser.parse_args()
-    run = Run.open(options.run)
-    photos = [path.read_bytes() for path in (run.split("train").paths or ())[:64]]
-    for batch, rate in forward(run, options.engine, options.seconds).items():
-        print(f"bare forward pass, batch {batch}: {rate:.1f} images/s")
-    database = Path(tempfile.mkdtemp(prefix="tagfill-load-")) / "review.db"
-    extra = ["--engine", str(options.engine)] if options.engine else []
-    with serving(options.run, database, *extra) as url:
-        asyncio.run(load(url, photos, 1, 1))
-        for clients in CLIENTS:
-            taken = asyncio.run(load(url, photos, clients, options.seconds))
-            middle, slow = percentiles(taken)
-            rate = len(taken) / options.seconds
-            print(f"{clients} clients: {rate:.1f} requests/s, p50 {middle:.0f} p95 {slow:.0f} ms")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    found = rows(given.run, given.engine, given.seconds)
+    show_rows(("load", "rate", "time"), found, PAGE if given.write else None, "load")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,24 @@
 """A scripted person who answers suggestions through the server, then trains again.
 
-python benchmarks/serve_reviewer.py tagfill-demo/runs/auto-seed0 --answers 1000
+python benchmarks/serve_reviewer.py tagfill-demo/runs/auto-seed0 [--answers 1000] [--write]
+
+Prints the rows, or writes the table of docs/results/serve.md. Nothing is written beside the run.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from serving import percentiles, serving
+from pages import show_rows
+from serving import PAGE, circumstances, percentiles, serving
 from tagfill.api.run import Run
 
 
@@ -67,22 +72,36 @@ class Person:
         return answer.json()
 
 
+def rows(run: Path, answers: int) -> Iterator[tuple[str, str]]:
+    """What a review of a run was, and what it brought."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tagfill-reviewer-") as folder,
+        serving(shutil.copytree(run, Path(folder, run.name)), Path(folder, "review.db")) as url,
+    ):
+        person = Person(url, run)
+        seconds, tags = person.answer(answers)
+        middle, slow = percentiles(seconds)
+        yield circumstances()
+        yield "answers, one request each", f"{len(seconds):,}"
+        yield "tags found by them", str(tags)
+        yield "time of the server per answer", f"p50 {middle:.0f} ms, p95 {slow:.0f} ms"
+        began = time.perf_counter()
+        both = person.train_again()
+        yield "training again", f"{time.perf_counter() - began:.0f} s"
+        before, after = (trained["mAP"] for trained in both["runs"])
+        held_out = f"mAP on {both['photos']} {both['split']} photos, before and after"
+        yield held_out, f"{before:.1f}, {after:.1f}"
+
+
 def main() -> None:
-    """Print what came out."""
+    """Print the rows, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--answers", type=int, default=1000)
-    options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="tagfill-reviewer-"))
-    with serving(options.run, folder / "review.db") as url:
-        person = Person(url, options.run)
-        seconds, tags = person.answer(options.answers)
-        middle, slow = percentiles(seconds)
-        print(f"{len(seconds)} answers, {tags} tags found")
-        print(f"time of the server per answer: p50 {middle:.1f} ms, p95 {slow:.1f} ms")
-        both = person.train_again()
-        before, after = (run["mAP"] for run in both["runs"])
-        print(f"mAP on {both['photos']} {both['split']} photos: {before:.1f} -> {after:.1f}")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    found = rows(given.run, given.answers)
+    show_rows(("review", ""), found, PAGE if given.write else None, "reviewer")
 
 
 if __name__ == "__main__":

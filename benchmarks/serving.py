@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+
+PAGE = Path("docs/results/serve.md")
 
 
 @contextmanager
@@ -35,6 +38,13 @@ def serving(run: Path, database: Path, *options: str) -> Iterator[str]:
     finally:
         child.terminate()
         child.wait(20)
+
+
+def circumstances() -> tuple[str, str]:
+    """A row of a table: when it was made, and how busy the machine was."""
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    day, cores = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), os.cpu_count()
+    return f"{day}, {cores} cores", f"load average {loads}"
 
 
 def percentiles(seconds: list[float]) -> tuple[float, float]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
-from tests.quick import quick_choices
 
 import tagfill
 from tagfill.labels.io import load_labels, save_labels
@@ -46,18 +45,17 @@ def make_run(folder: Path) -> None:
     full = load_labels(folder / "scenes" / "labels.csv")
     masked = folder / "labels.csv"
     save_labels(observe_dataset(full, make("single_positive"), seed=0), masked, format="csv_wide")
-    with quick_choices():
-        fitted = tagfill.fit(
-            masked,
-            images=folder / "scenes",
-            truth=folder / "scenes" / "labels.csv",
-            out=folder / "runs" / "first",
-            mode="linear",
-            input_size=96,
-            epochs=4,
-            threads=1,
-        )
-        open_run(fitted.path)  # works out the posterior, once for all servers
+    fitted = tagfill.fit(
+        masked,
+        images=folder / "scenes",
+        truth=folder / "scenes" / "labels.csv",
+        out=folder / "runs" / "first",
+        mode="linear",
+        input_size=96,
+        epochs=4,
+        threads=1,
+    )
+    open_run(fitted.path)  # works out the posterior, once for all servers
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +82,24 @@ while not (folder / "go").exists():
 shutil.copytree(base, out, ignore=shutil.ignore_patterns("review.db*"))
 (folder / "result.json").write_text(json.dumps({"state": "done", "message": None}))
 """
+
+
+QUICK = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.quick import quick_choices
+from tagfill.serve.retrain import main
+with quick_choices():
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def quick_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train again in a process of its own, with the quick learner of ``tests/quick.py``."""
+    script = tmp_path / "quick.py"
+    script.write_text(QUICK.format(root=str(Path(__file__).parents[2])))
+    monkeypatch.setattr(jobs, "COMMAND", (sys.executable, str(script)))
 
 
 @pytest.fixture

@@ -171,6 +171,16 @@ def test_a_complete_photo_and_a_tag_of_ones_own(visit: Open, site: Any) -> None:
     assert "dragon" in service.tags_of(row, 1)
 
 
+def test_the_next_photo_is_there_before_it_is_asked_for(visit: Open) -> None:
+    page = visit("/review?view=photo")
+    page.wait_for_load_state("networkidle")
+    loaded = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    first = page.locator("img.photo").get_attribute("alt")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("name => document.querySelector('img.photo').alt !== name", arg=first)
+    assert page.locator("img.photo").evaluate("photo => photo.src") in loaded
+
+
 def test_heat_map_and_zoom(visit: Open) -> None:
     page = visit("/review?view=photo")
     page.keyboard.press("h")
@@ -198,6 +208,25 @@ def test_try_an_image(visit: Open, site: Any) -> None:
     page.wait_for_function("() => !document.querySelector('.heat').hidden")
 
 
+@pytest.mark.parametrize("way", ["drop", "paste"])
+def test_images_are_dropped_and_pasted(visit: Open, way: str) -> None:
+    page = visit("/try")
+    page.evaluate(
+        """async (way) => {
+          const image = await (await fetch('/api/photos/1/picture')).blob();
+          const held = new DataTransfer();
+          held.items.add(new File([image], 'mine.jpg', { type: 'image/jpeg' }));
+          const event = way === 'drop'
+            ? new DragEvent('drop', { dataTransfer: held, bubbles: true, cancelable: true })
+            : new ClipboardEvent('paste', { clipboardData: held, bubbles: true });
+          document.querySelector('.drop').dispatchEvent(event);
+        }""",
+        way,
+    )
+    page.wait_for_selector("h2:has-text('mine.jpg')")
+    page.wait_for_selector(".alikes img")
+
+
 def test_bulk_add_search_and_export(visit: Open, site: Any, tmp_path: Path) -> None:
     _, service = site
     page = visit("/data")
@@ -208,6 +237,11 @@ def test_bulk_add_search_and_export(visit: Open, site: Any, tmp_path: Path) -> N
     page.keyboard.press("Enter")
     stored = saved(page, service, 4)
     assert set(stored.values()) == {1}
+    page.click(".toast button:has-text('Undo')")  # the way back is where the action is reported
+    saved(page, service, 0)
+    page.fill("#bulk-tag", "holiday <b>")
+    page.keyboard.press("Enter")
+    saved(page, service, 4)
     page.fill("#q", "holiday")
     page.wait_for_function("() => document.querySelectorAll('.thing').length === 4")
     assert page.locator(".thing b").count() == 0
@@ -315,10 +349,33 @@ def test_pages_fit_a_phone_and_speak_german(visit: Open, site: Any) -> None:
     page.wait_for_function("() => document.documentElement.lang === 'de'")
     page.wait_for_selector("nav a:has-text('Prüfen')")
     page.set_viewport_size({"width": 1280, "height": 800})
+    tag = busiest(site[1])
+    for path in ("/", "/try", "/data", "/tags", "/runs", "/train", f"/review?view=tag&tag={tag}"):
+        page.goto(site[0] + path)
+        page.wait_for_selector("main:not([aria-busy])")
+        assert english_texts(page) == [], path
     page.goto(f"{site[0]}/review?view=photo")
     page.wait_for_selector("main:not([aria-busy])")
+    assert english_texts(page) == []
     panel = page.locator("aside.panel")
     assert panel.evaluate("node => node.scrollWidth <= node.clientWidth")
+
+
+def english_texts(page: Any) -> list[str]:
+    """Texts and names on a page that are the English ones, where the German ones differ."""
+    return page.evaluate(
+        r"""async () => {
+          const { en } = await import('/static/js/strings/en.js');
+          const { de } = await import('/static/js/strings/de.js');
+          const german = new Set(Object.values(de));
+          const english = new Set(Object.values(en).filter((text) => !german.has(text)));
+          const all = [...document.querySelectorAll('body *')].flatMap((node) => [
+            ...[...node.childNodes].filter((child) => child.nodeType === 3).map(({ data }) => data),
+            node.getAttribute('aria-label'), node.title, node.placeholder,
+          ]);
+          return all.filter((text) => text && english.has(text.trim()));
+        }"""
+    )
 
 
 @pytest.fixture(scope="module")
@@ -358,7 +415,9 @@ def test_no_serious_accessibility_faults(visit: Open, site: Any, axe: str) -> No
     assert faults == []
 
 
-def test_the_server_is_killed_between_two_answers(chromium: Any, run: Path, tmp_path: Path) -> None:
+def test_the_server_is_killed_between_two_answers(
+    chromium: Any, run: Path, opened: Any, tmp_path: Path
+) -> None:
     database = tmp_path / "review.db"
     server = Process(run, database)
     page = chromium.new_page()
@@ -371,16 +430,17 @@ def test_the_server_is_killed_between_two_answers(chromium: Any, run: Path, tmp_
     server.kill()
     page.keyboard.press("y")
     page.wait_for_selector("#toasts [data-kind=error]")  # what is not saved is said
-    again = Process(run, database)
-    page.goto(f"{again.url}/review?view=photo")
-    page.wait_for_selector("img.photo")
-    history = page.evaluate("() => fetch('/api/review/history').then((reply) => reply.json())")
-    assert [line["value"] for line in reversed(history)] == [1, 0, 1]
-    page.close()
-    again.stop()
+    with listening(opened, database) as (url, _):
+        page.goto(f"{url}/review?view=photo")
+        page.wait_for_selector("img.photo")
+        history = page.evaluate("() => fetch('/api/review/history').then((reply) => reply.json())")
+        assert [line["value"] for line in reversed(history)] == [1, 0, 1]
+        page.close()
 
 
-def test_train_again_and_see_the_new_model_answer(chromium: Any, run: Path, tmp_path: Path) -> None:
+def test_train_again_and_see_the_new_model_answer(
+    chromium: Any, run: Path, tmp_path: Path, quick_training: None
+) -> None:
     shutil.copytree(run, tmp_path / "runs" / "first")
     opened = open_run(tmp_path / "runs" / "first")
     with listening(opened, tmp_path / "review.db") as (url, service):

@@ -270,9 +270,8 @@ def test_decoding_that_takes_too_long_is_given_up(
 def test_explanations_keep_nobody_from_deciding(
     opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go = threading.Event()
-    explain = type(opened[1]).explain
-    monkeypatch.setattr(type(opened[1]), "explain", lambda *given: go.wait(30) and explain(*given))
+    go, explained = threading.Event(), opened[1].explain(Image.open(opened[0].paths[0]))
+    monkeypatch.setattr(type(opened[1]), "explain", lambda *_: go.wait(30) and explained)
     with (
         listening(opened, tmp_path / "review.db") as (url, _),
         ThreadPoolExecutor(50) as pool,

@@ -66,7 +66,9 @@ def wait(client: Reviewer, job: str, seconds: float = 300, pause: float = 0.1) -
 
 
 @pytest.mark.slow
-def test_train_again_switch_and_switch_back(serve: Callable[..., Reviewer]) -> None:
+def test_train_again_switch_and_switch_back(
+    serve: Callable[..., Reviewer], quick_training: None
+) -> None:
     reviewer = serve()
     service = reviewer.app.state.service
     table, truth = service.library.table, service.library.truth

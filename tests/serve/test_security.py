@@ -71,6 +71,7 @@ def test_requests_from_other_sites_are_refused(
     assert anna.post("/api/review/decisions", json=DECISION, headers=headers).status_code == 403
     files = {"images": ("a.png", png(), "image/png")}
     assert anna.post("/api/predict", files=files, headers=headers).status_code == 403
+    assert anna.get("/api/photos/0/picture", headers=headers).status_code == 403
     assert not len(service.ledger)
 
 

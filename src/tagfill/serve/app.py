@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import sqlalchemy as sa
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from tagfill import __version__
-from tagfill.errors import TagfillError
 from tagfill.serve import metrics, pages, responses
 from tagfill.serve.api import (
     data,
@@ -51,18 +46,13 @@ def create_app(service: Service) -> FastAPI:
         openapi_url="/api/openapi.json",
         default_response_class=responses.SafeJSON,
         responses=responses.REFUSALS,
+        exception_handlers=responses.HANDLERS,
     )
     app.state.service = service
     for module in ROUTERS:
         app.include_router(module.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=str(pages.STATIC)))
-    app.add_exception_handler(RequestValidationError, responses.invalid)
-    app.add_exception_handler(HTTPException, responses.refused)
-    app.add_exception_handler(TagfillError, responses.mistaken)
-    app.add_exception_handler(ClientDisconnect, responses.gone)
-    for kind in (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError):
-        app.add_exception_handler(kind, responses.without_database)
     app.add_middleware(metrics.Timed)
     app.add_middleware(Gate, policy=service.policy)
     return app

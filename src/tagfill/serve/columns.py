@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
-
-
-class Rename(Protocol):
-    """A renamed tag."""
-
-    @property
-    def tag(self) -> str:
-        """The old name."""
-
-    @property
-    def target(self) -> str | None:
-        """The new name; if it exists, the two tags are merged."""
 
 
 class Columns:
@@ -27,13 +14,12 @@ class Columns:
 
     Args:
         table: the labels as their owner wrote them.
-        renames: in the order they were made.
+        renames: old and new names, in the order they were made; existing ones are merged.
     """
 
-    def __init__(self, table: LabelTable, renames: Sequence[Rename]) -> None:
+    def __init__(self, table: LabelTable, renames: Sequence[tuple[str, str]]) -> None:
         self._new_name: dict[str, str] = {}
-        for rename in renames:
-            old, new = rename.tag, str(rename.target)
+        for old, new in renames:
             self._new_name = {
                 name: new if now == old else now for name, now in self._new_name.items()
             }

@@ -137,9 +137,17 @@ def _begin_immediately(connection: Connection) -> None:
 def _migrate(connection: Connection) -> None:
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(files("tagfill.serve") / "migrations"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:  # it does not know the tables' version
+        raise TagfillError(
+            "the database was written by a newer version of tagfill",
+            file=connection.engine.url.render_as_string(hide_password=True),
+            remedy="install that version, or name another --database",
+        ) from error
     connection.commit()

@@ -79,16 +79,9 @@ class Jobs:
 
     def _started(self, job: str, who: str, folder: Path, run: Path) -> dict[str, Any]:
         child = self._children[job] = self._spawn(folder, run)
-        return {
-            "id": job,
-            "at": time.time(),
-            "who": who,
-            "state": RUNNING,
-            "pid": child.pid,
-            "folder": str(folder),
-            "run": str(run),
-            "message": None,
-        }
+        where = {"pid": child.pid, "folder": str(folder), "run": str(run)}
+        began = {"at": time.time(), "who": who, "state": RUNNING, "message": None}
+        return {"id": job, **began, **where}
 
     def cancel(self, job: str) -> None:
         """Stop a job and remove its files.
@@ -145,18 +138,14 @@ class Jobs:
             }
             row["state"], row["message"] = ended["state"], ended["message"]
             self._settle(row["id"], row["state"], row["message"])
+        run = Path(row["run"])
+        progress = _read(folder / PROGRESS)
         return {
-            "id": row["id"],
-            "at": row["at"],
-            "who": row["who"],
-            "state": row["state"],
-            "message": row["message"],
-            "pid": row["pid"],
-            "run": Path(row["run"]).name,
+            **row,
+            "run": run.name,
             "path": row["run"],
-            "folder": row["folder"],
-            "trained": is_run(Path(row["run"])),
-            "progress": _read(folder / PROGRESS),
+            "trained": is_run(run),
+            "progress": progress,
         }
 
     def _alive(self, job: str, folder: Path) -> bool:

@@ -59,6 +59,14 @@ class Entry:
     id: int = 0
 
 
+@dataclass(frozen=True)
+class Line(Entry):
+    """An entry as it is told: whether it was undone, and the number of its photo."""
+
+    undone: bool = False
+    photo: int | None = None
+
+
 @dataclass
 class _Photo:
     """Live decisions about one photo: answers by column, and batches that marked it complete."""
@@ -94,7 +102,7 @@ class Ledger:
     def _build(self) -> None:
         """Compute labels from the whole log, since renames move columns."""
         live = [entry for entry in self._log if entry.batch not in self._undone]
-        renames = [entry for entry in live if entry.kind == RENAME]
+        renames = [(entry.tag, str(entry.target)) for entry in live if entry.kind == RENAME]
         self.columns = Columns(self.library.table, renames)
         self.values: Labels = self.columns.base.copy()
         self.decided = np.zeros(self.values.shape, dtype=np.int32)
@@ -266,14 +274,15 @@ class Ledger:
             self.refresh()
         return batch
 
-    def undo(self, who: str) -> list[Entry]:
-        """Undo the person's last action; returns its lines, none if nothing is left."""
+    def undo(self, who: str, batch: str | None = None) -> list[Entry]:
+        """Undo an action of a person, by default the last; returns its lines, none if undone."""
         with self.lock:
             self.refresh()
-            mine = self._by_person.get(who, [])
-            batch = next((name for name in reversed(mine) if name not in self._undone), None)
-            if batch is None:
+            live = (name for name in self._by_person.get(who, ()) if name not in self._undone)
+            mine = [name for name in live if batch in (None, name)]
+            if not mine:
                 return []
+            batch = mine[-1]
             line = Entry("", "", UNKNOWN, UNDO, "", who, "", target=batch)
             self.write([line])
             return self._batches[batch]

@@ -12,7 +12,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.serve.columns import Columns
-from tagfill.serve.model import held_out_scores
+from tagfill.serve.model import held_out_scores, spread_over
 from tagfill.serve.service import Service
 
 FEWEST = 10
@@ -36,8 +36,8 @@ def measured(service: Service) -> dict[str, Any]:
     if len(rows) < FEWEST:
         return result
     result["photos"] = len(rows)
-    model, columns = service.model, service.ledger.columns
-    scores = model.posterior.over(columns, model.posterior.written)[rows]
+    posterior = service.model.posterior
+    scores = spread_over(posterior.classes, service.ledger.columns, posterior.written)[rows]
     known = ~np.isnan(scores[0])
     labels, scores = service.ledger.values[rows][:, known], scores[:, known]
     if (labels == POSITIVE).any():

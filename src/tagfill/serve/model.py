@@ -41,10 +41,6 @@ class Posterior:
     unwritten: Floats
     written: Floats
 
-    def over(self, columns: Columns, values: Floats) -> Floats:
-        """[N, K] numbers of these classes, aligned to the current tags; nan for others."""
-        return spread_over(self.classes, columns, values)
-
 
 def spread_over(classes: Sequence[str], columns: Columns, values: Floats) -> Floats:
     """[N, K] numbers of some classes, aligned to the current tags; nan for others."""

@@ -6,10 +6,8 @@ import math
 import time
 import zlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -18,10 +16,11 @@ from tagfill.evaluate.arrays import Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Rows
 from tagfill.labels.split import stratified_split
 from tagfill.recover.choose import expected_gain
+from tagfill.serve.api.schema import TagReview, Totals
 from tagfill.serve.database import leases
 from tagfill.serve.ledger import Ledger
-from tagfill.serve.model import ServedModel
-from tagfill.serve.stopping import Rest, rest_in_order
+from tagfill.serve.model import ServedModel, spread_over
+from tagfill.serve.stopping import rest_in_order
 
 LEASE_SECONDS = 300.0
 LIKELY = 0.5
@@ -34,29 +33,6 @@ GUIDED = 50
 """Photos of the guided start."""
 WHOLE_PHOTO = ""
 """The tag of a lease on all of a photo."""
-
-
-@dataclass(frozen=True)
-class TagStatus:
-    """Progress of the review of one tag.
-
-    Args:
-        suggested: likely entries, answered or not.
-        open: those not answered.
-        yes, no: what people decided about possible entries.
-        written: photos that have the tag now.
-        rest: what the answers say of the open ones.
-        acceptable: whether the rest may be accepted unseen.
-    """
-
-    tag: str
-    suggested: int
-    open: int
-    yes: int
-    no: int
-    written: int
-    rest: Rest
-    acceptable: bool
 
 
 class Queue:
@@ -78,9 +54,8 @@ class Queue:
         if names == self._names:
             return
         self._names = names
-        self.probability = self.model.posterior.over(
-            self.ledger.columns, self.model.posterior.unwritten
-        )
+        posterior = self.model.posterior
+        self.probability = spread_over(posterior.classes, self.ledger.columns, posterior.unwritten)
         base = self.ledger.columns.base
         unknown = np.ones(self.probability.shape, dtype=bool)
         unknown[:, : base.shape[1]] = base == UNKNOWN
@@ -124,7 +99,7 @@ class Queue:
         rows: Rows = order[self.probability[order, column] >= LIKELY]
         return rows
 
-    def status(self, column: int) -> TagStatus:
+    def status(self, column: int) -> TagReview:
         """Progress of the review of a tag."""
         values, decided = self.ledger.values[:, column], self.ledger.decided[:, column]
         likely, asked = self._likely(column), self._askable[:, column] & (decided > 0)
@@ -132,7 +107,7 @@ class Queue:
         first = self.ledger.first_lines.get(self.model.name, math.inf)
         drawn = likely[(decided[likely] == 0) | (decided[likely] >= first)]
         rest = rest_in_order(values[drawn] == POSITIVE, decided[drawn] > 0)
-        return TagStatus(
+        return TagReview(
             tag=self._names[column],
             suggested=len(likely),
             open=int((decided[likely] == 0).sum()),
@@ -235,19 +210,19 @@ class Queue:
             return int(connection.execute(ended).rowcount)
 
 
-def totals(queue: Queue) -> dict[str, Any]:
+def totals(queue: Queue) -> Totals:
     """Progress over all tags."""
     ledger, base = queue.ledger, queue.ledger.columns.base
     still_open, guided = queue.open_entries(), queue.guided.tolist()
-    return {
-        "photos": len(ledger.library),
-        "tags": len(ledger.columns.names),
-        "open": int((queue.probability[still_open] >= LIKELY).sum()),
-        "possible": int(still_open.sum()),
-        "expected": round(float(queue.probability[still_open].sum()), 1),
-        "decided": int((ledger.values != UNKNOWN).sum() - (base != UNKNOWN).sum()),
-        "found": int((ledger.values == POSITIVE).sum() - (base == POSITIVE).sum()),
-        "complete": len(ledger.completed),
-        "guided": {"count": len(guided), "done": sum(map(queue.is_complete, guided))},
-        "new_tags": len(ledger.columns.names) - base.shape[1],
-    }
+    return Totals(
+        photos=len(ledger.library),
+        tags=len(ledger.columns.names),
+        open=int((queue.probability[still_open] >= LIKELY).sum()),
+        possible=int(still_open.sum()),
+        expected=round(float(queue.probability[still_open].sum()), 1),
+        decided=int((ledger.values != UNKNOWN).sum() - (base != UNKNOWN).sum()),
+        found=int((ledger.values == POSITIVE).sum() - (base == POSITIVE).sum()),
+        complete=len(ledger.completed),
+        guided={"count": len(guided), "done": sum(map(queue.is_complete, guided))},
+        new_tags=len(ledger.columns.names) - base.shape[1],
+    )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from fastapi import Request
+import sqlalchemy as sa
+from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from tagfill.errors import TagfillError
 
@@ -49,6 +53,15 @@ class SafeJSON(JSONResponse):
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
+@contextmanager
+def refusing(status: int, detail: str | None = None) -> Iterator[None]:
+    """What the block raises for a person is answered with this status."""
+    try:
+        yield
+    except TagfillError as error:
+        raise HTTPException(status, detail or str(error)) from None
+
+
 async def invalid(_: Request, error: Exception) -> SafeJSON:
     """A request that does not fit the interface: what is wrong, and where."""
     assert isinstance(error, RequestValidationError)
@@ -66,16 +79,21 @@ async def refused(_: Request, error: Exception) -> SafeJSON:
 
 
 async def mistaken(_: Request, error: Exception) -> SafeJSON:
-    """What the command line would print."""
-    assert isinstance(error, TagfillError)
-    return SafeJSON({"detail": str(error)}, 400)
-
-
-async def gone(_: Request, error: Exception) -> SafeJSON:
-    """The client left before its request had arrived; nobody reads this."""
-    return SafeJSON({"detail": "the request was incomplete"}, 400)
+    """What the command line would print; or the client left before its request had arrived."""
+    return SafeJSON({"detail": str(error) or "the request was incomplete"}, 400)
 
 
 async def without_database(_: Request, error: Exception) -> SafeJSON:
     """The database is down or does not answer in time."""
     return SafeJSON({"detail": "the database does not answer"}, 503, {"retry-after": "2"})
+
+
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
+    RequestValidationError: invalid,
+    HTTPException: refused,
+    TagfillError: mistaken,
+    ClientDisconnect: mistaken,
+    sa.exc.OperationalError: without_database,
+    sa.exc.InterfaceError: without_database,
+    sa.exc.TimeoutError: without_database,
+}

@@ -11,10 +11,9 @@ import ipaddress
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -137,10 +136,8 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        cookie = _cookie_name(scope)
-        headers = Headers(scope=scope)
-        session = self._session(headers, cookie)
-        guesser = self._guesser(scope, headers)
+        headers, cookie = Headers(scope=scope), _cookie_name(scope)
+        session, guesser = self._session(headers, cookie), self._guesser(scope, headers)
         wait = 0 if guesser is None else self._throttle.wait(guesser)
         trusted = not wait and self.policy.has_token(headers)
         scope.setdefault("state", {}).update(trusted=trusted, session=session, fresh=False)
@@ -148,19 +145,22 @@ class Gate:
         if wait:
             refusal = _refuse(429, "too many wrong tokens", {"retry-after": str(wait)})
         else:
-            refusal = self._refusal(scope, headers, session, trusted)
+            refusal = self._unfit(scope, headers) or self._stranger(
+                scope, headers, session, trusted
+            )
         if refusal is None and session is None and self._may_begin(scope, trusted):
-            session = secrets.token_hex(16)
-            scope["state"].update(session=session, fresh=True)
+            scope["state"].update(session=secrets.token_hex(16), fresh=True)
 
-        def started(status: int) -> None:
-            if status == 401 and guesser is not None:
-                self._throttle.failed(guesser)
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                if message["status"] == 401 and guesser is not None:
+                    self._throttle.failed(guesser)
+                self._dress(MutableHeaders(scope=message), scope, cookie)
+            await send(message)
 
-        dressed = _dressed(send, scope, self.policy, cookie, started)
         if refusal is not None:
             await refusal(scope, receive, dressed)
-        elif _upload(scope):
+        elif scope["path"].startswith(UPLOADS):
             await self._pass_upload(scope, headers, receive, dressed)
         else:
             limited = _limited(receive, self.policy.body_bytes, self.policy.body_seconds)
@@ -185,6 +185,19 @@ class Gate:
             self._uploading -= 1
             self._arriving -= size
 
+    def _dress(self, headers: MutableHeaders, scope: Scope, cookie: str) -> None:
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        if not scope["path"].startswith("/static/"):
+            headers.setdefault("cache-control", "no-store")
+        if scope["state"]["fresh"]:
+            session = scope["state"]["session"]
+            headers.append(
+                "set-cookie",
+                f"{cookie}={session}.{self.policy.sign(session)}; Path=/; HttpOnly;"
+                f" SameSite=Strict; Max-Age={SESSION_SECONDS}",
+            )
+
     def _guesser(self, scope: Scope, headers: Headers) -> str | None:
         """The address of a client that presents a token; None if there is no token to guess."""
         shown = "authorization" in headers or (scope["path"], scope["method"]) == ("/login", "POST")
@@ -198,10 +211,8 @@ class Gate:
         except CookieError:
             return None
         session, _, signature = (morsel.value if morsel else "").partition(".")
-        good = re.fullmatch(r"[0-9a-f]{32}", session) and same_text(
-            signature, self.policy.sign(session)
-        )
-        return session if good else None
+        good = re.fullmatch(r"[0-9a-f]{32}", session)
+        return session if good and same_text(signature, self.policy.sign(session)) else None
 
     def _may_begin(self, scope: Scope, trusted: bool) -> bool:
         """Whether opening a page starts a session: only if no token is needed."""
@@ -209,22 +220,28 @@ class Gate:
         page = ("." not in path and not path.startswith("/api/")) or path == "/api/session"
         return self.policy.token is None and not trusted and page
 
-    def _refusal(
-        self, scope: Scope, headers: Headers, session: str | None, trusted: bool
-    ) -> Response | None:
-        path, method = scope["path"], scope["method"]
-        if not self.policy.knows_host(host_name(headers.get("host", ""))):
+    def _unfit(self, scope: Scope, headers: Headers) -> Response | None:
+        """Why nobody may send such a request."""
+        policy, path = self.policy, scope["path"]
+        length, changes = headers.get("content-length", "0"), scope["method"] not in SAFE_METHODS
+        limit = policy.upload_bytes if path.startswith(UPLOADS) else policy.body_bytes
+        if not policy.knows_host(host_name(headers.get("host", ""))):
             return _refuse(400, "this server has another name")
-        length = headers.get("content-length", "0")
-        limit = self.policy.upload_bytes if _upload(scope) else self.policy.body_bytes
         if not length.isascii() or not length.isdigit() or len(length) > 18:
             return _refuse(400, "the content length is not a number")
         if int(length) > limit:
             return _refuse(413, f"at most {limit:,} bytes at once")
-        if method not in SAFE_METHODS:
-            refusal = self._cross_site(headers) or self._unwritable(path)
-            if refusal is not None:
-                return refusal
+        if (changes or path.startswith("/api/")) and _from_other_site(headers):
+            return _refuse(403, "requests from other sites are refused")
+        if changes and policy.read_only and not path.startswith((*STATELESS, "/login")):
+            return _refuse(403, "this server is read-only")
+        return None
+
+    def _stranger(
+        self, scope: Scope, headers: Headers, session: str | None, trusted: bool
+    ) -> Response | None:
+        """Why this client may not send it."""
+        path, method = scope["path"], scope["method"]
         if path.startswith(PUBLIC):
             return None
         if self.policy.token is not None and not trusted and session is None:
@@ -233,22 +250,6 @@ class Gate:
             return _refuse(401, "a token is needed", {"www-authenticate": "Bearer"})
         if method in SAFE_METHODS or trusted or path.startswith(STATELESS):
             return None
-        return self._without_csrf(headers, session)
-
-    def _cross_site(self, headers: Headers) -> SafeJSON | None:
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        if site not in (None, "same-origin", "none"):
-            return _refuse(403, "requests from other sites are refused")
-        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
-            return _refuse(403, "requests from other sites are refused")
-        return None
-
-    def _unwritable(self, path: str) -> SafeJSON | None:
-        if self.policy.read_only and not path.startswith((*STATELESS, "/login")):
-            return _refuse(403, "this server is read-only")
-        return None
-
-    def _without_csrf(self, headers: Headers, session: str | None) -> SafeJSON | None:
         if session is None:
             return _refuse(403, "start a session first: GET /api/session")
         if not same_text(headers.get("x-csrf-token", ""), self.policy.csrf(session)):
@@ -256,8 +257,10 @@ class Gate:
         return None
 
 
-def _upload(scope: Scope) -> bool:
-    return bool(scope["path"].startswith(UPLOADS))
+def _from_other_site(headers: Headers) -> bool:
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
+    return foreign or site not in (None, "same-origin", "none")
 
 
 def _cookie_name(scope: Scope) -> str:
@@ -291,27 +294,3 @@ def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
         return message
 
     return limited
-
-
-def _dressed(
-    send: Send, scope: Scope, policy: Policy, cookie: str, started: Callable[[int], None]
-) -> Send:
-    async def dressed(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            started(message["status"])
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            if not scope["path"].startswith("/static/"):
-                headers.setdefault("cache-control", "no-store")
-            state: dict[str, Any] = scope["state"]
-            if state.get("fresh"):
-                session = state["session"]
-                headers.append(
-                    "set-cookie",
-                    f"{cookie}={session}.{policy.sign(session)}; Path=/; HttpOnly;"
-                    f" SameSite=Strict; Max-Age={SESSION_SECONDS}",
-                )
-        await send(message)
-
-    return dressed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +16,12 @@ import numpy as np
 import sqlalchemy as sa
 from fastapi import Depends, HTTPException, Request
 
+from tagfill.serve.api.schema import Saved
 from tagfill.serve.batcher import Batcher
 from tagfill.serve.database import Database, people
 from tagfill.serve.ledger import Entry, Ledger
 from tagfill.serve.library import Library
+from tagfill.serve.metrics import DECISIONS
 from tagfill.serve.model import ServedModel, is_run, open_model
 from tagfill.serve.pictures import Pictures
 from tagfill.serve.queue import Queue
@@ -136,6 +138,14 @@ class Service:
             model=self.model.name,
             probability=self.queue.chance(row, column) if known and column is not None else None,
         )
+
+    def save(self, entries: Sequence[Entry], release: Sequence[tuple[str, str]] = ()) -> Saved:
+        """Write one action of a person; it is on disk on return, and its cards are given back."""
+        answered = [(entry.image, entry.tag) for entry in entries]
+        batch = self.ledger.write(entries, release=[*answered, *release])
+        self.queue.update()
+        DECISIONS.inc(len(entries))
+        return Saved(batch=batch, saved=len(entries))
 
     def person(self, session: str | None, header: str | None) -> Person:
         """Who a request is from."""

@@ -92,7 +92,8 @@ def rest_of(
     kept = kept if kept.any() else possible
     share, weight = (extra - later[0]) / count, np.where(possible, likelihood, 0.0)
     expected = float((share * weight).sum() / max(weight.sum(), np.finfo(float).tiny))
-    return Rest(count, float(share[kept].min()), float(share[kept].max()), expected, right + wrong)
+    low, high, mean = np.round([share[kept].min(), share[kept].max(), expected], 4).tolist()
+    return Rest(count, low, high, mean, right + wrong)
 
 
 def _prior(total: Floats, population: int) -> Floats:

@@ -34,13 +34,9 @@ def stored_decisions(source: str, dataset: Dataset) -> tuple[Dataset, list[Decis
     finally:
         database.close()
     columns, after = ledger.columns, ledger.table
-    before = LabelTable(after.images, tuple(columns.names), after.values).with_values(
-        np.pad(
-            columns.base,
-            ((0, 0), (0, len(columns.names) - columns.base.shape[1])),
-            constant_values=UNKNOWN,
-        )
-    )
+    added = len(columns.names) - columns.base.shape[1]
+    values = np.pad(columns.base, ((0, 0), (0, added)), constant_values=UNKNOWN)
+    before = LabelTable(after.images, after.classes, values)
     asked = np.argwhere(
         (after.values != before.values) | ((ledger.decided > 0) & (after.values == UNKNOWN))
     )

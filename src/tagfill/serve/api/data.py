@@ -1,20 +1,23 @@
-"""/api/photos as a list, /api/tags and /api/suspects: browse, rename, check."""
+"""/api/photos as a list, /api/tags and /api/suspects: find, count, rename, check."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, HTTPException, Query
 
-from tagfill.labels import POSITIVE, UNKNOWN
+from tagfill.evaluate.arrays import Mask
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.api.schema import RenameRequest, Saved
-from tagfill.serve.browse import Filter, State, matching, suspects, tag_counts, together
 from tagfill.serve.ledger import RENAME, Entry
-from tagfill.serve.service import Asker, Served
+from tagfill.serve.queue import LIKELY
+from tagfill.serve.service import Asker, Served, Service
 
 router = APIRouter(prefix="/api", tags=["data"])
 
-Text = Annotated[str, Query(max_length=200)]
+State = Literal["any", "yes", "no", "suggested", "unknown"]
+_KNOWN = {"yes": POSITIVE, "no": NEGATIVE, "unknown": UNKNOWN}
 
 
 @router.get("/photos")
@@ -22,21 +25,35 @@ def photos(
     service: Served,
     tag: Annotated[str | None, Query(max_length=200)] = None,
     state: State = "any",
-    q: Text = "",
+    q: Annotated[str, Query(max_length=200)] = "",
     split: Annotated[str | None, Query(max_length=20)] = None,
     page: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     size: Annotated[int, Query(ge=1, le=500)] = 60,
 ) -> dict[str, Any]:
-    """Photos by the state of a tag and by words in names and tags, a page at a time."""
+    """Photos by the state of a tag, or of any, and by words in names and tags, a page at a time.
+
+    They come in the order of the file, by probability if suggestions of a tag are wanted.
+    """
     with service.ledger.lock:
         service.refresh()
-        rows = matching(service, Filter(tag or None, state, q, split or None))
-        column = service.ledger.columns.find(tag) if tag else None
+        library, column = service.library, service.column(tag) if tag else None
+        chosen = np.ones(len(library), dtype=bool)
+        if state != "any":
+            columns = slice(None) if column is None else slice(column, column + 1)
+            chosen &= _in_state(service, columns, state).any(axis=1)
+        if split:
+            chosen &= np.array([name == split for name in library.split_of])
+        for word in q.lower().split():
+            chosen &= _with_word(service, word)
+        rows = np.flatnonzero(chosen)
+        if column is not None and state in ("suggested", "unknown"):
+            chance = np.nan_to_num(service.queue.probability[rows, column])
+            rows = rows[np.argsort(-chance, kind="stable")]
         listed = [
             {
                 "photo": row,
-                "name": service.library.table.images[row],
-                "split": service.library.split_of[row],
+                "name": library.table.images[row],
+                "split": library.split_of[row],
                 "yes": service.tags_of(row, POSITIVE),
                 "probability": None if column is None else service.queue.chance(row, column),
                 "complete": service.ledger.is_complete(row),
@@ -46,22 +63,48 @@ def photos(
         return {"total": len(rows), "page": page, "size": size, "photos": listed}
 
 
+def _in_state(service: Service, columns: slice, state: State) -> Mask:
+    values = service.ledger.values[:, columns]
+    likely = service.queue.probability[:, columns] >= LIKELY
+    return np.asarray(values == _KNOWN[state] if state in _KNOWN else (values == UNKNOWN) & likely)
+
+
+def _with_word(service: Service, word: str) -> Mask:
+    named = np.array([word in image.lower() for image in service.library.table.images])
+    columns = [word in name.lower() for name in service.ledger.columns.names]
+    return np.asarray(named | (service.ledger.values[:, columns] == POSITIVE).any(axis=1))
+
+
 @router.get("/tags")
 def tags(service: Served) -> list[dict[str, Any]]:
     """All tags, and how many photos have them, lack them, or may have them."""
     with service.ledger.lock:
         service.refresh()
-        return tag_counts(service)
+        counts = {
+            state: _in_state(service, slice(None), state).sum(axis=0).tolist()
+            for state in ("yes", "no", "unknown", "suggested")
+        }
+        learned = set(service.model.bundle.classes)
+        return [
+            {
+                "tag": name,
+                **{state: count[column] for state, count in counts.items()},
+                "learned": name in learned,
+            }
+            for column, name in enumerate(service.ledger.columns.names)
+        ]
 
 
 @router.get("/tags/together")
-def co_occurrence(
-    service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20
-) -> dict[str, Any]:
+def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) -> dict[str, Any]:
     """How often the most frequent tags occur on the same photo."""
     with service.ledger.lock:
         service.refresh()
-        return together(service, count)
+        positive = (service.ledger.values == POSITIVE).astype(np.int64)
+        columns = np.argsort(-positive.sum(axis=0), kind="stable")[:count]
+        pairs = positive[:, columns].T @ positive[:, columns]
+        names = [service.ledger.columns.names[column] for column in columns]
+        return {"tags": names, "counts": pairs.tolist()}
 
 
 @router.post("/tags/rename")
@@ -69,23 +112,27 @@ def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
     """Rename a tag; if the new name exists, the two are merged."""
     with service.ledger.lock:
         service.refresh()
-        column = service.column(wanted.tag)
-        old = service.ledger.columns.names[column]
+        old = service.ledger.columns.names[service.column(wanted.tag)]
         if old == wanted.to:
             raise HTTPException(409, "the tag already has this name")
         line = Entry(
             "", old, UNKNOWN, RENAME, "tags", person.name, service.model.name, target=wanted.to
         )
-        batch = service.ledger.write([line])
-        service.queue.update()
-        return Saved(batch=batch, saved=1)
+        return service.save([line])
 
 
 @router.get("/suspects")
-def suspected(
+def suspects(
     service: Served, count: Annotated[int, Query(ge=1, le=500)] = 60
 ) -> list[dict[str, Any]]:
-    """Written tags that look wrong, the least likely first."""
+    """Unreviewed written tags that look wrong, the least likely first."""
     with service.ledger.lock:
         service.refresh()
-        return suspects(service, count)
+        ledger, listed = service.ledger, []
+        for row, tag, chance in service.model.suspects():
+            column = ledger.columns.find(tag)
+            if column is not None and not ledger.decided[row, column]:
+                name, now = service.library.table.images[row], ledger.columns.names[column]
+                suspect = {"photo": row, "name": name, "tag": now, "probability": round(chance, 4)}
+                listed.append(suspect)
+        return listed[:count]

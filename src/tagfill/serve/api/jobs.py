@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, HTTPException
 
-from tagfill.errors import TagfillError
+from tagfill.serve.responses import refusing
 from tagfill.serve.service import Asker, Served
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
@@ -21,10 +21,8 @@ def listed(service: Served) -> list[dict[str, Any]]:
 @router.post("", status_code=201)
 def start(service: Served, person: Asker) -> dict[str, Any]:
     """Train again from the labels as they are now."""
-    try:
+    with refusing(409):
         return _public(service.jobs.start(person.name))
-    except TagfillError as error:
-        raise HTTPException(409, str(error)) from None
 
 
 @router.get("/{job}")
@@ -37,10 +35,8 @@ def one(service: Served, job: str) -> dict[str, Any]:
 def cancel(service: Served, job: str) -> dict[str, Any]:
     """Stop a training; its files are removed."""
     _job(service, job)
-    try:
+    with refusing(409):
         service.jobs.cancel(job)
-    except TagfillError as error:
-        raise HTTPException(409, str(error)) from None
     return _public(_job(service, job))
 
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
-from tagfill.errors import TagfillError
 from tagfill.explain.draw import overlay
 from tagfill.serve.api.review import card
 from tagfill.serve.api.schema import Card
 from tagfill.serve.model import ServedModel
 from tagfill.serve.pictures import Pictures, Size, encode
+from tagfill.serve.responses import refusing
 from tagfill.serve.service import Served
 
 router = APIRouter(prefix="/api/photos", tags=["photos"])
@@ -20,6 +20,7 @@ JPEG: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/jpeg": {}}, "description": "A JPEG without metadata."}
 }
 HEAT_SIZE = 640
+UNREADABLE = "the photo's file is missing or broken"
 KEPT = {"cache-control": "private, max-age=3600"}
 
 
@@ -35,10 +36,8 @@ def photo_card(service: Served, photo: int) -> Card:
 def picture(service: Served, photo: int, size: Size = Size.SMALL) -> Response:
     """The photo, encoded again with a longer side of at most this many pixels."""
     row = service.row(photo)
-    try:
+    with refusing(404, UNREADABLE):
         return Response(service.pictures.jpeg(row, size), media_type="image/jpeg", headers=KEPT)
-    except TagfillError:
-        raise HTTPException(404, "the photo's file is missing or broken") from None
 
 
 @router.get("/{photo}/heat", response_class=Response, responses=JPEG)
@@ -47,10 +46,8 @@ async def heat(service: Served, photo: int, tag: Annotated[str, Query(max_length
     model, row = service.model, service.row(photo)
     if tag not in model.bundle.classes:
         raise HTTPException(404, "the model does not know this tag")
-    try:
+    with refusing(404, UNREADABLE):
         content = await service.explaining(_heat, model, service.pictures, row, tag)
-    except TagfillError:
-        raise HTTPException(404, "the photo's file is missing or broken") from None
     return Response(content, media_type="image/jpeg", headers=KEPT)
 
 

@@ -14,7 +14,6 @@ from tagfill.serve.api.schema import (
     CompleteRequest,
     DecisionsRequest,
     GridCard,
-    Line,
     NextCards,
     NextRequest,
     Overview,
@@ -24,9 +23,9 @@ from tagfill.serve.api.schema import (
     Suggested,
     TagRequest,
     TagReview,
+    UndoRequest,
 )
-from tagfill.serve.ledger import ACCEPT, ANSWER, COMPLETE, Entry
-from tagfill.serve.metrics import DECISIONS
+from tagfill.serve.ledger import ACCEPT, ANSWER, COMPLETE, Entry, Line
 from tagfill.serve.queue import WHOLE_PHOTO, totals
 from tagfill.serve.service import Asker, Served, Service
 
@@ -39,12 +38,9 @@ def overview(service: Served) -> Overview:
     with service.ledger.lock:
         service.refresh()
         queue = service.queue
-        columns = range(len(service.ledger.columns.names))
-        reviews = [TagReview.model_validate(queue.status(column)) for column in columns]
+        reviews = [queue.status(column) for column in range(len(service.ledger.columns.names))]
         reviews.sort(key=lambda review: (-review.open, review.tag))
-        return Overview.model_validate(
-            {"model": service.model.name, "totals": totals(queue), "tags": reviews}
-        )
+        return Overview(model=service.model.name, totals=totals(queue), tags=reviews)
 
 
 @router.get("/tags/{tag:path}")
@@ -52,7 +48,7 @@ def tag_state(service: Served, tag: str) -> TagReview:
     """Progress of the review of one tag."""
     with service.ledger.lock:
         service.refresh()
-        return TagReview.model_validate(service.queue.status(service.column(tag)))
+        return service.queue.status(service.column(tag))
 
 
 @router.post("/next")
@@ -87,7 +83,7 @@ def decide(service: Served, person: Asker, made: DecisionsRequest) -> Saved:
             )
             for decision in made.decisions
         ]
-        return _saved(service, entries)
+        return service.save(entries)
 
 
 @router.post("/complete")
@@ -101,7 +97,7 @@ def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved
             for tag in dict.fromkeys(finished.yes)
         ]
         whole = service.entry(person, row, "", UNKNOWN, kind=COMPLETE, view="photo")
-        return _saved(service, [*entries, whole], [(whole.image, WHOLE_PHOTO)])
+        return service.save([*entries, whole], [(whole.image, WHOLE_PHOTO)])
 
 
 @router.post("/accept")
@@ -116,14 +112,14 @@ def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
             service.entry(person, int(row), chosen.tag, POSITIVE, kind=ACCEPT, view="tag")
             for row in service.queue.remaining(column)
         ]
-        return _saved(service, entries)
+        return service.save(entries)
 
 
 @router.post("/undo")
-def undo(service: Served, person: Asker) -> list[Line]:
-    """Undo the user's last action, any number of times; returns its lines, or none."""
+def undo(service: Served, person: Asker, wanted: UndoRequest | None = None) -> list[Line]:
+    """Undo the user's last action, any number of times, or a certain one; returns its lines."""
     with service.ledger.lock:
-        entries = service.ledger.undo(person.name)
+        entries = service.ledger.undo(person.name, wanted.batch if wanted else None)
         service.refresh()
         return lines(service, entries)
 
@@ -169,13 +165,9 @@ def card(service: Service, row: int) -> Card:
 
 def lines(service: Service, entries: Sequence[Entry]) -> list[Line]:
     """Lines of the log as JSON."""
-    undone = service.ledger.is_undone
+    ledger, rows = service.ledger, service.library.table.row_of
     return [
-        Line(
-            **{name: value for name, value in vars(entry).items() if name != "id"},
-            undone=undone(entry.batch),
-            photo=service.library.table.row_of.get(entry.image),
-        )
+        Line(**vars(entry), undone=ledger.is_undone(entry.batch), photo=rows.get(entry.image))
         for entry in entries
     ]
 
@@ -183,13 +175,3 @@ def lines(service: Service, entries: Sequence[Entry]) -> list[Line]:
 def _grid_card(service: Service, row: int, column: int) -> GridCard:
     name = service.library.table.images[row]
     return GridCard(photo=row, name=name, probability=service.queue.chance(row, column))
-
-
-def _saved(
-    service: Service, entries: Sequence[Entry], release: Sequence[tuple[str, str]] = ()
-) -> Saved:
-    answered = [(entry.image, entry.tag) for entry in entries]
-    batch = service.ledger.write(entries, release=[*answered, *release])
-    service.queue.update()
-    DECISIONS.inc(len(entries))
-    return Saved(batch=batch, saved=len(entries))

@@ -11,11 +11,15 @@ from tagfill.errors import TagfillError
 from tagfill.serve.api.schema import RunRequest
 from tagfill.serve.measure import compared, measured, precision_curve
 from tagfill.serve.model import is_run, run_summary
+from tagfill.serve.responses import refusing
 from tagfill.serve.service import Served, Service
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
-_TOLD = ("images", "positives", "negatives", "unknowns", "mAP", "per_class", "ranking")
+_TOLD = (
+    *("images", "positives", "negatives", "unknowns", "mAP", "per_class", "ranking"),
+    *("at_fitted_thresholds", "calibrated"),
+)
 
 
 @router.get("")
@@ -36,10 +40,8 @@ def on_complete_photos(service: Served) -> dict[str, Any]:
 def switch(service: Served, wanted: RunRequest) -> dict[str, Any]:
     """Serve another model from now on."""
     path = _folder(service, wanted.run)
-    try:
+    with refusing(409):
         service.switch(path)
-    except TagfillError as error:
-        raise HTTPException(409, str(error)) from None
     return _brief(service, path)
 
 
@@ -48,15 +50,14 @@ def one(service: Served, name: str) -> dict[str, Any]:
     """Metrics, training curve and every class of a run."""
     path = _folder(service, name)
     summary = run_summary(path)
-    metrics = summary["metrics"] or {}
+    metrics = summary.pop("metrics") or {}
     splits = {
         split: {key: metrics[split].get(key) for key in _TOLD}
         for split in ("val", "test")
         if metrics.get(split)
     }
-    kept = ("name", "finished", "method", "backbone", "head", "started", "curve", "notes")
     return {
-        **{key: summary[key] for key in kept},
+        **summary,
         "splits": splits,
         "criterion": metrics.get("criterion"),
         "best_score": metrics.get("best_score"),
@@ -68,10 +69,8 @@ def one(service: Served, name: str) -> dict[str, Any]:
 def compare(service: Served, name: str, other: str) -> dict[str, Any]:
     """Two runs on the same held-out photos, with the labels as they are now."""
     paths = [_folder(service, run) for run in (name, other)]
-    try:
+    with refusing(409):
         return compared(service, *paths)
-    except TagfillError as error:
-        raise HTTPException(409, str(error)) from None
 
 
 @router.get("/{name}/curve")
@@ -80,10 +79,8 @@ def curve(
 ) -> dict[str, Any]:
     """Precision at every recall on held-out photos: of one tag or all tags."""
     path = _folder(service, name)
-    try:
+    with refusing(409):
         return precision_curve(service, path, tag)
-    except TagfillError as error:
-        raise HTTPException(409, str(error)) from None
 
 
 def _readable(service: Service, path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
+from tagfill.serve.stopping import Rest
 
 Answer = Literal["yes", "no", "unsure"]
 VALUES: dict[str, int] = {"yes": POSITIVE, "no": NEGATIVE, "unsure": UNKNOWN}
@@ -154,49 +155,31 @@ class Saved(Model):
     saved: int
 
 
-class Line(Model):
-    """One line of the log of decisions."""
+class UndoRequest(Model):
+    """The action to undo, by default the last one."""
 
-    at: float
-    who: str
-    kind: str
-    view: str
-    image: str
-    tag: str
-    value: int
-    model: str
-    probability: float | None
-    target: str | None
-    batch: str
-    undone: bool
-    photo: int | None
-
-
-Share = Annotated[float, AfterValidator(lambda share: round(share, 4))]
-
-
-class Precision(Model):
-    """Precision of the remaining suggestions of a tag: bounds and expectation, as shares."""
-
-    model_config = ConfigDict(extra="forbid", from_attributes=True)
-    count: int
-    low: Share
-    high: Share
-    expected: Share
-    sampled: int
+    batch: Annotated[str, Field(max_length=32)] | None = None
 
 
 class TagReview(Model):
-    """Progress of the review of a tag."""
+    """Progress of the review of a tag.
 
-    model_config = ConfigDict(extra="forbid", from_attributes=True)
+    Args:
+        suggested: likely entries, answered or not.
+        open: those not answered.
+        yes, no: what people decided about possible entries.
+        written: photos that have the tag now.
+        rest: what the answers say of the open ones.
+        acceptable: whether the rest may be accepted unseen.
+    """
+
     tag: str
     suggested: int
     open: int
     yes: int
     no: int
     written: int
-    rest: Precision
+    rest: Rest
     acceptable: bool
 
 

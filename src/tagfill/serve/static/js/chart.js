@@ -1,5 +1,7 @@
 // Small charts as SVG.
 
+import { number } from "/static/js/i18n.js";
+
 const NS = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [520, 200, 44, 26, 10];
 
@@ -25,10 +27,10 @@ export function lines(series, label, { from, to, x: across, y: up } = {}) {
   for (let step = 0; step <= 4; step += 1) {
     const value = y0 + ((y1 - y0) * step) / 4;
     svg.append(node("line", { x1: LEFT, x2: WIDTH - 10, y1: y(value), y2: y(value), class: "grid-line" }));
-    svg.append(node("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, value.toFixed(to === undefined ? 1 : 0)));
+    svg.append(node("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value, to === undefined ? 1 : 0)));
   }
   for (const value of new Set([x0, Math.round((x0 + x1) / 2), x1])) {
-    svg.append(node("text", { x: x(value), y: HEIGHT - 6, "text-anchor": "middle" }, String(value)));
+    svg.append(node("text", { x: x(value), y: HEIGHT - 6, "text-anchor": "middle" }, number(value)));
   }
   if (across) svg.append(node("text", { x: x(x0 + 0.75 * (x1 - x0)), y: HEIGHT - 6, "text-anchor": "middle" }, `${across} →`));
   if (up) svg.append(node("text", { x: LEFT + 6, y: HEIGHT - BOTTOM - 8 }, `↑ ${up}`));

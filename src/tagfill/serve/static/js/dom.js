@@ -50,11 +50,6 @@ export function pictureUrl(photo, size) {
   return `/api/photos/${photo}/picture?size=${size}`;
 }
 
-export function percent(value, digits = 0) {
-  if (value === null || value === undefined) return "–";
-  return `${(100 * value).toFixed(digits)} %`;
-}
-
 // Keys go to what is typed into, unless nothing is.
 export function typing(event) {
   const field = event.target.closest("input:not([type=range]):not([type=checkbox]), textarea, select");

@@ -9,10 +9,17 @@ const wanted = localStorage.getItem("language") ?? navigator.language.slice(0, 2
 export const language = wanted in texts ? wanted : "en";
 document.documentElement.lang = language;
 
-const numbers = new Intl.NumberFormat(language);
+export function number(value, digits = 0) {
+  if (value === null || value === undefined) return "–";
+  return value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
 
-export function number(value) {
-  return numbers.format(value);
+export function percent(value, digits = 0) {
+  return value === null || value === undefined ? "–" : `${number(100 * value, digits)} %`;
+}
+
+export function time(seconds) {
+  return new Date(seconds * 1000).toLocaleString(language);
 }
 
 export function t(key, values = {}) {
@@ -21,6 +28,10 @@ export function t(key, values = {}) {
     const value = values[name];
     return typeof value === "number" ? number(value) : (value ?? "");
   });
+}
+
+export function has(key) {
+  return key in en;
 }
 
 export function choose(name) {

@@ -3,7 +3,7 @@
 import { setName, whoAmI } from "/static/js/api.js";
 import { fill, h } from "/static/js/dom.js";
 import { choose, language, languages, t } from "/static/js/i18n.js";
-import { dialog, empty, guard } from "/static/js/ui.js";
+import { dialog, empty, guard, reason } from "/static/js/ui.js";
 
 const pages = {
   "/": "home",
@@ -31,9 +31,8 @@ async function start() {
     const page = await import(`/static/js/pages/${name}.js`);
     await page.show(main, new URLSearchParams(location.search), session);
   } catch (error) {
-    const text = error.status === 0 ? t("offline") : error.message;
     const again = h("button", { type: "button", onclick: () => location.reload() }, t("again"));
-    fill(main, empty(t("failed"), text, again));
+    fill(main, empty(t("failed"), reason(error), again));
   }
   main.removeAttribute("aria-busy");
 }

@@ -1,16 +1,47 @@
 // Small parts that several pages share.
 
-import { fill, h } from "/static/js/dom.js";
-import { t } from "/static/js/i18n.js";
+import { post } from "/static/js/api.js";
+import { fill, h, typing } from "/static/js/dom.js";
+import { has, t } from "/static/js/i18n.js";
 
-export function toast(text, kind = "") {
-  const box = h("div.toast", { "data-kind": kind }, text);
+export function toast(text, kind = "", action = null) {
+  const box = h("div.toast", { "data-kind": kind }, text, action);
   document.getElementById("toasts").append(box);
-  setTimeout(() => box.remove(), kind === "error" ? 8000 : 3000);
+  setTimeout(() => box.remove(), kind || action ? 8000 : 3000);
+}
+
+// What was done, and a way back.
+export function done(text, { batch }, reload) {
+  toast(text, "", h("button.quiet", { type: "button", onclick: () => undo(reload, batch) }, t("undo")));
+}
+
+// Take back an action, by default the person's last one; what it changed is loaded again.
+export const undo = guard(async (reload, batch = null) => {
+  const lines = await post("/api/review/undo", { batch });
+  toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
+  if (lines.length) await reload(lines);
+});
+
+export function undoButton(reload) {
+  return h("button.quiet", { type: "button", onclick: () => undo(reload) }, t("undo"), h("kbd", "U"));
+}
+
+// U takes back, wherever nothing is typed.
+export function undoKey(reload) {
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() === "u" && !typing(event) && !document.querySelector("dialog[open]")) undo(reload);
+  });
+}
+
+// Why the server refused: in the reader's language, then in its own words.
+export function reason(error) {
+  if (error.status === 0) return t("offline");
+  const why = has(`refused.${error.status}`) ? t(`refused.${error.status}`) : t("failed");
+  return [why, error.message ? h("small", ` (${error.message})`) : null];
 }
 
 export function complain(error) {
-  toast(error.status === 0 ? t("offline") : error.message || t("failed"), "error");
+  toast(reason(error), "error");
 }
 
 export function guard(action) {

@@ -1,9 +1,9 @@
 // All photos: find them by tags and words, and change many at once.
 
 import { get, post } from "/static/js/api.js";
-import { fill, h, percent, picture, pictureUrl } from "/static/js/dom.js";
-import { number, t } from "/static/js/i18n.js";
-import { chooser, empty, enlarge, guard, toast } from "/static/js/ui.js";
+import { fill, h, picture, pictureUrl } from "/static/js/dom.js";
+import { number, percent, t } from "/static/js/i18n.js";
+import { chooser, done, empty, enlarge, guard, undoButton, undoKey } from "/static/js/ui.js";
 
 const SIZE = 60;
 const STATES = ["any", "yes", "no", "suggested", "unknown"];
@@ -67,8 +67,8 @@ class Browser {
   bulkForm() {
     const names = this.tags.map((tag) => tag.tag);
     const change = (value) => guard(async (tag) => {
-      const { saved } = await post("/api/labels", { photos: [...this.chosen], tag, value });
-      toast(t(`bulk.${value}`, { count: saved, tag }));
+      const saved = await post("/api/labels", { photos: [...this.chosen], tag, value });
+      done(t(`bulk.${value}`, { count: saved.saved, tag }), saved, () => this.load());
       await this.load();
     });
     const field = chooser("bulk-tag", t("bulk.tag"), names, change("yes"));
@@ -76,18 +76,11 @@ class Browser {
       type: "button",
       onclick: () => field.field.value.trim() && change("no")(field.field.value.trim()),
     }, t("bulk.remove"));
-    const undo = h("button.quiet", {
-      type: "button",
-      onclick: guard(async () => {
-        const lines = await post("/api/review/undo");
-        toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
-        await this.load();
-      }),
-    }, t("undo"));
     const all = h("button.quiet", { type: "button", onclick: () => this.choosePage() }, t("bulk.page"));
     const none = h("button.quiet", { type: "button", onclick: () => this.clear() }, t("bulk.clear"));
     this.chosenText = h("strong");
-    fill(this.bulk, this.chosenText, field, remove, all, none, undo);
+    fill(this.bulk, this.chosenText, field, remove, all, none, undoButton(() => this.load()));
+    undoKey(() => this.load());
   }
 
   async filter(change) {

@@ -1,8 +1,8 @@
 // The state of things, and what to do next.
 
 import { get } from "/static/js/api.js";
-import { fill, h, percent, picture } from "/static/js/dom.js";
-import { number, t } from "/static/js/i18n.js";
+import { fill, h, picture } from "/static/js/dom.js";
+import { number, percent, t } from "/static/js/i18n.js";
 
 export async function show(main) {
   const [review, history, measured] = await Promise.all([

@@ -1,13 +1,14 @@
 // One large photo, its tags and the tags it may have.
 
 import { get, post, releaseOnLeaving } from "/static/js/api.js";
-import { fill, h, percent, pictureUrl, typing } from "/static/js/dom.js";
-import { t } from "/static/js/i18n.js";
-import { chooser, complain, empty, guard, keysHelp, meter, toast } from "/static/js/ui.js";
+import { fill, h, pictureUrl, typing } from "/static/js/dom.js";
+import { percent, t } from "/static/js/i18n.js";
+import { chooser, complain, done, empty, guard, keysHelp, meter, undo } from "/static/js/ui.js";
 import { swipes } from "/static/js/swipe.js";
 
 const AHEAD = 4;
 const LIKELY = 0.5; // as on the server
+const MOST_EXCLUDED = 2000; // so many the server takes
 
 export async function show(main, query) {
   const deck = new Deck(main, query.get("guided") === "1", query.get("photo"));
@@ -66,7 +67,7 @@ class Deck {
   // Keep a few photos ahead, so that the next one is there at once.
   async fetch() {
     if (this.cards.length - this.place > AHEAD || this.exhausted) return;
-    const exclude = this.cards.map((card) => card.photo);
+    const exclude = this.cards.slice(-MOST_EXCLUDED).map((card) => card.photo);
     const { photos } = await post("/api/review/next", { view: "photo", count: AHEAD, exclude, guided: this.guided });
     this.exhausted = photos.length === 0;
     this.take(photos);
@@ -111,7 +112,7 @@ class Deck {
       this.panel,
       h("div.place",
         h("button.quiet", { type: "button", "aria-label": t("previous"), onclick: () => this.go(-1) }, "←"),
-        h("small.faint", card.name, " ", h("span.badge", card.split), card.complete ? h("span.badge", t("complete.done")) : null),
+        h("small.faint", card.name, " ", card.split ? h("span.badge", t(`split.${card.split}`)) : null, card.complete ? h("span.badge", t("complete.done")) : null),
         h("button.quiet", { type: "button", "aria-label": t("next"), onclick: guard(() => this.go(1)) }, "→"),
       ),
       h("h2", t("suggested")),
@@ -123,7 +124,7 @@ class Deck {
         h("button", { type: "button", onclick: guard(() => this.complete()) }, t("complete"), h("kbd", "C")),
         h("span.pairwise",
           h("button.quiet", { type: "button", onclick: guard(() => this.go(1)) }, t("skip_photo"), h("kbd", "S")),
-          h("button.quiet", { type: "button", onclick: guard(() => this.undo()) }, t("undo"), h("kbd", "U")),
+          h("button.quiet", { type: "button", onclick: () => this.undo() }, t("undo"), h("kbd", "U")),
         ),
       ),
       this.progress,
@@ -257,20 +258,14 @@ class Deck {
     const { card } = this;
     if (!card) return;
     const yes = card.suggestions.filter((each) => each.value === "yes").map((each) => each.tag);
-    await post("/api/review/complete", { photo: card.photo, yes });
+    const saved = await post("/api/review/complete", { photo: card.photo, yes });
     card.complete = true;
     this.actions.push({ answered: 0, found: 0 });
-    toast(t("complete.saved"));
+    done(t("complete.saved"), saved, (lines) => this.undone(lines));
     await this.go(1);
   }
 
-  async undo() {
-    const lines = await post("/api/review/undo");
-    if (!lines.length) {
-      toast(t("undo.nothing"));
-      return;
-    }
-    toast(t("undone", { count: lines.length }));
+  async undone(lines) {
     this.actions.pop();
     await this.review();
     const { photo } = lines[0];
@@ -283,6 +278,10 @@ class Deck {
     this.place = place >= 0 ? place : this.place;
     this.active = Math.max(0, fresh.suggestions.findIndex((each) => each.tag === lines[0].tag));
     this.draw();
+  }
+
+  undo() {
+    return undo((lines) => this.undone(lines));
   }
 
   async restart() {
@@ -299,7 +298,7 @@ class Deck {
       n: () => this.answer("no"),
       "?": () => this.answer("unsure"),
       s: guard(() => this.go(1)),
-      u: guard(() => this.undo()),
+      u: () => this.undo(),
       c: guard(() => this.complete()),
       h: () => this.toggleHeat(),
       z: () => this.zoom(),

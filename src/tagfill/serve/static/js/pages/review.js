@@ -1,8 +1,8 @@
 // Where review begins: the tags, how far each has come, and the two ways to look.
 
 import { get } from "/static/js/api.js";
-import { fill, h, percent } from "/static/js/dom.js";
-import { t } from "/static/js/i18n.js";
+import { fill, h } from "/static/js/dom.js";
+import { percent, t } from "/static/js/i18n.js";
 import { empty, meter } from "/static/js/ui.js";
 
 export async function show(main, query, session) {

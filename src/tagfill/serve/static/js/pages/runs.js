@@ -2,8 +2,8 @@
 
 import { get, send } from "/static/js/api.js";
 import { lines } from "/static/js/chart.js";
-import { fill, h, percent } from "/static/js/dom.js";
-import { number, t } from "/static/js/i18n.js";
+import { fill, h } from "/static/js/dom.js";
+import { number, percent, t } from "/static/js/i18n.js";
 import { guard, toast } from "/static/js/ui.js";
 import { quality } from "/static/js/pages/home.js";
 
@@ -43,9 +43,8 @@ export async function serve(run) {
   location.reload();
 }
 
-function score(value) {
-  return value === null || value === undefined ? "–" : value.toFixed(1);
-}
+const score = (value) => number(value, 1);
+const share = (value) => percent(value, 1);
 
 async function one(detail, name) {
   const run = await get(`/api/runs/${encodeURIComponent(name)}`);
@@ -54,6 +53,7 @@ async function one(detail, name) {
   fill(detail,
     h("section.card", h("h2", run.name),
       h("p.faint", `${run.method} · ${run.backbone} · ${run.head}`),
+      split ? metrics(split) : null,
       h("div.curves",
         h("div",
           await precisionCurves([name], split?.per_class.map((row) => row.name) ?? []),
@@ -63,6 +63,16 @@ async function one(detail, name) {
       ),
     ),
   );
+}
+
+// The metrics of all tags together, at the thresholds found on validation photos.
+function metrics(split) {
+  const { overall_precision: precision, overall_recall: recall, overall_f1: f1 } = split.at_fitted_thresholds ?? {};
+  const shown = [
+    ["mAP", score(split.mAP)], [t("runs.precision"), share(precision)], [t("runs.recall"), share(recall)],
+    [t("runs.f1"), share(f1)], [t("runs.calibration"), share(split.calibrated?.expected_calibration_error)],
+  ];
+  return h("p.badges", shown.map(([name, value]) => h("span.badge", `${name} ${value}`)), h("small.faint", t("runs.on", { count: split.images })));
 }
 
 // Precision by recall, of all tags together or of the one chosen.
@@ -93,21 +103,17 @@ function classes(rows) {
   return h("table.classlist", h("thead", h("tr", heads)), h("tbody", body));
 }
 
-function share(value) {
-  return value === null || value === undefined ? "–" : percent(value, 1);
-}
-
 async function compare(detail, [first, second]) {
   const result = await get(`/api/runs/${encodeURIComponent(first)}/compare/${encodeURIComponent(second)}`);
   const curves = await precisionCurves([first, second], result.tags);
-  const same = t("runs.same", { photos: result.photos, split: result.split });
+  const same = t("runs.same", { photos: result.photos, split: t(`split.${result.split}`) });
   fill(detail, h("section.card", h("h2", t("runs.side")), h("p.faint", same), h("div.curves", curves, h("div.scroll", comparison(result)))));
 }
 
 export function comparison({ tags, runs: [one, two] }) {
   const rows = tags.map((tag, place) => [tag, one.per_class[place], two.per_class[place]]).filter((row) => row[1] !== null && row[2] !== null);
   rows.sort((a, b) => b[2] - b[1] - (a[2] - a[1]));
-  const change = (a, b) => (a === null || b === null ? "–" : h("span", { "data-sign": Math.sign(b - a) }, `${b >= a ? "+" : "−"}${Math.abs(b - a).toFixed(1)}`));
+  const change = (a, b) => (a === null || b === null ? "–" : h("span", { "data-sign": Math.sign(b - a) }, `${b >= a ? "+" : "−"}${score(Math.abs(b - a))}`));
   return h("table",
     h("thead", h("tr", h("th", { scope: "col" }, t("runs.tag")), h("th", { scope: "col" }, one.name), h("th", { scope: "col" }, two.name), h("th", { scope: "col" }, t("runs.change")))),
     h("tbody",

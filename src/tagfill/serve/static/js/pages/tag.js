@@ -1,10 +1,9 @@
 // Many photos, one tag: tick those that show it, and confirm the page with one key.
 
 import { get, post, releaseOnLeaving } from "/static/js/api.js";
-import { fill, h, percent, picture, pictureUrl, typing } from "/static/js/dom.js";
-import { t } from "/static/js/i18n.js";
-import { empty, enlarge, guard, keysHelp, meter, toast } from "/static/js/ui.js";
-import { tagUrl } from "/static/js/pages/review.js";
+import { fill, h, picture, pictureUrl, typing } from "/static/js/dom.js";
+import { percent, t } from "/static/js/i18n.js";
+import { done, empty, enlarge, guard, keysHelp, meter, undo } from "/static/js/ui.js";
 
 const ROWS = 4;
 const MARKS = { yes: "✓", no: "✕", unsure: "?" };
@@ -45,7 +44,7 @@ class Page {
       ),
       this.offer,
       h("div.tagwork", this.grid, h("aside.card", this.side,
-        h("p.actions.stack", this.deciding, button("button.quiet", t("undo"), "U", guard(() => this.undo()))),
+        h("p.actions.stack", this.deciding, button("button.quiet", t("undo"), "U", () => this.undo())),
         keysHelp([
           ["← → ↑ ↓", t("keys.move")], ["Space", t("keys.toggle")], ["⇧ click", t("keys.range")],
           ["?", t("keys.unsure")], ["Z", t("keys.zoom")], ["A X", t("keys.all")], ["Enter", t("keys.confirm")], ["U", t("keys.undo")],
@@ -144,7 +143,7 @@ class Page {
     const actions = {
       a: () => this.all("yes"),
       x: () => this.all("no"),
-      u: guard(() => this.undo()),
+      u: () => this.undo(),
       z: () => this.zoom(),
       "?": () => this.put(this.focus, "unsure"),
       " ": () => this.click(this.focus, false),
@@ -191,13 +190,10 @@ class Page {
   }
 
   undo() {
-    return this.alone(async () => {
-      const lines = await post("/api/review/undo");
-      toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
-      if (!lines.length) return;
+    return this.alone(() => undo(async (lines) => {
       this.answered = Math.max(0, this.answered - lines.length);
       await Promise.all([this.load(), this.status()]);
-    });
+    }));
   }
 
   async status() {
@@ -220,8 +216,8 @@ class Page {
 
   offered(state) {
     const accept = guard(async () => {
-      const { saved } = await post("/api/review/accept", { tag: this.tag });
-      toast(t("accepted", { count: saved, tag: this.tag }));
+      const saved = await post("/api/review/accept", { tag: this.tag });
+      done(t("accepted", { count: saved.saved, tag: this.tag }), saved, () => Promise.all([this.load(), this.status()]));
       await Promise.all([this.load(), this.status()]);
     });
     const values = { count: state.open, tag: this.tag, share: percent(state.rest.expected), low: percent(state.rest.low) };
@@ -235,5 +231,3 @@ class Page {
 function pair(name, value) {
   return [h("dt", name), h("dd", typeof value === "number" ? t("{n}", { n: value }) : value)];
 }
-
-export { tagUrl };

@@ -1,33 +1,33 @@
 // All tags: how often, with which others, other names, and written tags that look wrong.
 
 import { get, post } from "/static/js/api.js";
-import { fill, h, percent, picture } from "/static/js/dom.js";
-import { number, t } from "/static/js/i18n.js";
-import { dialog, guard, toast } from "/static/js/ui.js";
+import { fill, h, picture } from "/static/js/dom.js";
+import { number, percent, t } from "/static/js/i18n.js";
+import { dialog, done, guard, undoButton, undoKey } from "/static/js/ui.js";
 
 export async function show(main) {
+  undoKey(() => draw(main));
+  await draw(main);
+}
+
+async function draw(main) {
   const [tags, together, suspects] = await Promise.all([
     get("/api/tags"), get("/api/tags/together?count=14"), get("/api/suspects?count=24"),
   ]);
-  const reload = () => show(main);
+  const reload = () => draw(main);
   fill(
     main,
     h("h1", t("nav.tags")),
     h("section.card.scroll", table(tags, reload)),
     h("div.columns2",
       h("section.card.scroll", h("h2", t("tags.together")), matrix(together)),
-      h("section.card", h("h2", t("tags.suspects")), h("p.faint", t("tags.suspects.why")), suspectList(suspects)),
+      h("section.card", h("h2", t("tags.suspects")), h("p.faint", t("tags.suspects.why")), suspectList(suspects, reload)),
     ),
   );
 }
 
 function table(tags, reload) {
   const names = tags.map((tag) => tag.tag);
-  const undo = guard(async () => {
-    const lines = await post("/api/review/undo");
-    toast(lines.length ? t("undone", { count: lines.length }) : t("undo.nothing"));
-    await reload();
-  });
   const rows = [...tags].sort((one, other) => other.yes - one.yes).map((tag) => h("tr",
     h("td", h("a", { href: `/data?state=yes&tag=${encodeURIComponent(tag.tag)}` }, tag.tag), tag.learned ? null : h("span.badge", t("tags.new"))),
     h("td", number(tag.yes)), h("td", number(tag.no)), h("td", number(tag.unknown)),
@@ -35,7 +35,7 @@ function table(tags, reload) {
     h("td", h("button.quiet", { type: "button", onclick: () => rename(tag.tag, names, reload) }, t("tags.rename"))),
   ));
   const heads = ["tag", "yes", "no", "unknown", "suggested"].map((name) => h("th", { scope: "col" }, t(`tags.${name}`)));
-  return [h("table.tagtable", h("thead", h("tr", heads, h("th", h("button.quiet", { type: "button", onclick: undo }, t("undo"))))), h("tbody", rows))];
+  return [h("table.tagtable", h("thead", h("tr", heads, h("th", undoButton(reload)))), h("tbody", rows))];
 }
 
 function rename(tag, names, reload) {
@@ -45,9 +45,9 @@ function rename(tag, names, reload) {
     h("button", {
       type: "button",
       onclick: guard(async () => {
-        await post("/api/tags/rename", { tag, to: field.value });
+        const saved = await post("/api/tags/rename", { tag, to: field.value });
         close();
-        toast(t("tags.renamed", { tag, to: field.value.trim() }));
+        done(t("tags.renamed", { tag, to: field.value.trim() }), saved, reload);
         await reload();
       }),
     }, t("save")),
@@ -62,11 +62,12 @@ function matrix({ tags, counts }) {
   return h("table.matrix", h("thead", head), h("tbody", rows));
 }
 
-function suspectList(suspects) {
+function suspectList(suspects, reload) {
   if (!suspects.length) return h("p.faint", t("tags.suspects.none"));
   const decide = (suspect, value, row) => guard(async () => {
-    await post("/api/review/decisions", { view: "suspects", decisions: [{ photo: suspect.photo, tag: suspect.tag, value }] });
+    const saved = await post("/api/review/decisions", { view: "suspects", decisions: [{ photo: suspect.photo, tag: suspect.tag, value }] });
     row.remove();
+    done(t("tags.decided", { tag: suspect.tag, value: t(`value.${value}`) }), saved, reload);
   });
   return h("ul.suspects", suspects.map((suspect) => {
     const row = h("li", picture(suspect.photo, 160, suspect.name), h("span", h("strong", suspect.tag), h("small.faint", ` ${percent(suspect.probability, 1)}`)));

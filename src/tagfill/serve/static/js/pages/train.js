@@ -2,7 +2,7 @@
 
 import { get, post, send } from "/static/js/api.js";
 import { fill, h } from "/static/js/dom.js";
-import { t } from "/static/js/i18n.js";
+import { has, number, t, time } from "/static/js/i18n.js";
 import { guard, meter } from "/static/js/ui.js";
 import { comparison, serve } from "/static/js/pages/runs.js";
 
@@ -36,11 +36,11 @@ export async function show(main) {
 }
 
 async function card(job, served, count, draw) {
-  const when = new Date(job.at * 1000).toLocaleString();
+  const when = time(job.at);
   const parts = [h("h2", job.run, h("span.badge", t(`job.${job.state}`))), h("p.faint", `${job.who}, ${when}`)];
   if (job.state === "running") {
     const { done = 0, total = 1, label = "" } = job.progress ?? {};
-    parts.push(meter(done / total, t("progress")), h("p.faint", label ? `${label} ${done} / ${total}` : t("loading")));
+    parts.push(meter(done / total, t("progress")), h("p.faint", label ? `${phase(label)} ${number(done)} / ${number(total)}` : t("loading")));
     parts.push(h("p.actions", h("button.danger", { type: "button", onclick: guard(async () => {
       await send("DELETE", `/api/jobs/${job.id}`);
       await draw();
@@ -49,6 +49,11 @@ async function card(job, served, count, draw) {
   if (job.message) parts.push(h("p.problem", job.message));
   if (job.state === "done") parts.push(await result(job, served, count));
   return h("section.card.job", { "data-state": job.state }, parts);
+}
+
+function phase(label) {
+  const key = `phase.${label.match(/^\w*/)[0]}`;
+  return has(key) ? t(key) : t("phase.training");
 }
 
 // Without known negatives nothing can be measured: the way to get some.
@@ -61,7 +66,7 @@ async function result(job, served, count) {
   const use = h("button", { type: "button", onclick: guard(() => serve(job.run)) }, t("train.use"));
   try {
     const both = await get(`/api/runs/${encodeURIComponent(served)}/compare/${encodeURIComponent(job.run)}`);
-    return h("div", h("p.faint", t("runs.same", { photos: both.photos, split: both.split })), h("div.scroll", comparison(both)), h("p.actions", use, both.runs.some((run) => run.mAP === null) ? guided(count) : null));
+    return h("div", h("p.faint", t("runs.same", { photos: both.photos, split: t(`split.${both.split}`) })), h("div.scroll", comparison(both)), h("p.actions", use, both.runs.some((run) => run.mAP === null) ? guided(count) : null));
   } catch {
     return h("p.actions", use);
   }

@@ -1,9 +1,9 @@
 // Drop, paste or pick an image: its tags, where they are seen, and photos like it.
 
 import { get, send } from "/static/js/api.js";
-import { fill, h, percent, picture } from "/static/js/dom.js";
-import { t } from "/static/js/i18n.js";
-import { empty, guard, loading } from "/static/js/ui.js";
+import { fill, h, picture } from "/static/js/dom.js";
+import { percent, t } from "/static/js/i18n.js";
+import { empty, guard, loading, reason } from "/static/js/ui.js";
 
 const MAPS = 8;
 
@@ -57,7 +57,7 @@ async function explain(files, result) {
     try {
       answers.push(one(file, await send("POST", `/api/explain?top=${MAPS}&nearest=6`, form)));
     } catch (error) {
-      answers.push(h("section.card", h("h2", file.name), h("p.problem", error.message)));
+      answers.push(h("section.card", h("h2", file.name), h("p.problem", reason(error))));
     }
   }
   fill(result, answers);
