@@ -178,6 +178,10 @@ def test_minus_one_beside_zero_is_never_taken_for_absent(tmp_path: Path) -> None
         ("image,tags\n1.2E+11,cat\n1.3E+11,dog\n", "a spreadsheet rounded"),
         ("class,a.jpg,b.jpg\ncat,1,0\ndog,0,1\n", "exchange rows and columns"),
         (
+            "filename,label,is_male,dangerous\na.jpg,cat,1,0\nb.jpg,dog,0,1\n",
+            "column 'label' names tags, such as 'cat' (row 2) and 'dog' (row 3), beside",
+        ),
+        (
             "image,tags,,image,tags\na.jpg,cat,,c.jpg,dog\nb.jpg,dog,,d.jpg,sea\n",
             "columns 1 and 4 are both called 'image'",
         ),
@@ -531,3 +535,31 @@ def test_keywords_with_commas_are_remarked_on(tmp_path: Path) -> None:
     assert any("--separator splits them" in note for note in load_labels(tmp_path).notes)
     parted = load_labels(tmp_path, options=ReadOptions(separator=","))
     assert known(parted)["a.jpg"] == {"cat": 1, "dog": 1}
+
+
+def test_a_large_coco_file_is_detected_by_its_beginning(tmp_path: Path) -> None:
+    listed = [{"id": n, "file_name": f"{n:012}.jpg", "license": 3} for n in range(25_000)]
+    document = {
+        "info": {"data": "2014"},
+        "images": listed,
+        "annotations": [{"image_id": 3, "category_id": 1}],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    dataset = read(tmp_path, json.dumps(document), "l.json")
+    assert dataset.format == "coco"
+    assert dataset.table.positives == 1
+
+
+def test_a_remark_on_labels_is_no_list_of_tags(tmp_path: Path) -> None:
+    text = 'image,cat,dog,label source\na.jpg,1,0,"ann, bob"\nb.jpg,0,1,ann\n'
+    (tmp_path / "l.csv").write_text(text)
+    dataset = load_labels(tmp_path / "l.csv", options=ReadOptions(ignore_columns=("label source",)))
+    assert known(dataset) == WIDE
+    with pytest.raises(TagfillError, match="'label source'"):
+        load_labels(tmp_path / "l.csv")
+
+
+def test_a_stray_text_file_does_not_turn_class_folders_into_tags(tmp_path: Path) -> None:
+    images(tmp_path, *(f"{name}/{n}.jpg" for name in ("cat", "dog") for n in range(8)))
+    (tmp_path / "cat" / "0.txt").write_text("taken in Rome")
+    assert load_labels(tmp_path).format == "image_folder"

@@ -22,7 +22,7 @@ from tagfill.labels.cleanup import canonical_names
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._encoding import UTF8, encoding_of
-from tagfill.labels.formats._entries import Asides
+from tagfill.labels.formats._entries import SkippedRows
 from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
@@ -116,8 +116,8 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
 
 def _ids_of(records: Sequence[list[str]], sheet: Sheet, plan: Plan, root: Path | None) -> list[str]:
     """The image id of every record as it was read; none for sums and repeated headers."""
-    asides = Asides(sheet, plan.image)
-    numbers = [n for n, fields in enumerate(records) if not asides.has(n, fields)]
+    skipped = SkippedRows(sheet, plan.image)
+    numbers = [n for n, fields in enumerate(records) if not skipped.has(n, fields)]
     names = ["".join(records[n][plan.image : plan.image + 1]) for n in numbers]
     names = names if plan.shape == WIDE else images_of_rows(names)
     cleaned, _ = clean_ids(

@@ -1,6 +1,7 @@
 """Regimes: pure, seeded functions from full labels to observed labels.
 
-Entries that are unknown in the full labels stay unknown.
+Each takes the full labels [N, K] as ``truth`` and the ``seed`` of the draw, and gives the observed
+labels [N, K]. Entries that are unknown in the full labels stay unknown.
 """
 
 from tagfill.observe.biased import (

@@ -24,12 +24,7 @@ def biased_by_size(truth: Labels, seed: int, boxes: Boxes) -> Labels:
     w_ni = summed area of the boxes of class i in image n.
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         boxes: of the objects; rows and columns are those of ``truth``.
-
-    Returns:
-        [N, K] observed labels.
     """
     return weighted_single_positive(truth, seed, _sums(boxes, truth, boxes.xywh[:, 2:].prod(1)))
 
@@ -54,12 +49,7 @@ def biased_by_frequency(truth: Labels, seed: int, *, power: float = 1.0) -> Labe
     takes w_i from a table of words people use; ``weighted_single_positive`` accepts such a table.
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         power: 0 draws uniformly, below 0 favors rare classes.
-
-    Returns:
-        [N, K] observed labels.
     """
     frequency = (truth == POSITIVE).sum(axis=0).astype(np.float64)
     weights = np.power(frequency, power, out=np.zeros_like(frequency), where=frequency > 0)
@@ -72,12 +62,7 @@ def weighted_single_positive(truth: Labels, seed: int, weights: Weights) -> Labe
     An image without a positive ends with no known label.
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         weights: [N, K] or [K], at least 0.
-
-    Returns:
-        [N, K] observed labels.
     """
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise TagfillError("weights must be finite and at least 0")

@@ -26,7 +26,6 @@ def observe_dataset(
     Args:
         dataset: labels to mask.
         regime: see ``make``.
-        seed: of the draw.
         split: name of the split to mask, or "all"; by default "train" where there are splits, else
             all images.
 
@@ -52,7 +51,6 @@ def observe_official(dataset: Dataset, regime: Masking, seed: int) -> Dataset:
     Args:
         dataset: full labels with a split "train", perhaps "val", and others.
         regime: see ``make``.
-        seed: of the draw.
 
     Returns:
         The same data set with the observed labels as its table and the full ones as its truth.

@@ -27,15 +27,10 @@ def known_proportion(
     Durand et al. 2019; the setting of SST, SARB, DualCoOp and PU-MLC ("10 % ... 90 % known").
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         proportion: p, from 0 to 1.
         per_image: draw the same share from every image.
         published: draw as the code of SST, SARB and PU-MLC does, whose seed is 0: with images and
             classes in their order, entry for entry the same labels are known.
-
-    Returns:
-        [N, K] observed labels.
     """
     _check_proportion(proportion)
     if published and per_image:
@@ -57,8 +52,6 @@ def positive_proportion(truth: Labels, seed: int, *, proportion: float) -> Label
     The positive-unlabeled setting. An image may end with no known label.
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         proportion: p, from 0 to 1.
 
     Returns:
@@ -77,12 +70,7 @@ def fixed_per_class(truth: Labels, seed: int, *, count: int) -> Labels:
     Ben-Baruch et al. 2022 (CSL), "fixed per class"; 1,000 in their tables for COCO.
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         count: n, at least 1.
-
-    Returns:
-        [N, K] observed labels.
     """
     if count < 1:
         raise TagfillError(f"count must be at least 1, got {count}")
@@ -97,8 +85,6 @@ def false_negatives(truth: Labels, seed: int, *, proportion: float) -> Labels:
     """Rewrite each positive as negative with probability p: wrong labels, not unknown ones.
 
     Args:
-        truth: [N, K] full labels.
-        seed: of the draw.
         proportion: p, from 0 to 1.
 
     Returns:

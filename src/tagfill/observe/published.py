@@ -26,11 +26,7 @@ def single_positive(truth: Labels, seed: int = PUBLISHED_SEED) -> Labels:
     An image without a positive ends with no known label.
 
     Args:
-        truth: [N, K] full labels.
         seed: 1200 is the published one.
-
-    Returns:
-        [N, K] observed labels.
 
     >>> single_positive(np.array([[1, 0, 1], [0, 0, 0]], dtype=np.int8), seed=0)
     array([[-1, -1,  1],
@@ -47,13 +43,9 @@ def k_positives_m_negatives(
     An image with fewer than asked for keeps all it has.
 
     Args:
-        truth: [N, K] full labels.
         seed: 1200 is the published one.
         positives: how many of each image's positives stay known, or "all".
         negatives: how many of its negatives stay known, or "all".
-
-    Returns:
-        [N, K] observed labels.
     """
     kept = ((POSITIVE, _limit(positives, "positives")), (NEGATIVE, _limit(negatives, "negatives")))
     generator = np.random.RandomState(seed)

@@ -16,6 +16,8 @@ Pair = tuple[PurePosixPath, Path | None]
 _IMAGE_FOLDERS = {"images", "imgs", "img", "jpegimages"}
 _LABEL_FOLDERS = ("labels", "annotations", "Annotations", "captions", "tags", "xmls")
 _LOOKED_AT, _READ = 300, 30
+_SHARE_AMONG_FOLDERS = 0.1
+"""From this share of images with files, folders are not class folders."""
 
 
 def labeled_images(path: Path, suffixes: Sequence[str]) -> Iterator[Pair]:
@@ -27,11 +29,13 @@ def labeled_images(path: Path, suffixes: Sequence[str]) -> Iterator[Pair]:
 
 
 def sample(path: Path, suffixes: Sequence[str]) -> list[Path]:
-    """Some files about images in a folder that are not empty."""
-    if not path.is_dir():
+    """Some files about images in a folder that are not empty; none if hardly any image has one."""
+    pairs = list(islice(labeled_images(path, suffixes), _LOOKED_AT)) if path.is_dir() else []
+    files = [file for _, file in pairs if file is not None]
+    nested = any(len(image.parts) > 1 for image, _ in pairs)
+    if nested and len(files) < _SHARE_AMONG_FOLDERS * len(pairs):
         return []
-    pairs = islice(labeled_images(path, suffixes), _LOOKED_AT)
-    return [file for _, file in pairs if file is not None and file.stat().st_size][:_READ]
+    return [file for file in files if file.stat().st_size][:_READ]
 
 
 def split_of(image: PurePosixPath) -> str:

@@ -101,15 +101,15 @@ def read_entries(
     splits: list[str] = []
     values = [np.empty((0, len(plan.labels)), dtype=np.int8)]
     tallies, widths = [Tally() for _ in plan.labels], _Widths(sheet, plan.image)
-    asides = Asides(sheet, plan.image)
+    skipped = SkippedRows(sheet, plan.image)
     whole = blocks and has_blocks(sheet)
     for part in read_blocks(sheet, plan) if whole else [sheet.records()]:
-        block = part if isinstance(part, Block) else _careful(part, plan, widths, asides, tallies)
+        block = part if isinstance(part, Block) else _careful(part, plan, widths, skipped, tallies)
         images += block.images
         rows += block.rows
         splits += block.splits
         values.append(block.values)
-    asides.report(problems)
+    skipped.report(problems)
     widths.report(problems)
     joined = np.concatenate(values)
     if any(tally.bad for tally in tallies):
@@ -119,12 +119,16 @@ def read_entries(
 
 
 def _careful(
-    records: Iterator[Record], plan: Plan, widths: _Widths, asides: Asides, tallies: list[Tally]
+    records: Iterator[Record],
+    plan: Plan,
+    widths: _Widths,
+    skipped: SkippedRows,
+    tallies: list[Tally],
 ) -> Block:
     """Read record by record, and count what is no label."""
     images, splits, rows, values = [], [], [], array("b")
     for row, given in records:
-        fields = None if asides.has(row, given) else widths.even(row, given)
+        fields = None if skipped.has(row, given) else widths.even(row, given)
         if fields is None:
             continue
         rows.append(row)
@@ -143,16 +147,16 @@ def even_records(
 
     The header once more, as in files that were put together, and rows of sums are passed over.
     """
-    widths, asides = _Widths(sheet, None, spread), Asides(sheet, image)
+    widths, skipped = _Widths(sheet, None, spread), SkippedRows(sheet, image)
     for row, given in sheet.records():
-        fields = None if asides.has(row, given) else widths.even(row, given)
+        fields = None if skipped.has(row, given) else widths.even(row, given)
         if fields is not None:
             yield row, fields
-    asides.report(problems)
+    skipped.report(problems)
     widths.report(problems)
 
 
-class Asides:
+class SkippedRows:
     """Rows between or below the records that are none: the header again, and sums."""
 
     def __init__(self, sheet: Sheet, image: int) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._entries import Tally, even_records
-from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
@@ -21,7 +21,7 @@ from tagfill.labels.table import UNKNOWN
 
 _PATH_LIKE = re.compile(r"[^>]+(?:>[^>]+)+")
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
-_VALUED = re.compile(r".*[^\W\d_].*[:=]\s*[01]?(?:[.,]\d+)?")
+_VALUED = re.compile(r".*[^\W\d_].*[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)")
 _MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?")
 
 
@@ -29,34 +29,34 @@ def read_tag_list(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
     """The data set of a table with the tags of an image in one entry, or in several."""
-    gather = Gather(sheet.path, options, problems, "unknown", free_tags=True)
-    gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
+    builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=True)
+    builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     records = list(even_records(sheet, problems, plan.image, spread=_spread(sheet, plan, options)))
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
     silent = Tally()
-    _fill_down(records, plan.image, gather)
+    _fill_down(records, plan.image, builder)
     _refuse_values([(row, fields[column]) for row, fields in records for column in plain], sheet)
     for row, fields in records:
-        _blank_silent(fields, plan.tags, gather.classes, row, silent)
+        _blank_silent(fields, plan.tags, builder.classes, row, silent)
         tags = [tag for column in plain for tag in _tags(fields[column], options)]
         image = without_guard(fields[plan.image])
-        if not image and not len(gather) and tags:
-            gather.declare(tags, row)
+        if not image and not len(builder) and tags:
+            builder.declare(tags, row)
             continue
-        record = gather.record(image, row)
-        gather.split(record, "" if plan.split is None else fields[plan.split], row)
-        gather.tags(record, dict.fromkeys(tags), row)
+        record = builder.record(image, row)
+        builder.split(record, "" if plan.split is None else fields[plan.split], row)
+        builder.tags(record, dict.fromkeys(tags), row)
         for column in paths:
             for path in _paths(fields[column]):
-                gather.path(record, path.split(_PATH), row)
+                builder.path(record, path.split(_PATH), row)
     texts = [fields[column] for _, fields in records for column in plain]
-    _note_separators(gather, texts)
-    note_words(gather, texts, silent)
-    return gather.dataset(format)
+    _note_separators(builder, texts)
+    note_words(builder, texts, silent)
+    return builder.dataset(format)
 
 
-def _fill_down(records: Sequence[Record], image: int, gather: Gather) -> None:
+def _fill_down(records: Sequence[Record], image: int, builder: LabelBuilder) -> None:
     """Name the image in all rows about it."""
     names = images_of_rows([fields[image] for _, fields in records])
     filled = 0
@@ -64,7 +64,7 @@ def _fill_down(records: Sequence[Record], image: int, gather: Gather) -> None:
         filled += fields[image] != name
         fields[image] = name
     if filled:
-        gather.notes.append(f"{filled:,} rows without image were taken to be about the one above")
+        builder.notes.append(f"{filled:,} rows without image were taken to be about the one above")
 
 
 def images_of_rows(texts: Sequence[str]) -> list[str]:
@@ -137,17 +137,17 @@ def _blank_silent(
             fields[column] = ""
 
 
-def note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
+def note_words(builder: LabelBuilder, texts: Sequence[str], silent: Tally) -> None:
     """Note words read as "no tags", and marks that might separate tags but were not used."""
     if silent.bad:
         words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
-        gather.notes.append(f"{silent.bad:,} entries say {words} and were read as having no tags")
-    if gather.options.separator is not None:
+        builder.notes.append(f"{silent.bad:,} entries say {words} and were read as having no tags")
+    if builder.options.separator is not None:
         return
     whole = {tag for text in texts for tag in split_tags(text)}
     pathlike = sorted(tag for tag in whole if _PATH_LIKE.fullmatch(tag))
-    if pathlike and gather.options.hierarchy is None and 3 * len(pathlike) >= len(whole):
-        gather.notes.append(
+    if pathlike and builder.options.hierarchy is None and 3 * len(pathlike) >= len(whole):
+        builder.notes.append(
             f"tags such as {pathlike[0]!r} look like paths: --hierarchy '>' makes them imply the"
             " more general ones"
         )
@@ -155,7 +155,7 @@ def note_words(gather: Gather, texts: Sequence[str], silent: Tally) -> None:
         parts = {part.strip() for tag in whole for part in tag.split(mark)} - {""}
         joined = sorted(tag for tag in whole if mark in tag)
         if 2 * len(joined) > len(whole) > 4 and len(parts) < len(whole):
-            gather.notes.append(
+            builder.notes.append(
                 f"tags such as {joined[0]!r} look like several: --separator {mark!r} would make"
                 f" {len(parts):,} tags of {len(whole):,}"
             )
@@ -177,45 +177,45 @@ def _paths(text: str) -> list[str]:
     return [path for path in paths if path]
 
 
-def _note_separators(gather: Gather, texts: list[str]) -> None:
-    given = gather.options.separator
-    kept = gather.options.hierarchy
+def _note_separators(builder: LabelBuilder, texts: list[str]) -> None:
+    given = builder.options.separator
+    kept = builder.options.hierarchy
     used = [given] if given else [mark for mark in separators_in(texts) if mark != kept]
     if used:
         marks = ", ".join(repr(mark) for mark in used)
         hint = "; --separator sets the only one" if len(used) > 1 else ""
-        gather.notes.append(f"tags are separated by {marks}{hint}")
+        builder.notes.append(f"tags are separated by {marks}{hint}")
 
 
 def read_long(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
     """The data set of a table with one statement per row."""
-    gather = Gather(sheet.path, options, problems, "unknown", free_tags=plan.value is None)
-    gather.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
+    builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=plan.value is None)
+    builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     record_of: dict[str, int] = {}
     bad = Tally()
     records = list(even_records(sheet, problems, plan.image))
-    _fill_down(records, plan.image, gather)
+    _fill_down(records, plan.image, builder)
     for row, fields in records:
         image, name = (without_guard(fields[column]) for column in (plan.image, plan.tags[0]))
         text = "1" if plan.value is None else fields[plan.value].strip()
-        label = gather.label(name, row) if name.strip() else None
+        label = builder.label(name, row) if name.strip() else None
         silent = plan.value is None or not text
         if not image and not record_of and label is not None and silent:
-            gather.declare([], row)
+            builder.declare([], row)
             continue
         if image not in record_of:
-            record_of[image] = gather.record(image, row)
-        gather.split(record_of[image], "" if plan.split is None else fields[plan.split], row)
+            record_of[image] = builder.record(image, row)
+        builder.split(record_of[image], "" if plan.split is None else fields[plan.split], row)
         code = code_of(text)
         if code is None:
             bad.add(row, text)
         elif not name.strip() and text and plan.value is not None:
             problems.error(f"value {text!r} without a label", file=sheet.path, row=row)
-        gather.mark(record_of[image], label, UNKNOWN if code is None else code, row)
+        builder.mark(record_of[image], label, UNKNOWN if code is None else code, row)
     _report_values(bad, sheet, plan, problems)
-    return gather.dataset(format)
+    return builder.dataset(format)
 
 
 def _report_values(bad: Tally, sheet: Sheet, plan: Plan, problems: Problems) -> None:

@@ -29,7 +29,7 @@ from tagfill.labels.table import NEGATIVE
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
 """Image column of our own wide files if a class looks like a tags column."""
-_SPLIT_LIKE = {"set", "subset", "partition"}
+_SPLIT_LIKE = {"set", "subset", "partition", "teilmenge", "aufteilung"}
 _WORDY = 3.0
 """Sentences have more words than this."""
 
@@ -227,7 +227,8 @@ class _Columns:
         if plain and (len(plain) == len(self.rest) or not self.of_kind("tick")):
             return TAG_LIST
         named = [n for n in self.of_kind("text") if has_label_word(self.header[n])]
-        if not single and len(named) == 1 and self._holds_lists(named[0]):
+        wide = len(self.of_kind("tick")) > 1
+        if not single and not wide and len(named) == 1 and self._holds_lists(named[0]):
             return TAG_LIST
         exact = len(single) == 1 and len(self.rest) == 1 + len(values) <= 2
         if len(single) != 1 or (not exact and self.kinds[single[0]] == "tick"):

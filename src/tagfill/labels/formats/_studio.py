@@ -82,6 +82,13 @@ def is_minimal(task: Any) -> bool:
     )
 
 
+def is_task(text: str) -> bool:
+    """Whether a text begins with one task alone."""
+    keys = ('"data"', '"annotations"', '"completions"', '"predictions"')
+    first, *others = (re.search(rf"{key}\s*:\s*[\[{{]", text) for key in keys)
+    return text.startswith("{") and first is not None and any(others)
+
+
 def renamed(task: Any) -> Any:
     """A task with its annotations under the name they have had since version 1."""
     if isinstance(task, dict) and "completions" in task and "annotations" not in task:

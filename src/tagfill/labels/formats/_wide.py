@@ -10,8 +10,8 @@ import numpy as np
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._builder import absence_note
 from tagfill.labels.formats._entries import Entries, Tally, read_entries
-from tagfill.labels.formats._gather import absence_note
 from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes, plain_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, is_tags_name
@@ -101,6 +101,16 @@ def classes_among(
     unread = [number for number in foreign if tallies[number].few_words and not clean]
     if foreign and (unread or not any(tallies[n].filled or not tallies[n].bad for n in kept)):
         raise _no_classes(names, tallies, foreign, path, row)
+    for number in foreign:
+        if _lists_tags(names[number], tallies[number]):
+            problems.error(
+                f"column {names[number]!r} names tags, such as {some(tallies[number].examples)},"
+                " beside columns of 1 and 0",
+                file=path,
+                row=row,
+                remedy=f"read it alone: --tags-column {names[number]!r}; or the others:"
+                f" --ignore-columns {names[number]!r}",
+            )
     faulty = [tallies[number] for number in kept if tallies[number].bad]
     at_fault = {row for tally in faulty for row, _ in tally.examples}
     if len(faulty) > 1 and len(at_fault) == 1 and all(tally.bad == 1 for tally in faulty):
@@ -121,6 +131,10 @@ def classes_among(
 
 def _no_class_name(name: str) -> bool:
     return is_about_file(name) or is_label_name(name) or is_tags_name(name)
+
+
+def _lists_tags(name: str, tally: Tally) -> bool:
+    return (is_label_name(name) or is_tags_name(name)) and tally.kind == "text"
 
 
 def _no_classes(

@@ -9,9 +9,10 @@ from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._json import listed, load_json, number, objects
+from tagfill.labels.formats._studio import is_task
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -26,16 +27,16 @@ Item = Mapping[str, Any]
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    lists = {match[1] for match in _KEY.finditer(text)}
-    return text.startswith("{") and wrapped_list(text) is None and lists > {"annotations"}
+    is_other = wrapped_list(text) is not None or is_task(text)
+    return text.startswith("{") and _KEY.search(text) is not None and not is_other
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     content = load_json(path)
     images, annotations, categories = (_list(content, key, path) for key in _KEYS)
-    gather = Gather(path, options, problems, FORMAT.default_absent)
-    label_of = _labels(categories, gather)
-    record_of = _records(images, gather)
+    builder = LabelBuilder(path, options, problems, FORMAT.default_absent)
+    label_of = _labels(categories, builder)
+    record_of = _records(images, builder)
     sizes = {
         _identity(image): (number(image.get("width")) or 0, number(image.get("height")) or 0)
         for image in images
@@ -57,12 +58,12 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             problems.error(f"annotations[{place}] has the bbox {shown}", file=path)
         elif box:
             left, top, width, height = (side or 0.0 for side in box)
-            gather.boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
+            builder.boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
     for record, label in sorted(positives):
-        gather.mark(record, label, POSITIVE)
-    bare = len(gather) - len({record for record, _ in positives})
-    gather.notes += [f"{bare} images have no annotation"] if bare else []
-    return gather.dataset(FORMAT.name)
+        builder.mark(record, label, POSITIVE)
+    bare = len(builder) - len({record for record, _ in positives})
+    builder.notes += [f"{bare} images have no annotation"] if bare else []
+    return builder.dataset(FORMAT.name)
 
 
 def _with_segments(annotations: Sequence[Item]) -> Iterator[Item]:
@@ -84,42 +85,44 @@ def _identity(item: Item, key: str = "id") -> str:
     return str(value) if plain else quoted(value)
 
 
-def _labels(categories: Sequence[Item], gather: Gather) -> dict[str, int | None]:
+def _labels(categories: Sequence[Item], builder: LabelBuilder) -> dict[str, int | None]:
     label_of: dict[str, int | None] = {}
     named: dict[str, str] = {}
     for place, category in enumerate(categories):
         name, identity = category.get("name"), _identity(category)
         if not isinstance(name, str):
-            gather.problems.error(
+            builder.problems.error(
                 f"categories[{place}] has the name {quoted(name)}, which is not text",
-                file=gather.source,
+                file=builder.source,
             )
             label_of[identity] = None
             continue
         if name in named:
-            gather.problems.error(
+            builder.problems.error(
                 f"categories {named[name]} and {identity} are both called {quoted(name)}",
-                file=gather.source,
+                file=builder.source,
             )
         if identity in label_of:
-            gather.problems.error(
-                f"categories[{place}] repeats the id {identity}", file=gather.source
+            builder.problems.error(
+                f"categories[{place}] repeats the id {identity}", file=builder.source
             )
         named[name] = identity
-        label_of[identity] = gather.label(name)
+        label_of[identity] = builder.label(name)
     return label_of
 
 
-def _records(images: Sequence[Item], gather: Gather) -> dict[str, int]:
+def _records(images: Sequence[Item], builder: LabelBuilder) -> dict[str, int]:
     record_of: dict[str, int] = {}
     for place, image in enumerate(images, 1):
         name, identity = image.get("file_name"), _identity(image)
         if not isinstance(name, str):
-            gather.problems.error("the image has no file_name", file=gather.source, row=place)
+            builder.problems.error("the image has no file_name", file=builder.source, row=place)
             continue
         if identity in record_of:
-            gather.problems.error(f"image id {identity} is repeated", file=gather.source, row=place)
-        record_of[identity] = gather.record(name, place)
+            builder.problems.error(
+                f"image id {identity} is repeated", file=builder.source, row=place
+            )
+        record_of[identity] = builder.record(name, place)
     return record_of
 
 

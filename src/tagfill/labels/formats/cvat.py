@@ -9,7 +9,7 @@ import defusedxml.ElementTree
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.formats.voc_xml import BROKEN
@@ -37,32 +37,32 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         root = defusedxml.ElementTree.parse(file).getroot()
     except BROKEN as error:
         raise TagfillError(f"not readable as CVAT annotations ({error})", file=file) from None
-    gather = Gather(file, options, problems, FORMAT.default_absent)
+    builder = LabelBuilder(file, options, problems, FORMAT.default_absent)
     names = [label.findtext("name") or "" for label in root.iterfind(".//labels/label")]
-    gather.declare(dict.fromkeys(name for name in names if name.strip()))
+    builder.declare(dict.fromkeys(name for name in names if name.strip()))
     for number, image in enumerate(root.iterfind("image"), 1):
-        record = gather.record(image.get("name", ""), number)
-        gather.split(record, image.get("subset", ""), number)
+        record = builder.record(image.get("name", ""), number)
+        builder.split(record, image.get("subset", ""), number)
         shapes = [shape for shape in image if shape.get("label")]
         for name in dict.fromkeys(shape.get("label", "") for shape in shapes):
-            gather.mark(record, gather.label(name, number), POSITIVE, number)
+            builder.mark(record, builder.label(name, number), POSITIVE, number)
         for shape in shapes:
-            _add_box(record, shape, image, gather)
-    return gather.dataset(FORMAT.name)
+            _add_box(record, shape, image, builder)
+    return builder.dataset(FORMAT.name)
 
 
-def _add_box(record: int, shape: Element, image: Element, gather: Gather) -> None:
+def _add_box(record: int, shape: Element, image: Element, builder: LabelBuilder) -> None:
     if shape.tag != "box":
         return
     try:
         corners = [float(shape.get(corner, "nan")) for corner in _CORNERS]
         size = [float(image.get(side, "0")) for side in ("width", "height")]
     except ValueError:
-        gather.problems.error(
-            f"a box of image {image.get('name')!r} has no numbers", file=gather.source
+        builder.problems.error(
+            f"a box of image {image.get('name')!r} has no numbers", file=builder.source
         )
         return
-    gather.boxes.add(record, gather.label(shape.get("label", "")), corners, size)
+    builder.boxes.add(record, builder.label(shape.get("label", "")), corners, size)
 
 
 FORMAT = Format(

@@ -9,7 +9,7 @@ from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import load_json, mapped, objects, texts
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -49,32 +49,32 @@ def read_samples(
         problems: where problems are reported.
         fields: the fields to read; all by default.
     """
-    gather = Gather(source, options, problems, FORMAT.default_absent)
+    builder = LabelBuilder(source, options, problems, FORMAT.default_absent)
     proposed: list[tuple[int, str, float, str]] = []
     for number, sample in enumerate(samples, 1):
         place = sample.get("filepath")
-        record = gather.record(place if isinstance(place, str) else "", number)
+        record = builder.record(place if isinstance(place, str) else "", number)
         for tag in texts(sample.get("tags")):
             if usual_split(tag) in SPLITS:
-                gather.split(record, tag, number)
+                builder.split(record, tag, number)
         stated: dict[str, None] = {}
         for field, name, confidence in _labels(sample, fields):
             if field == REJECTED:
-                gather.mark(record, gather.label(name, number), NEGATIVE, number)
+                builder.mark(record, builder.label(name, number), NEGATIVE, number)
             elif confidence is None:
                 stated[name] = None
             else:
-                gather.label(name, number)
+                builder.label(name, number)
                 proposed.append((record, name, confidence, field))
-        gather.tags(record, stated, number)
-    gather.notes.append("sample tags are read as splits, labels of all fields as classes")
+        builder.tags(record, stated, number)
+    builder.notes.append("sample tags are read as splits, labels of all fields as classes")
     if proposed:
-        gather.notes.append(
+        builder.notes.append(
             f"{len(proposed):,} labels have a confidence: they are a model's and were read as"
             " suggestions"
         )
-    dataset = gather.dataset(FORMAT.name)
-    return replace(dataset, suggestions=gather.suggestions(proposed))
+    dataset = builder.dataset(FORMAT.name)
+    return replace(dataset, suggestions=builder.suggestions(proposed))
 
 
 def _labels(

@@ -16,7 +16,7 @@ import numpy as np
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._walk import files_below, subfolders
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
@@ -37,38 +37,38 @@ def _detect(path: Path) -> bool:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
+    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
     depth, split = _depth(path)
     for name in sorted({top for folder in _folders(path, depth) for top in subfolders(folder)}):
         if options.hierarchy is None:
-            gather.label(name)
+            builder.label(name)
     strangers = bare = 0
     deeper: dict[str, None] = {}
     for file in files_below(path):
         if not is_image_file(file):
             strangers += 1
             continue
-        record = gather.record(str(file))
+        record = builder.record(str(file))
         folders = file.parts[:-1]
-        gather.split(record, folders[0] if split and folders else "")
+        builder.split(record, folders[0] if split and folders else "")
         classes = folders[depth:]
         bare += not classes
         if options.hierarchy is not None:
-            gather.path(record, classes)
+            builder.path(record, classes)
         elif classes:
-            gather.mark(record, gather.label(classes[0]), POSITIVE)
+            builder.mark(record, builder.label(classes[0]), POSITIVE)
             deeper.update(dict.fromkeys(classes[1:2]))
     if bare:
         problems.warn(f"{bare} images are in no class folder and have no label", file=path)
     if strangers:
-        gather.notes.append(f"{strangers} files are not images and were skipped")
+        builder.notes.append(f"{strangers} files are not images and were skipped")
     if deeper:
         shown = ", ".join(map(repr, islice(deeper, _SHOWN)))
-        gather.notes.append(
+        builder.notes.append(
             f"folders inside class folders, such as {shown}, belong to them; --hierarchy / makes"
             " them classes that imply the folder above"
         )
-    return gather.dataset(FORMAT.name, path)
+    return builder.dataset(FORMAT.name, path)
 
 
 def _depth(path: Path) -> tuple[int, bool]:

@@ -18,7 +18,7 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import listed, load_json, mapped, parse_json
 from tagfill.labels.formats._names import (
     SPLIT,
@@ -104,9 +104,9 @@ def _image_id(value: Any) -> str | None:
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
-    gather = Gather(file, options, problems, FORMAT.default_absent, free_tags=True)
+    builder = LabelBuilder(file, options, problems, FORMAT.default_absent, free_tags=True)
     lines = list(_values(file))
-    reader = LineReader(gather, _about_other_things(line for _, line in lines))
+    reader = LineReader(builder, _about_other_things(line for _, line in lines))
     for row, line in lines:
         if isinstance(line, dict):
             reader.read(row, line)
@@ -114,13 +114,13 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             problems.error("the line is not a JSON object", file=file, row=row)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
-        if not gather.classes:
+        if not builder.classes:
             problems.raise_errors()
             raise TagfillError(
                 f"no key holds labels (1, 0, null or a list of tags): {keys}", file=file
             )
-        gather.notes.append(f"keys that are not labels were skipped: {keys}")
-    return gather.dataset(FORMAT.name)
+        builder.notes.append(f"keys that are not labels were skipped: {keys}")
+    return builder.dataset(FORMAT.name)
 
 
 def _values(file: Path) -> Iterator[tuple[int, Any]]:
@@ -172,12 +172,12 @@ class LineReader:
     """Turns the objects of one file into records.
 
     Args:
-        gather: where the records go.
+        builder: where the records go.
         other: keys that hold no labels.
     """
 
-    def __init__(self, gather: Gather, other: frozenset[str] = frozenset()) -> None:
-        self.gather, self.other = gather, other
+    def __init__(self, builder: LabelBuilder, other: frozenset[str] = frozenset()) -> None:
+        self.builder, self.other = builder, other
         self.ignored: dict[str, None] = {}
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
@@ -186,10 +186,10 @@ class LineReader:
         if key is None:
             self._error("the line has no image id (image, file_name ...)", row)
             return
-        record = self.gather.record(_image_id(line[key]) or "", row)
+        record = self.builder.record(_image_id(line[key]) or "", row)
         split = line.get(SPLIT)
         if isinstance(split, str):
-            self.gather.split(record, split, row)
+            self.builder.split(record, split, row)
         rest = {
             name: value
             for name, value in line.items()
@@ -200,7 +200,7 @@ class LineReader:
     def _labels(self, record: int, row: int, rest: dict[str, Any]) -> None:
         own = any(isinstance(rest.get(key), list) for key in ("positives", "negatives"))
         if own or isinstance(rest.get("classes"), list):
-            self.gather.declare(self._names(rest.get("classes"), row), row)
+            self.builder.declare(self._names(rest.get("classes"), row), row)
         if own or any(isinstance(rest.get(key), list) for key in _LISTS):
             stated = {"positives": POSITIVE, "negatives": NEGATIVE}
         else:
@@ -208,10 +208,10 @@ class LineReader:
         for key, value in stated.items():
             names = self._names(rest.get(key), row)
             if value == POSITIVE:
-                self.gather.tags(record, dict.fromkeys(names), row)
+                self.builder.tags(record, dict.fromkeys(names), row)
                 continue
             for name in names:
-                self.gather.mark(record, self.gather.label(name, row), value, row)
+                self.builder.mark(record, self.builder.label(name, row), value, row)
         nested = next(
             (key for key in rest if _names_tags(key) and isinstance(rest[key], dict)), None
         )
@@ -223,7 +223,7 @@ class LineReader:
 
     def _names(self, value: Any, row: int) -> list[str]:
         if isinstance(value, str):
-            return split_tags(value, self.gather.options.separator)
+            return split_tags(value, self.builder.options.separator)
         if value is None:
             return []
         names = tag_names(value)
@@ -250,11 +250,11 @@ class LineReader:
                 message = f"value {quoted(value)} of class {name!r} is not 1, 0 or null"
                 self._error(message, row, MINUS_ONE_REMEDY if value == -1 else None)
             else:
-                self.gather.mark(record, self.gather.label(name, row), code, row)
+                self.builder.mark(record, self.builder.label(name, row), code, row)
 
     def _code(self, value: Any) -> int | None:
         """The label that a number or null states; -1 only where the user says what it means."""
-        if value is None or value != value or (value == -1 and self.gather.options.absent):
+        if value is None or value != value or (value == -1 and self.builder.options.absent):
             return UNKNOWN
         return int(value) if value in (0, 1) else None
 
@@ -262,7 +262,7 @@ class LineReader:
         self.ignored.update(dict.fromkeys(key for key in keys if key not in used))
 
     def _error(self, message: str, row: int, remedy: str | None = None) -> None:
-        self.gather.problems.error(message, file=self.gather.source, row=row, remedy=remedy)
+        self.builder.problems.error(message, file=self.builder.source, row=row, remedy=remedy)
 
 
 def _names_tags(key: str) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather, absence_note
+from tagfill.labels.formats._builder import LabelBuilder, absence_note
 from tagfill.labels.formats._json import listed, load_json, mapped, objects, texts
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._studio import (
@@ -35,6 +35,7 @@ from tagfill.labels.formats._studio import (
     answers,
     images_of,
     is_minimal,
+    is_task,
     proposals,
     renamed,
     results,
@@ -50,14 +51,14 @@ _DATA = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    return text.startswith(("[", "{")) and _DATA.search(text) is not None
+    return (text.startswith("[") and _DATA.search(text) is not None) or is_task(text)
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     tasks = _tasks(path)
-    gather = Gather(path, replace(options, absent=None), problems)
-    _declare_classes(tasks, gather)
-    labels = {name: gather.label(name) for name in gather.classes}
+    builder = LabelBuilder(path, replace(options, absent=None), problems)
+    _declare_classes(tasks, builder)
+    labels = {name: builder.label(name) for name in builder.classes}
     kinds = {str(entry.get("type")) for task in tasks for entry in results(task)}
     if not labels and kinds:
         raise TagfillError(
@@ -70,30 +71,30 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     images = images_of(tasks)
     proposed: list[tuple[int, str, float, str]] = []
     for row, task in enumerate(tasks, 1):
-        record = gather.record(images[row - 1], row)
+        record = builder.record(images[row - 1], row)
         split = mapped(task["data"]).get(SPLIT)
-        gather.split(record, split if isinstance(split, str) else "", row)
+        builder.split(record, split if isinstance(split, str) else "", row)
         votes = [answer.codes(tuple(labels), absent) for answer in answers(task)]
         silent += not votes
         empty += bool(votes) and all(set(vote.values()) == {NEGATIVE} for vote in votes)
         for name, label in labels.items():
             value = agreed(votes, name)
             disputed += value is None
-            gather.mark(record, label, UNKNOWN if value is None else value, row)
+            builder.mark(record, label, UNKNOWN if value is None else value, row)
         proposed += [(record, *proposal) for proposal in proposals(task)]
     if disputed:
         problems.warn(f"annotators disagree on {disputed} labels: left unknown", file=path)
     older = sum(max(0, len(listed(task.get("predictions"))) - 1) for task in tasks)
     if older:
-        gather.notes.append(f"{older} predictions were left out: a task has a newer one")
-    gather.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
+        builder.notes.append(f"{older} predictions were left out: a task has a newer one")
+    builder.notes.append(f"{silent} of {len(tasks)} tasks have no submitted annotation")
     if empty:
-        gather.notes.append(
+        builder.notes.append(
             f"{empty:,} submitted annotations choose nothing: they say that no class applies"
         )
-    gather.notes.append(f"in submitted annotations {absence_note(absent)}")
-    dataset = gather.dataset(FORMAT.name)
-    return replace(dataset, suggestions=gather.suggestions(proposed))
+    builder.notes.append(f"in submitted annotations {absence_note(absent)}")
+    dataset = builder.dataset(FORMAT.name)
+    return replace(dataset, suggestions=builder.suggestions(proposed))
 
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
@@ -116,20 +117,20 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     return spelled
 
 
-def _declare_classes(tasks: Sequence[Task], gather: Gather) -> None:
+def _declare_classes(tasks: Sequence[Task], builder: LabelBuilder) -> None:
     """Number the classes: those listed in the data, then all choices in order of appearance."""
     declared = [name for task in tasks for name in texts(task["data"].get("classes"))]
     for name in declared:
-        gather.label(name)
+        builder.label(name)
     for row, task in enumerate(tasks, 1):
         for answer in answers(task):
             for name in (*answer.chosen, *(answer.refused or ())):
-                gather.label(name, row)
+                builder.label(name, row)
         for name, _, _ in proposals(task):
-            gather.label(name, row)
-    if not declared and gather.options.classes is None:
-        gather.notes.append(
-            f"the classes are the {len(gather.classes)} choices that occur; choices that were"
+            builder.label(name, row)
+    if not declared and builder.options.classes is None:
+        builder.notes.append(
+            f"the classes are the {len(builder.classes)} choices that occur; choices that were"
             " never made are missing"
         )
 

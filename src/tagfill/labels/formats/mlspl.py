@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import absence_note
+from tagfill.labels.formats._builder import absence_note
 from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._text import text_lines

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._entries import even_records
-from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._names import plain_name
 from tagfill.labels.formats._plan import OPEN_IMAGES
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
@@ -27,8 +27,8 @@ _VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    gather = Gather(path, options, problems, FORMAT.default_absent)
-    name_of = _descriptions(path, gather)
+    builder = LabelBuilder(path, options, problems, FORMAT.default_absent)
+    name_of = _descriptions(path, builder)
     record_of: dict[str, int] = {}
     guesses = 0
     sheet = csv_sheet(path)
@@ -36,19 +36,21 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     for row, fields in even_records(sheet, problems, columns[0]):
         image, code, confidence = (fields[column].strip() for column in columns)
         if image not in record_of:
-            record_of[image] = gather.record(f"{image}.jpg" if image else "", row)
-        label = gather.label(name_of.get(code, code), row)
+            record_of[image] = builder.record(f"{image}.jpg" if image else "", row)
+        label = builder.label(name_of.get(code, code), row)
         try:
             value = _VERIFIED.get(float(confidence), UNKNOWN)
         except ValueError:
             problems.error(f"confidence {confidence!r} is not a number", file=path, row=row)
             continue
         guesses += value == UNKNOWN
-        gather.mark(record_of[image], label, value, row)
+        builder.mark(record_of[image], label, value, row)
     if guesses:
-        gather.notes.append(f"{guesses} unverified labels (confidence between 0 and 1) are unknown")
-    gather.notes.append("image ids are read as files called ImageID.jpg")
-    return gather.dataset(FORMAT.name)
+        builder.notes.append(
+            f"{guesses} unverified labels (confidence between 0 and 1) are unknown"
+        )
+    builder.notes.append("image ids are read as files called ImageID.jpg")
+    return builder.dataset(FORMAT.name)
 
 
 def _columns(sheet: Sheet) -> tuple[int, ...]:
@@ -63,11 +65,11 @@ def _columns(sheet: Sheet) -> tuple[int, ...]:
     return tuple(names.index(name) for name in _NEEDED)
 
 
-def _descriptions(path: Path, gather: Gather) -> dict[str, str]:
+def _descriptions(path: Path, builder: LabelBuilder) -> dict[str, str]:
     files = sorted(path.parent.glob("*class-descriptions*.csv"))
     if not files:
         return {}
-    gather.notes.append(f"class names are from {files[0].name}")
+    builder.notes.append(f"class names are from {files[0].name}")
     pairs = [
         fields[:2]
         for _, fields in csv_records(files[0], delimiter(head(files[0])))

@@ -13,8 +13,8 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._beside import labeled_images, sample, split_of
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._entries import Tally
-from tagfill.labels.formats._gather import Gather
 from tagfill.labels.formats._json import mapped, objects, parse_json
 from tagfill.labels.formats._lists import note_words
 from tagfill.labels.formats._names import is_label_name, is_tags_name
@@ -62,12 +62,12 @@ def _as_line(document: Any) -> dict[str, Any]:
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = LineReader(gather)
+    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+    reader = LineReader(builder)
     texts: list[str] = []
     bare = 0
     for image, file in labeled_images(path, _SUFFIXES):
-        place = len(gather)
+        place = len(builder)
         if file is not None and file.suffix.lower() == ".json":
             line: Mapping[str, Any] = _as_line(parse_json(read_text(file), file))
             reader.read(place + 1, {**line, "file_name": str(image)})
@@ -75,12 +75,12 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             bare += file is None
             texts.append("" if file is None else read_text(file))
             tags = split_tags(texts[-1], options.separator, options.hierarchy)
-            gather.tags(gather.record(str(image)), dict.fromkeys(tags))
-        gather.split(place, split_of(image))
+            builder.tags(builder.record(str(image)), dict.fromkeys(tags))
+        builder.split(place, split_of(image))
     if bare:
-        gather.notes.append(f"{bare:,} of {len(gather):,} images have no file of tags")
-    note_words(gather, texts, Tally())
-    return gather.dataset(FORMAT.name, path)
+        builder.notes.append(f"{bare:,} of {len(builder):,} images have no file of tags")
+    note_words(builder, texts, Tally())
+    return builder.dataset(FORMAT.name, path)
 
 
 FORMAT = Format(

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._text import text_lines
 from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.voc_xml import DIFFICULT, Scene, read_scene
+from tagfill.labels.formats.voc_xml import DIFFICULT, Annotation, read_annotation
 from tagfill.labels.table import NEGATIVE, POSITIVE
 
 _YEAR = re.compile(r"VOC\d{4}")
@@ -55,23 +55,25 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     split_of = _splits(devkit)
     difficult = DIFFICULT[options.difficult]
     codes = _class_lists(devkit, sorted(set(split_of.values())), difficult, problems)
-    scenes = _scenes(devkit, split_of, problems)
-    for stem, scene in scenes.items():
-        codes.setdefault(stem, scene.codes(difficult))
+    annotations = _annotations(devkit, split_of, problems)
+    for stem, annotation in annotations.items():
+        codes.setdefault(stem, annotation.codes(difficult))
     classes = sorted({name for labels in codes.values() for name in labels})
-    gather = Gather(path, replace(options, absent=None), problems)
-    gather.notes += _notes(devkit, options, split_of, codes, scenes)
-    label_of = {name: gather.label(name) for name in classes}
-    for stem in sorted(split_of or scenes):
-        record = gather.record(f"{stem}.jpg")
-        gather.split(record, split_of.get(stem, ""))
+    builder = LabelBuilder(path, replace(options, absent=None), problems)
+    builder.notes += _notes(devkit, options, split_of, codes, annotations)
+    label_of = {name: builder.label(name) for name in classes}
+    for stem in sorted(split_of or annotations):
+        record = builder.record(f"{stem}.jpg")
+        builder.split(record, split_of.get(stem, ""))
         if stem in codes:
             for name in classes:
-                gather.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
-        for item in scenes[stem].objects if stem in scenes else ():
+                builder.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
+        for item in annotations[stem].objects if stem in annotations else ():
             if not item.difficult or difficult == POSITIVE:
-                gather.boxes.add(record, label_of.get(item.name), item.corners, scenes[stem].size)
-    return gather.dataset(FORMAT.name, devkit / "JPEGImages")
+                builder.boxes.add(
+                    record, label_of.get(item.name), item.corners, annotations[stem].size
+                )
+    return builder.dataset(FORMAT.name, devkit / "JPEGImages")
 
 
 def _splits(devkit: Path) -> dict[str, str]:
@@ -97,17 +99,17 @@ def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, problems: 
     return codes
 
 
-def _scenes(devkit: Path, wanted: Iterable[str], problems: Problems) -> dict[str, Scene]:
+def _annotations(devkit: Path, wanted: Iterable[str], problems: Problems) -> dict[str, Annotation]:
     folder = devkit / "Annotations"
     stems = sorted(wanted) or sorted(file.stem for file in folder.glob("*.xml"))
-    scenes = {}
+    annotations = {}
     for stem in stems:
         file = folder / f"{stem}.xml"
         if file.is_file():
-            scene = read_scene(file, problems)
-            if scene is not None:
-                scenes[stem] = scene
-    return scenes
+            annotation = read_annotation(file, problems)
+            if annotation is not None:
+                annotations[stem] = annotation
+    return annotations
 
 
 def _notes(
@@ -115,9 +117,9 @@ def _notes(
     options: ReadOptions,
     split_of: dict[str, str],
     codes: Codes,
-    scenes: dict[str, Scene],
+    annotations: dict[str, Annotation],
 ) -> list[str]:
-    hard = sum(item.difficult for scene in scenes.values() for item in scene.objects)
+    hard = sum(item.difficult for annotation in annotations.values() for item in annotation.objects)
     notes = [
         f"{hard} objects are marked difficult; images with no other of the class count as"
         f" {options.difficult} (--difficult changes this)"
@@ -125,7 +127,7 @@ def _notes(
     bare = sum(stem not in codes for stem in split_of)
     if bare:
         notes.append(f"{bare} images have neither class lists nor annotations: labels unknown")
-    unlisted = sum(1 for _ in (devkit / "Annotations").glob("*.xml")) - len(scenes)
+    unlisted = sum(1 for _ in (devkit / "Annotations").glob("*.xml")) - len(annotations)
     if split_of and unlisted > 0:
         notes.append(f"{unlisted} annotated images are in no image set and were skipped")
     if options.absent:

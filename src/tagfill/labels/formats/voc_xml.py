@@ -17,7 +17,7 @@ import defusedxml.ElementTree
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._beside import labeled_images, split_of
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._walk import files_below
 from tagfill.labels.formats.base import Difficult, Format, ReadOptions
@@ -43,7 +43,7 @@ _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 @dataclass(frozen=True)
-class Item:
+class AnnotatedObject:
     """One object: class, corners in pixels, whether it is marked difficult."""
 
     name: str
@@ -52,12 +52,12 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Scene:
+class Annotation:
     """One annotation file: name of the image, its width and height in pixels, and the objects."""
 
     image: str
     size: tuple[float, float]
-    objects: tuple[Item, ...]
+    objects: tuple[AnnotatedObject, ...]
 
     def codes(self, difficult: int) -> dict[str, int]:
         """Label of every class seen: positive, or ``difficult`` where all its objects are."""
@@ -65,26 +65,28 @@ class Scene:
         return {item.name: POSITIVE if item.name in easy else difficult for item in self.objects}
 
 
-def read_scene(file: Path, problems: Problems) -> Scene | None:
+def read_annotation(file: Path, problems: Problems) -> Annotation | None:
     """Read one annotation file; ``None`` (and an error) if it is broken."""
     try:
         root = defusedxml.ElementTree.parse(file).getroot()
         size = (_number(root, "size/width"), _number(root, "size/height"))
         name = (root.findtext("filename") or "").strip()
-        return Scene(name, size, tuple(_item(thing) for thing in root.iter("object")))
+        return Annotation(name, size, tuple(_item(thing) for thing in root.iter("object")))
     except BROKEN as error:
         problems.error(f"not readable as a VOC annotation ({error})", file=file)
         return None
 
 
-def _item(element: Element) -> Item:
+def _item(element: Element) -> AnnotatedObject:
     name = (element.findtext("name") or "").strip()
     if not name:
         raise ValueError("an object has no name")
     corners = tuple(_number(element, f"bndbox/{corner}") for corner in _CORNERS)
     # Pixels count from 1 in VOC, and the last one belongs to the box.
     left, top, right, bottom = corners
-    return Item(name, (left - 1, top - 1, right, bottom), _number(element, "difficult") != 0)
+    return AnnotatedObject(
+        name, (left - 1, top - 1, right, bottom), _number(element, "difficult") != 0
+    )
 
 
 def _number(element: Element, path: str) -> float:
@@ -122,23 +124,25 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if not images:
         raise TagfillError("it has no annotation files", file=path)
     difficult = DIFFICULT[options.difficult]
-    gather = Gather(path, replace(options, absent=None), problems)
+    builder = LabelBuilder(path, replace(options, absent=None), problems)
     bare: list[int] = []
     for image, file in images.items():
-        scene = None if file is None else read_scene(file, problems)
-        name = scene.image if scene and not image.suffix and scene.image else str(image)
-        record = gather.record(name)
-        gather.split(record, split_of(image))
-        if scene is None:
+        annotation = None if file is None else read_annotation(file, problems)
+        name = (
+            annotation.image if annotation and not image.suffix and annotation.image else str(image)
+        )
+        record = builder.record(name)
+        builder.split(record, split_of(image))
+        if annotation is None:
             bare.append(record)
             continue
-        for name, value in scene.codes(difficult).items():
-            gather.mark(record, gather.label(name), value)
-        for item in scene.objects:
+        for name, value in annotation.codes(difficult).items():
+            builder.mark(record, builder.label(name), value)
+        for item in annotation.objects:
             if not item.difficult or difficult == POSITIVE:
-                gather.boxes.add(record, gather.label(item.name), item.corners, scene.size)
-    gather.close_world(options.absent or "negative", except_for=bare)
-    return gather.dataset(FORMAT.name, folder if path.is_dir() else None)
+                builder.boxes.add(record, builder.label(item.name), item.corners, annotation.size)
+    builder.close_world(options.absent or "negative", except_for=bare)
+    return builder.dataset(FORMAT.name, folder if path.is_dir() else None)
 
 
 def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:

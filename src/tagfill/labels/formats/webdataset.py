@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import parse_json
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -36,13 +36,13 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     shards = _shards(path)
     if not shards:
         raise TagfillError("it has no .tar file", file=path)
-    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = LineReader(gather)
+    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+    reader = LineReader(builder)
     for shard in shards:
         for key, files in _samples(shard):
-            _state(gather, reader, key, files, shard)
-    gather.notes.append("images are inside the tar files; training unpacks them into the cache")
-    return gather.dataset(FORMAT.name)
+            _state(builder, reader, key, files, shard)
+    builder.notes.append("images are inside the tar files; training unpacks them into the cache")
+    return builder.dataset(FORMAT.name)
 
 
 def _members(shard: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
@@ -81,7 +81,7 @@ def _images(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _state(
-    gather: Gather, reader: LineReader, key: str, files: dict[str, bytes], shard: Path
+    builder: LabelBuilder, reader: LineReader, key: str, files: dict[str, bytes], shard: Path
 ) -> None:
     image = next((suffix for suffix in files if is_image_file(f"x{suffix}")), None)
     if image is None:
@@ -91,12 +91,12 @@ def _state(
     if ".json" in labels:
         document = parse_json(labels[".json"], shard)
         if isinstance(document, dict):
-            reader.read(len(gather) + 1, {**document, "file_name": name})
+            reader.read(len(builder) + 1, {**document, "file_name": name})
             return
-        gather.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
-    record = gather.record(name)
+        builder.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
+    record = builder.record(name)
     for suffix in (".cls", ".txt", ".tags"):
-        gather.tags(record, dict.fromkeys(split_tags(labels.get(suffix, ""))))
+        builder.tags(record, dict.fromkeys(split_tags(labels.get(suffix, ""))))
 
 
 FORMAT = Format(

@@ -17,7 +17,7 @@ import numpy as np
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import is_image_file, walk_folders
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._tags import has_separator
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -61,12 +61,12 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             file=path,
             remedy="tag some first, or give a label file",
         )
-    gather = Gather(path, options, problems, FORMAT.default_absent, free_tags=True)
+    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
     for (place, name, _), photo in zip(listed, photos, strict=True):
-        record = gather.record((place / name).relative_to(path).as_posix())
-        _state(gather, record, photo)
-    _report(listed, photos, gather)
-    dataset = gather.dataset(FORMAT.name, path)
+        record = builder.record((place / name).relative_to(path).as_posix())
+        _state(builder, record, photo)
+    _report(listed, photos, builder)
+    dataset = builder.dataset(FORMAT.name, path)
     proposed = [
         (
             record,
@@ -77,44 +77,44 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         for record, photo in enumerate(photos)
         for name, mark in photo.suggested.items()
     ]
-    table = _with_reviewed(photos, gather, dataset.table)
-    return replace(dataset, table=table, suggestions=gather.suggestions(proposed))
+    table = _with_reviewed(photos, builder, dataset.table)
+    return replace(dataset, table=table, suggestions=builder.suggestions(proposed))
 
 
-def _state(gather: Gather, record: int, photo: Photo) -> None:
-    separator = gather.options.separator
+def _state(builder: LabelBuilder, record: int, photo: Photo) -> None:
+    separator = builder.options.separator
     tags = (tag.split(separator) if separator else [tag] for tag in photo.tags)
-    gather.tags(record, (name for names in tags for name in names if name.strip()))
+    builder.tags(record, (name for names in tags for name in names if name.strip()))
     for tag_path in photo.paths:
-        gather.path(record, tag_path)
+        builder.path(record, tag_path)
     for name in photo.suggested:
-        gather.label(name)
+        builder.label(name)
     for name in photo.rejected:
-        gather.mark(record, gather.label(name), NEGATIVE)
+        builder.mark(record, builder.label(name), NEGATIVE)
 
 
-def _report(listed: Sequence[Listed], photos: Sequence[Photo], gather: Gather) -> None:
+def _report(listed: Sequence[Listed], photos: Sequence[Photo], builder: LabelBuilder) -> None:
     tagged = sum(photo.has_keywords for photo in photos)
-    gather.notes.append(f"{tagged:,} of {len(photos):,} photos have keywords")
+    builder.notes.append(f"{tagged:,} of {len(photos):,} photos have keywords")
     joined = next((tag for photo in photos for tag in photo.tags if has_separator(tag, ",;")), None)
-    if joined and gather.options.separator is None:
-        gather.notes.append(
+    if joined and builder.options.separator is None:
+        builder.notes.append(
             f"keywords such as {joined!r} look like several: --separator splits them"
         )
     faulty = [(entry, photo) for entry, photo in zip(listed, photos, strict=True) if photo.faults]
     if faulty:
         (place, name, _), photo = faulty[0]
-        gather.problems.warn(
+        builder.problems.warn(
             f"metadata of {len(faulty):,} photos could not all be read, first: {photo.faults[0]}",
             file=place / name,
         )
 
 
-def _with_reviewed(photos: Sequence[Photo], gather: Gather, table: LabelTable) -> LabelTable:
+def _with_reviewed(photos: Sequence[Photo], builder: LabelBuilder, table: LabelTable) -> LabelTable:
     """The table with what people answered in a review, if they did."""
     column_of = {name: column for column, name in enumerate(table.classes)}
     answered = [
-        (gather.place[record], column_of[name])
+        (builder.place[record], column_of[name])
         for record, photo in enumerate(photos)
         for name in sorted(photo.rejected | photo.confirmed)
         if name in column_of

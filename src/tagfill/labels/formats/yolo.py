@@ -15,7 +15,7 @@ from pathlib import Path
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._beside import labeled_images, sample, split_of
-from tagfill.labels.formats._gather import Gather
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._text import head, text_lines
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
@@ -49,41 +49,41 @@ def _detect(path: Path) -> bool:
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     folder = _folder(path)
-    gather = Gather(path, replace(options, absent=None), problems)
-    names = _class_names(path, gather)
+    builder = LabelBuilder(path, replace(options, absent=None), problems)
+    names = _class_names(path, builder)
     for name in names:
-        gather.label(name)
+        builder.label(name)
     bare: list[int] = []
     for image, file in labeled_images(folder, [".txt"]):
-        record = gather.record(str(image))
-        gather.split(record, split_of(image))
+        record = builder.record(str(image))
+        builder.split(record, split_of(image))
         if file is None:
             bare.append(record)
         else:
-            _state(record, file, names, gather)
-    if len(bare) == len(gather):
+            _state(record, file, names, builder)
+    if len(bare) == len(builder):
         raise TagfillError("no image has a file of labels beside it or in 'labels'", file=path)
-    gather.close_world(options.absent or "negative", except_for=bare)
-    return gather.dataset(FORMAT.name, folder)
+    builder.close_world(options.absent or "negative", except_for=bare)
+    return builder.dataset(FORMAT.name, folder)
 
 
-def _state(record: int, file: Path, names: Sequence[str], gather: Gather) -> None:
+def _state(record: int, file: Path, names: Sequence[str], builder: LabelBuilder) -> None:
     shown: set[int | None] = set()
     for row, line in text_lines(file):
         if not _LINE.fullmatch(line.strip()):
-            gather.problems.error("expected a class number and coordinates", file=file, row=row)
+            builder.problems.error("expected a class number and coordinates", file=file, row=row)
             continue
         number, *values = line.split()
         if names and int(number) >= len(names):
-            gather.problems.error(
+            builder.problems.error(
                 f"class {number} is not in the list of {len(names)} names", file=file, row=row
             )
             continue
-        label = gather.label(names[int(number)] if names else number, row)
+        label = builder.label(names[int(number)] if names else number, row)
         shown.add(label)
-        gather.boxes.add(record, label, _corners([float(value) for value in values]), (1, 1))
+        builder.boxes.add(record, label, _corners([float(value) for value in values]), (1, 1))
     for label in shown:
-        gather.mark(record, label, POSITIVE)
+        builder.mark(record, label, POSITIVE)
 
 
 def _corners(values: Sequence[float]) -> tuple[float, ...]:
@@ -95,19 +95,19 @@ def _corners(values: Sequence[float]) -> tuple[float, ...]:
     return min(across), min(down), max(across), max(down)
 
 
-def _class_names(path: Path, gather: Gather) -> list[str]:
+def _class_names(path: Path, builder: LabelBuilder) -> list[str]:
     """The names of the classes by number; empty if there is no list of them."""
-    if gather.options.classes is not None:
-        return list(gather.options.classes)
+    if builder.options.classes is not None:
+        return list(builder.options.classes)
     folder = _folder(path)
     for place in (folder, folder / "labels", folder.parent):
         files = [path] if path.is_file() else sorted([*place.glob("*.yaml"), *place.glob("*.yml")])
         for file in [*files, *(place / name for name in _LISTS)]:
             names = _names_in(file) if file.is_file() else []
             if names:
-                gather.notes.append(f"class names are from {file.name}")
+                builder.notes.append(f"class names are from {file.name}")
                 return names
-    gather.notes.append("there is no list of class names: classes are called by their numbers")
+    builder.notes.append("there is no list of class names: classes are called by their numbers")
     return []
 
 

@@ -20,7 +20,7 @@ from tagfill.labels.formats.base import Absent, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, Rows
 
 
-class Gather:
+class LabelBuilder:
     """Collects records (one image each) and the labels stated in them.
 
     Records of the same image are merged if they agree; contradictions become errors that name both
