@@ -17,6 +17,7 @@ from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, is_tags_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._ticks import MINUS_ONE_REMEDY, REMEDY, code_of, is_image, some
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import ReadOptions
@@ -102,7 +103,7 @@ def classes_among(
     if foreign and (unread or not any(tallies[n].filled or not tallies[n].bad for n in kept)):
         raise _no_classes(names, tallies, foreign, path, row)
     for number in foreign:
-        if _lists_tags(names[number], tallies[number]):
+        if _tags_in(names[number], tallies[number]) - {names[n].strip().lower() for n in kept}:
             problems.error(
                 f"column {names[number]!r} names tags, such as {some(tallies[number].examples)},"
                 " beside columns of 1 and 0",
@@ -133,8 +134,11 @@ def _no_class_name(name: str) -> bool:
     return is_about_file(name) or is_label_name(name) or is_tags_name(name)
 
 
-def _lists_tags(name: str, tally: Tally) -> bool:
-    return (is_label_name(name) or is_tags_name(name)) and tally.kind == "text"
+def _tags_in(name: str, tally: Tally) -> set[str]:
+    """Some of the tags in a column that by its name lists tags."""
+    if tally.kind != "text" or not (is_label_name(name) or is_tags_name(name)):
+        return set()
+    return {tag.lower() for text in tally.words for tag in split_tags(text)}
 
 
 def _no_classes(
