@@ -93,7 +93,7 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> Non
 
 def test_settings_of_heads_are_converted_or_refused() -> None:
     assert configure_head("linear", {"power": "0.5"}) == configure_head("linear", {"power": 0.5})
-    with pytest.raises(TagfillError, match="power cannot be 'abc' — it takes number"):
+    with pytest.raises(TagfillError, match="power cannot be 'abc' — it takes a number"):
         configure_head("linear", {"power": "abc"})
 
 

@@ -137,6 +137,11 @@ def _as_one(alike: Sequence[Problem], examples: int) -> list[Problem]:
     return [replace(alike[0], message=f"{alike[0].message} ({len(alike):,} such{places})")]
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts: ``1 image``, ``1,204 images``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A question with the name closest to a mistyped one; empty if none is close."""
     close = get_close_matches(name, list(known), n=1)

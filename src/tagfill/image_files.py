@@ -16,6 +16,8 @@ from functools import cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote
 
+from tagfill.errors import counted
+
 _USUAL = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 SUFFIXES = frozenset(_USUAL)
 RAW_SUFFIXES = frozenset(
@@ -80,8 +82,8 @@ def other_names(
         return None
     image, path = renamed[0]
     return (
-        f"{len(renamed):,} images were found under another spelling of their name or in another"
-        f" folder, first {image!r} as {path.relative_to(root).as_posix()!r}"
+        f"{counted(len(renamed), 'image was', 'images were')} found under another spelling of the"
+        f" name or in another folder, first {image!r} as {path.relative_to(root).as_posix()!r}"
     )
 
 

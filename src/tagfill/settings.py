@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import tomllib
 import types
 from collections.abc import Mapping
@@ -130,7 +131,12 @@ def fitted(hint: Any, value: Any, setting: str) -> Any:
         converted = _as(kind, value)
         if converted is not _MISFIT:
             return converted
-    raise TagfillError(f"{setting} cannot be {value!r}", remedy=f"it takes {shown(hint)}")
+    raise TagfillError(f"{setting} cannot be {value!r}", remedy=_takes(hint))
+
+
+def _takes(hint: Any) -> str:
+    """A remedy for a value of the wrong type: ``it takes a number or "auto"``."""
+    return "it takes " + re.sub(r"(whole )?number", r"a \g<0>", shown(hint))
 
 
 def shown(hint: Any) -> str:
@@ -190,9 +196,7 @@ def _value(hint: Any, value: Any, path: Path, key_path: str) -> Any:
             }
         if kind is Any or (origin in (None, Literal) and _fits(kind, value)):
             return value
-    raise TagfillError(
-        f"{key_path} = {value!r} does not fit", file=path, remedy=f"it takes {shown(hint)}"
-    )
+    raise TagfillError(f"{key_path} = {value!r} does not fit", file=path, remedy=_takes(hint))
 
 
 def _fits(kind: Any, value: Any) -> bool:

@@ -165,6 +165,25 @@ def test_a_data_frame_has_images_and_missing_values() -> None:
         as_dataset(Frame({"cat": ["yes", "no"]}))  # type: ignore[arg-type]
 
 
+def test_a_data_frame_of_tag_lists_is_read_like_a_table() -> None:
+    from tagfill.api.given import as_dataset
+
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"photo": ["a.jpg", "b.jpg"], "tags": ["sea; boat", "Sea"]})
+    table = as_dataset(frame).table
+    assert table.images == ("a.jpg", "b.jpg")
+    assert sorted(name.lower() for name in table.classes) == ["boat", "sea"]
+    assert table.positives == 3
+    with pytest.raises(tagfill.TagfillError, match="the data frame"):
+        as_dataset(pandas.DataFrame({"photo": ["a.jpg", "a.jpg"], "cat": ["1", "maybe"]}))
+
+
+def test_short_descriptions_of_results(run: tagfill.Run) -> None:
+    assert "probabilities" not in repr(run.predict(np.zeros((1, 12)))[0])
+    assert repr(run.evaluate()).startswith("Metrics(")
+    assert len(repr(run.evaluate())) < 100
+
+
 def test_errors_speak_of_arguments(tmp_path: Path) -> None:
     features, labels = toy(20)
     with pytest.raises(tagfill.TagfillError, match="use `mode` linear") as caught:
@@ -182,13 +201,14 @@ def test_errors_speak_of_arguments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"epochs": "three"}, "epochs cannot be 'three' — it takes whole number"),
+        ({"epochs": "three"}, "epochs cannot be 'three' — it takes a whole number"),
         ({"precision": "fp64"}, 'precision cannot be .fp64. — it takes "no" or "fp16"'),
         ({"time_limit": "x"}, "time_limit cannot be 'x'"),
-        ({"val_fraction": "x"}, "val_fraction cannot be 'x' — it takes number"),
+        ({"val_fraction": "x"}, "val_fraction cannot be 'x' — it takes a number"),
         ({"absent": "perhaps"}, "absent cannot be 'perhaps'"),
         ({"epochz": 3}, "unknown setting epochz — did you mean epochs"),
         ({"mode": "linearr"}, "unknown mode"),
+        ({"image": "photos"}, "fit has no argument 'image' — did you mean images"),
     ],
 )
 def test_a_bad_argument_is_named(given: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def test_no_image_is_taken_for_another(tmp_path: Path) -> None:
     found = find_images(tmp_path, ids)
     assert found == [None, None, None, tmp_path / "b.jpg", tmp_path / "Bä.jpg", None]
     (problem, *_) = check_images(ids, tmp_path).problems
-    assert "1 images were found under another spelling" in problem.message
+    assert "1 image was found under another spelling" in problem.message
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -19,7 +20,7 @@ from tagfill.api.given import (
 from tagfill.api.run import Run
 from tagfill.api.table import Table
 from tagfill.api.words import speaks_python
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 from tagfill.labels import Dataset
 from tagfill.models.tagging import Pictures, Prediction
 from tagfill.remote import allow
@@ -139,7 +140,8 @@ def fit(
 
     Args:
         labels: a label file or folder, a ``LabelTable``, a ``Dataset``, a data frame with a column
-            per class, or an array [N, K] of 1 (positive), 0 (negative) and -1 (unknown).
+            per class or a column of tags, or an array [N, K] of 1 (positive), 0 (negative) and -1
+            (unknown).
         images: folder of the images; or, for an array, the file of each row.
         features: for labels in memory, a matrix [N, D] to train on instead of images. For a source
             with several feature sets, the name of one.
@@ -157,6 +159,7 @@ def fit(
         progress: show progress; by default on a terminal and in a notebook.
         settings: see ``Settings``.
     """
+    _refuse_misspelled(settings)
     allow(labels, images, features, truth, val, test)
     target = Path(out) if out is not None else free_path(_name_of(labels))
     folder, start, first = target / GIVEN, RunFolder(target), is_first_process()
@@ -255,6 +258,15 @@ def _opened(run: str | Path | Run) -> Run:
 
 def _name_of(labels: Labels) -> str:
     return (Path(str(labels)).stem if is_path(labels) else "") or "run"
+
+
+def _refuse_misspelled(settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that looks like an argument of ``fit``; others are checked with the rest."""
+    arguments = set(inspect.signature(fit).parameters) - {"settings"}
+    for name in settings:
+        near = nearest(name, arguments)
+        if near and name not in Settings.__annotations__:
+            raise TagfillError(f"fit has no argument {name!r}", remedy=near.strip())
 
 
 def _require_images(dataset: Dataset) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
 from tagfill.labels import UNKNOWN, Dataset, LabelTable
-from tagfill.labels.io import save_labels
+from tagfill.labels.io import load_labels, save_labels
 
 Labels = str | Path | LabelTable | Dataset | npt.ArrayLike
 """A label file or folder, a table, a data set, a data frame, or an array [N, K] of 1, 0, -1."""
@@ -33,12 +34,15 @@ def as_dataset(
 
     Args:
         labels: see ``Labels``; a data frame has a column per class, and images in its index or in
-            a column called image, file, filename, path or id. Missing values are unknown.
+            a column called image, file, filename, path or id. Missing values are unknown. A frame
+            with other text, such as lists of tags, is read like a CSV file.
         images: the file of each row of an array.
         classes: names of the columns of an array.
     """
     if isinstance(labels, Dataset):
         return labels
+    if _is_frame(labels) and hasattr(labels, "to_csv") and _has_text(labels):
+        return _read_frame(labels)
     table = labels if isinstance(labels, LabelTable) else _table(labels, images, classes)
     return Dataset(table, source=Path("labels.csv"), format="csv_wide")
 
@@ -113,8 +117,29 @@ def _ids(images: Sequence[str | Path]) -> list[str]:
     return [Path(image).absolute().relative_to(root).as_posix() for image in images]
 
 
+def _image_column(frame: Any) -> Any:
+    return next((name for name in frame.columns if str(name).lower() in IMAGE_COLUMNS), None)
+
+
+def _has_text(frame: Any) -> bool:
+    """Whether a column beside that of the images holds text."""
+    others = [name for name in frame.columns if name != _image_column(frame)]
+    return any(isinstance(value, str) for name in others for value in frame[name])
+
+
+def _read_frame(frame: Any) -> Dataset:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "labels.csv")
+        frame.to_csv(file, index=frame.index.name is not None)
+        try:
+            dataset = load_labels(file)
+        except TagfillError as error:
+            raise TagfillError(str(error).replace(str(file), "the data frame")) from error
+    return replace(dataset, source=Path("labels.csv"), image_root=None)
+
+
 def _from_frame(frame: Any) -> LabelTable:
-    named = next((name for name in frame.columns if str(name).lower() in IMAGE_COLUMNS), None)
+    named = _image_column(frame)
     ids = frame.index if named is None else frame[named]
     values = frame if named is None else frame.drop(columns=[named])
     names = tuple(map(str, values.columns))

@@ -214,20 +214,23 @@ class Run(TrainedRun):
         return apply_calibration(scored.logits, self.model.calibration), values
 
     def __repr__(self) -> str:
+        known = [repr(str(self.path)), self.stage.method.name]
         if not self.folder.is_finished:
-            return f"Run({str(self.path)!r}, {self.stage.method.name}, not finished)"
-        measured = ", ".join(
-            f"{name} mAP {value:.1f}" for name, value in self._precisions().items()
-        )
-        return (
-            f"Run({str(self.path)!r}, {self.stage.method.name}{', ' if measured else ''}{measured})"
-        )
+            known.append("not finished")
+        for name, metrics in self._measured().items():
+            estimated = (metrics.get("estimated") or {}).get("mAP")
+            if metrics.get("mAP"):
+                known.append(f"{name} mAP {metrics['mAP']:.1f}")
+            elif estimated:
+                known.append(f"{name} mAP {estimated:.1f} (estimated)")
+        return f"Run({', '.join(known)})"
 
     def _repr_html_(self) -> str:
         title = f"<div><b>{html.escape(repr(self))}</b></div>"
-        name = next((name for name in ("test", "val") if name in self._precisions()), None)
+        measured = self._measured()
+        name = next((name for name in ("test", "val") if measured.get(name, {}).get("mAP")), None)
         if name is None:
-            return title
+            return title + self._labels_html()
         classes = [row for row in self.metrics[name]["per_class"] if row["average_precision"]]
         ranked = sorted(classes, key=lambda row: -row["positives"])[:SHOWN]
         bars = [
@@ -240,8 +243,14 @@ class Run(TrainedRun):
         ]
         return f"{title}<div>{name} images, most frequent classes</div>{bars_svg(bars, 1.0)}"
 
-    def _precisions(self) -> dict[str, float]:
+    def _measured(self) -> dict[str, Mapping[str, Any]]:
         if not self.folder.is_finished:
             return {}
-        measured = {name: self.metrics.get(name) or {} for name in ("val", "test")}
-        return {name: metrics["mAP"] for name, metrics in measured.items() if metrics.get("mAP")}
+        return {name: self.metrics.get(name) or {} for name in ("val", "test")}
+
+    def _labels_html(self) -> str:
+        """The training labels, for runs without measured metrics; nothing if they are gone."""
+        try:
+            return f"<div>training labels</div>{self.data.train.table._repr_html_()}"
+        except TagfillError:
+            return ""

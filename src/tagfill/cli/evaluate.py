@@ -53,6 +53,8 @@ def evaluate(
     """
     from tagfill.cli.evaluate_view import show
 
+    if not model.exists():
+        raise TagfillError("no such run, model folder or score file", file=model)
     dataset = reading.load(data)
     labels, kind = _labels(dataset, split, observed)
     fitted: list[float] | None = None

@@ -14,13 +14,13 @@ from tagfill.cli.labels import counts, save
 from tagfill.cli.mask import Settings
 from tagfill.cli.options import Flag, Force, Json, given
 from tagfill.cli.output import emit, log, say, show_table
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, counted
 from tagfill.files import refuse_existing
 from tagfill.labels import Dataset
 from tagfill.labels.formats import Difficult
 from tagfill.labels.prepare import SOURCES, Options, Prepared
 from tagfill.labels.prepare import prepare as read_official
-from tagfill.labels.prepare.base import DIFFERS, counted
+from tagfill.labels.prepare.base import DIFFERS
 from tagfill.observe import REGIMES
 
 CSV_CELLS = 2_000_000
@@ -43,7 +43,7 @@ def prepare(
     settings: Settings = Settings(),  # noqa: B008 - frozen
     keep_empty: Flag = False,
     val: bool = True,
-    published: Path | None = None,
+    published_split: Path | None = None,
     difficult: Difficult = "negative",
     images: Path | None = None,
     force: Force = False,
@@ -60,14 +60,14 @@ def prepare(
         seed: Seed of that draw; 1200 is the published one.
         keep_empty: COCO: keep images without an object, the larger of the two published sizes.
         val: Hold out the published fifth of the training images for validation.
-        published: NUS-WIDE: folder with the published split (formatted_*.npy).
+        published_split: NUS-WIDE: folder with the published split (formatted_*.npy).
         difficult: How to count VOC objects marked "difficult".
         images: Folder the image ids are relative to, if it is not found.
     """
 
     if images is not None and not images.is_dir():
         raise TagfillError("no such image folder", file=images)
-    options = Options(keep_empty=keep_empty, val=val, published=published, difficult=difficult)
+    options = Options(keep_empty, val=val, published=published_split, difficult=difficult)
     prepared = read_official(name, root, options)
     root_found = prepared.dataset.image_root
     if root_found is not None and not root_found.is_dir():

@@ -77,7 +77,7 @@ class Calibration:
     brier_score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metrics:
     """All metrics of a score matrix: fractions, but mAP in percent.
 
@@ -122,6 +122,14 @@ class Metrics:
     calibration: Calibration | None
     intervals: Mapping[str, Interval]
     per_class: tuple[ClassMetrics, ...]
+
+    def __repr__(self) -> str:
+        rates = self.at_threshold
+        return (
+            f"Metrics({self.images:,} images, {self.classes:,} classes, mAP {self.mAP:.1f},"
+            f" overall F1 {100 * rates.overall_f1:.1f},"
+            f" class F1 {100 * rates.class_f1_mean_of_f1:.1f})"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON; NaN becomes ``None``."""

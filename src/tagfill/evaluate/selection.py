@@ -117,8 +117,9 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
     if usable >= _ENOUGH_CLASSES * total:
         why = f"{usable} of {total} classes with positives have known negatives too"
         return Criterion("known_mAP", why, CRITERIA["known_mAP"])
+    few = f"only {usable}" if usable else "none"
     why = (
-        f"only {usable} of {total} classes with positives have known negatives,"
+        f"{few} of {total} classes with positives have known negatives,"
         " so unknown entries count as negative"
     )
     return Criterion("observed_mAP", why, CRITERIA["observed_mAP"])

@@ -242,4 +242,6 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
             file=path,
             remedy="tag some of them, or name a label file and this folder with --images",
         )
+    if path.is_dir() and not any(files_below(path)):
+        raise TagfillError("the folder is empty", file=path, remedy="name one with photos")
     raise no_known_format(path, formats())

@@ -211,6 +211,8 @@ def _model_folder(path: str | Path) -> Path:
 
 
 def _read_description(file: Path) -> dict[str, Any]:
+    if not file.parent.exists():
+        raise TagfillError("no such file or folder", file=file.parent)
     if not file.is_file():
         raise TagfillError(f"this folder has no model ({DESCRIPTION} is missing)", file=file.parent)
     try:

@@ -38,7 +38,7 @@ class Prediction:
     """
 
     image: str
-    probabilities: Numbers
+    probabilities: Numbers = field(repr=False)
     tags: dict[str, float]
 
 

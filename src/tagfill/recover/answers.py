@@ -43,7 +43,7 @@ def answer_rows(path: Path, problems: Problems) -> list[AnswerRow]:
     suffix = path.suffix.lower()
     if suffix not in READERS:
         raise TagfillError(
-            f"the suffix {path.suffix!r} says no format",
+            f"the suffix {path.suffix!r} names no known format",
             file=path,
             remedy=f"use one of {', '.join((*READERS, '.json'))}",
         )

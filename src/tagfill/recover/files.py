@@ -29,7 +29,7 @@ def check_target(path: Path, *, force: bool, suffixes: Sequence[str] = SUFFIXES)
     """Refuse a file of no known kind, or one that is there already."""
     if path.suffix.lower() not in suffixes:
         raise TagfillError(
-            f"the suffix {path.suffix!r} says no format",
+            f"the suffix {path.suffix!r} names no known format",
             file=path,
             remedy=f"use one of {', '.join(suffixes)}",
         )

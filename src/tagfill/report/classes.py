@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from tagfill.report.content import HeldOut, RunContent
 SHOWN = 1000
 """Rows of the table at most; metrics.json has all."""
 MAP_CLASSES, PAIRS = 30, 15
+SHARES = {"AP": "average_precision", "F1": "f1", "precision": "precision", "recall": "recall"}
 Counts = npt.NDArray[np.int64]
 Trio = tuple[int | None, int | None, int | None]
 
@@ -37,9 +39,9 @@ class ClassRow:
     held_out: int | None
     threshold: float | None
     average_precision: float | None
+    f1: float | None
     precision: float | None
     recall: float | None
-    f1: float | None
 
 
 def class_rows(content: RunContent) -> list[ClassRow]:
@@ -54,7 +56,7 @@ def class_rows(content: RunContent) -> list[ClassRow]:
             *trio,
             measured.get("positives"),
             threshold,
-            *(measured.get(key) for key in ("average_precision", "precision", "recall", "f1")),
+            *(measured.get(key) for key in SHARES.values()),
         )
         for name, trio, measured, threshold in zip(
             names, counts, measurements, thresholds, strict=True
@@ -63,9 +65,21 @@ def class_rows(content: RunContent) -> list[ClassRow]:
     return sorted(rows, key=lambda row: -(row.positives or 0))
 
 
+def shares(rows: Sequence[ClassRow]) -> dict[str, str]:
+    """The metrics that at least one class has: column titles and names."""
+    return {
+        title: name
+        for title, name in SHARES.items()
+        if any(getattr(row, name) is not None for row in rows)
+    }
+
+
 def _evaluated_classes(content: RunContent, held: HeldOut | None) -> list[dict[str, Any]]:
-    """Metrics of each class at the fitted thresholds; those of the run if images are gone."""
-    if held is None or not held.has_negatives:
+    """Metrics of each class at the fitted thresholds; those of the run if images are gone.
+
+    Without known negatives only recall can be measured, that of the written tags.
+    """
+    if held is None:
         noted = (content.metrics.get(content.evaluated_name or "") or {}).get("per_class")
         if noted is None or len(noted) != len(content.classes):
             return [{} for _ in content.classes]
@@ -75,13 +89,14 @@ def _evaluated_classes(content: RunContent, held: HeldOut | None) -> list[dict[s
         ]
     counts, positives = count(held.decided, held.labels), (held.labels == POSITIVE).sum(axis=0)
     defined = np.where(positives > 0, 1.0, np.nan)
-    columns = {
-        "positives": positives,
-        "average_precision": mean_average_precision(held.logits, held.labels).average_precision,
-        "precision": counts.precision,
-        "recall": counts.recall * defined,
-        "f1": counts.f1 * defined,
-    }
+    columns = {"positives": positives, "recall": counts.recall * defined}
+    if held.has_negatives:
+        ranked = mean_average_precision(held.logits, held.labels)
+        columns |= {
+            "average_precision": ranked.average_precision,
+            "precision": counts.precision,
+            "f1": counts.f1 * defined,
+        }
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [without_nan(dict(zip(columns, row, strict=True))) for row in rows]
 

@@ -104,6 +104,7 @@ def run_metadata(
         "curves": learned.curves(content),
         "rows": rows,
         "shown_rows": rows[: classes.SHOWN],
+        "shares": classes.shares(rows),
         "calibration": headline.calibration(content.evaluated),
         "together": classes.together(content),
         "recovered": recovered,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, counted
 from tagfill.image_files import find_image, find_images, other_names
 from tagfill.images import unreadable
 from tagfill.labels import POSITIVE, Dataset, Labels, LabelTable, Rows
@@ -316,7 +316,8 @@ def _without_unreadable(split: Split, kind: str, known: set[str], notes: list[st
     if not broken:
         return split
     names = _listed(sorted(map(str, broken)))
-    notes.append(f"{len(broken)} {kind}images cannot be decoded, left out: {names}")
+    images = counted(len(broken), f"{kind}image")
+    notes.append(f"{images} cannot be decoded and left out: {names}")
     return split.take([path not in broken for path in split.paths])
 
 

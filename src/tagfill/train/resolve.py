@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from tagfill import methods
-from tagfill.errors import TagfillError, nearest
+from tagfill.errors import TagfillError, counted, nearest
 from tagfill.models.heads import head_giving
 from tagfill.settings import fitted_fields
 from tagfill.train.config import (
@@ -150,7 +150,7 @@ def _mode(
         hours = images * FINETUNE["epochs"] / FINETUNED_PER_SECOND / 3600
         return "linear", [
             "mode: linear, because there is no GPU; --mode finetune trains the whole network"
-            f" (about {max(1, round(hours * 60))} minutes on two cores)"
+            f" (about {counted(max(1, round(hours * 60)), 'minute')} on two cores)"
         ]
     if images < FINETUNE_FROM:
         return "linear", [

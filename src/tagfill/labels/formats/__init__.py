@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 from tagfill.labels.formats.base import Absent, Difficult, Format, ReadOptions
 
 __all__ = ["Absent", "Difficult", "Format", "ReadOptions", "find", "formats"]
@@ -32,6 +32,7 @@ def find(name: str) -> Format:
     """The format of that name."""
     if name not in formats():
         raise TagfillError(
-            f"unknown label format {name!r}", remedy=f"use one of {', '.join(formats())}"
+            f"unknown label format {name!r}",
+            remedy=f"{nearest(name, formats())}use one of {', '.join(formats())}",
         )
     return formats()[name]

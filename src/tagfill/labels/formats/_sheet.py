@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, counted
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.formats._ticks import code_of, is_image
@@ -92,7 +92,8 @@ def make_sheet(
     above = _nameless_images([fields for _, fields in first])
     skipped = above - 1 if above else _preamble([fields for _, fields in first])
     if skipped:
-        notes = [*notes, f"{skipped} rows above the header were skipped"]
+        above = counted(skipped, "row above the header was", "rows above the header were")
+        notes = [*notes, f"{above} skipped"]
     row, fields = first[skipped]
     if above:
         header, header_row, start = ["image", *fields], row, above

@@ -84,11 +84,6 @@ class OfficialSet:
     uses: tuple[str, ...] = ()
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """A number of things, such as ``1 class`` or ``20 classes``."""
-    return f"{number:,} {one if number == 1 else many}"
-
-
 def enumerated(names: Sequence[str]) -> str:
     """``a``, ``a and b``, or ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

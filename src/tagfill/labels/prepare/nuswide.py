@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tagfill.errors import counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._text import text_lines
 from tagfill.labels.io import load_labels
@@ -60,7 +61,9 @@ def _official(root: Path, options: base.Options) -> base.Prepared:
     base.refuse_missing({**_missing_lists(home), **_missing_labels(home)}, home, _PAGE)
     dataset = load_labels(home, format="nuswide")
     splits = dataset.splits
-    note = "the published split exists only as files (--published FOLDER); this one is our own"
+    note = (
+        "the published split exists only as files (--published-split FOLDER); this one is our own"
+    )
     return base.Prepared(
         base.arranged(
             replace(dataset, image_root=_images(root)),
@@ -107,7 +110,7 @@ def _images(root: Path) -> Path | None:
 
 def _bare(dataset: Dataset) -> list[str]:
     count = int((dataset.table.values != POSITIVE).all(axis=1).sum())
-    bare = base.counted(count, "image shows", "images show")
+    bare = counted(count, "image shows", "images show")
     note = f"{bare} none of the concepts: there is no positive to be observed"
     return [note] if count else []
 

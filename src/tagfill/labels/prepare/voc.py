@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._text import text_lines
@@ -74,7 +74,7 @@ def _listed(dataset: Dataset, name: str) -> Rows:
     images = sorted(f"{line.split()[0]}.jpg" for _, line in text_lines(file))
     unlabeled = [image for image in images if image not in dataset.table.row_of]
     if unlabeled:
-        bare = base.counted(len(unlabeled), "image has", "images have")
+        bare = counted(len(unlabeled), "image has", "images have")
         raise TagfillError(f"{bare} no labels: {unlabeled[0]}", file=file)
     return np.array([dataset.table.row_of[image] for image in images], dtype=np.intp)
 
