@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tagfill.compat import wait_passively
 
 if TYPE_CHECKING:
+    from tagfill.api.functions import compare as compare
     from tagfill.api.functions import explain, export, fit, open_run, predict, recover, report
     from tagfill.api.functions import resume as resume
     from tagfill.api.run import Run
@@ -32,6 +33,7 @@ _PUBLIC = {
     "LabelTable": "tagfill.labels",
     "Run": "tagfill.api.run",
     "TagfillError": "tagfill.errors",
+    "compare": "tagfill.api.functions",
     "fit": "tagfill.api.functions",
     "load": "tagfill.models.bundle",
     "load_labels": "tagfill.labels.io",
@@ -52,6 +54,7 @@ __all__ = [
     "LabelTable",
     "Run",
     "TagfillError",
+    "compare",
     "explain",
     "export",
     "fit",

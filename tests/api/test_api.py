@@ -178,6 +178,17 @@ def test_a_data_frame_of_tag_lists_is_read_like_a_table() -> None:
         as_dataset(pandas.DataFrame({"photo": ["a.jpg", "a.jpg"], "cat": ["1", "maybe"]}))
 
 
+def test_runs_side_by_side(run: tagfill.Run, tmp_path: Path) -> None:
+    table = tagfill.compare(run, run.path, out=tmp_path / "comparison.html")
+    assert [row["run"] for row in table] == [run.name] * 2
+    assert table.column("mAP") == [run.metrics["val"]["mAP"]] * 2
+    assert table._repr_html_().count("<rect") == 6
+    assert "comparison: 2 rows" in repr(table)
+    assert (tmp_path / "comparison.html").is_file()
+    with pytest.raises(tagfill.TagfillError, match="no runs to compare"):
+        tagfill.compare()
+
+
 def test_short_descriptions_of_results(run: tagfill.Run) -> None:
     assert "probabilities" not in repr(run.predict(np.zeros((1, 12)))[0])
     assert repr(run.evaluate()).startswith("Metrics(")

@@ -136,7 +136,7 @@ def fit(
     progress: bool | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
-    """Train a tagger from incomplete labels; the same as ``tagfill train``.
+    """Train a model from incomplete labels; the same as ``tagfill train``.
 
     Args:
         labels: a label file or folder, a ``LabelTable``, a ``Dataset``, a data frame with a column
@@ -157,7 +157,8 @@ def fit(
         preset: fast, good or best.
         out: the run folder; by default a new one under ``tagfill-runs``.
         progress: show progress; by default on a terminal and in a notebook.
-        settings: see ``Settings``.
+        settings: all other options of ``tagfill train --help``, such as epochs=20 or
+            backbone="resnet50".
     """
     _refuse_misspelled(settings)
     allow(labels, images, features, truth, val, test)
@@ -243,6 +244,39 @@ def explain(run: str | Path | Run, image: str | Path | Image, **options: Any) ->
 def report(run: str | Path | Run, out: str | Path | None = None) -> Path:
     """Write one HTML page about a run; see ``Run.report``."""
     return _opened(run).report(out)
+
+
+@speaks_python
+def compare(*runs: str | Path | Run, out: str | Path | None = None) -> Table:
+    """Metrics of several runs side by side, in percent.
+
+    Args:
+        runs: runs or their folders.
+        out: also write an HTML page that compares them with the first.
+    """
+    opened = [_opened(run) for run in runs]
+    if not opened:
+        raise TagfillError("there are no runs to compare", remedy="give runs or their folders")
+    if out is not None:
+        from tagfill.report.page import write_comparison
+
+        write_comparison(opened, out)
+    rows = [_compared(run) for run in opened]
+    return Table(rows, title="comparison", bars=("mAP", "overall F1", "class F1"))
+
+
+def _compared(run: Run) -> dict[str, Any]:
+    split = run.evaluated_split
+    measured = run.metrics.get(split) or {}
+    rates = measured.get("at_fitted_thresholds") or measured.get("at_threshold") or {}
+    shares = {"overall F1": "overall_f1", "class F1": "class_f1_mean_of_f1"}
+    return {
+        "run": run.name,
+        "method": run.metrics["method"],
+        "images": split,
+        "mAP": measured.get("mAP"),
+        **{name: rates.get(key) and 100 * rates[key] for name, key in shares.items()},
+    }
 
 
 def export(

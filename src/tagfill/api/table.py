@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -24,12 +22,19 @@ class Table(Sequence[Row]):
         rows: mappings with the same keys.
         title: one line.
         pictures: image files by the value of the column ``image``.
+        bars: columns of percentages that HTML shows as bars.
     """
 
     def __init__(
-        self, rows: Sequence[Row], *, title: str = "", pictures: Mapping[str, Path] | None = None
+        self,
+        rows: Sequence[Row],
+        *,
+        title: str = "",
+        pictures: Mapping[str, Path] | None = None,
+        bars: Sequence[str] = (),
     ) -> None:
         self.rows, self.title, self._pictures = list(rows), title, pictures or {}
+        self._bars = bars
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -45,7 +50,8 @@ class Table(Sequence[Row]):
     def __getitem__(self, index: slice) -> Table: ...
     def __getitem__(self, index: int | slice) -> Row | Table:
         if isinstance(index, slice):
-            return Table(self.rows[index], title=self.title, pictures=self._pictures)
+            shown = {"pictures": self._pictures, "bars": self._bars}
+            return Table(self.rows[index], title=self.title, **shown)  # type: ignore[arg-type]
         return self.rows[index]
 
     def __iter__(self) -> Iterator[Row]:
@@ -102,25 +108,33 @@ class Table(Sequence[Row]):
         return f"{title}<table><tr>{picture}{head}</tr>{body}</table>{rest}"
 
     def _html_row(self, row: Row) -> str:
-        cells = "".join(f"<td>{html.escape(_text(value))}</td>" for value in row.values())
+        cells = "".join(f"<td>{self._html_cell(*item)}</td>" for item in row.items())
         if not self._pictures:
             return f"<tr>{cells}</tr>"
         file = self._pictures.get(str(row.get("image")))
         return f"<tr><td>{'' if file is None else thumbnail(file)}</td>{cells}</tr>"
 
+    def _html_cell(self, column: str, value: object) -> str:
+        text = html.escape(_text(value))
+        if column not in self._bars or not isinstance(value, float):
+            return text
+        bar = f'<rect width="{value:.1f}" height="10" fill="#33658a"/>'
+        return f'<svg width="100" height="10">{bar}</svg> {text}'
+
 
 def thumbnail(file: Path, side: int = _THUMBNAIL) -> str:
     """A small picture for HTML; nothing if the file cannot be read."""
+    from tagfill.report.pictures import data_uri
+
     try:
         picture = open_image(file, side)
     except TagfillError:
         return ""
     picture.thumbnail((side, side))
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=80)
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    return f'<img alt="" src="data:image/jpeg;base64,{data}">'
+    return f'<img alt="" src="{data_uri(picture)}">'
 
 
 def _text(value: object) -> str:
+    if value is None:
+        return "-"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

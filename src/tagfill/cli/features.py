@@ -67,9 +67,9 @@ def run_job_of(
     *,
     actors: int | None = None,
     block: int = 512,
-    force: Force = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    force: bool = False,
+    quiet: bool = False,
+    json: bool = False,
 ) -> int:
     """Find the files, run the job and print the result; returns the exit code."""
     import time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,32 +41,18 @@ def show(bundle: Bundle, wanted: Iterable[tuple[Path, int]]) -> dict[tuple[Path,
     for path, column in wanted:
         columns.setdefault(path, []).append(column)
     pictures: dict[tuple[Path, int], Shown] = {}
-    for path, shown in _each(bundle, columns):
-        pictures |= {(path, column): picture for column, picture in shown.items()}
-    return pictures
-
-
-def _each(
-    bundle: Bundle, columns: Mapping[Path, list[int]]
-) -> Iterator[tuple[Path, dict[int, Shown]]]:
-    """A few pictures at a time, to limit memory."""
     paths = list(columns)
-    for start in range(0, len(paths), _BATCH):
+    for start in range(0, len(paths), _BATCH):  # a few at a time, to limit memory
         opened = dict(_opened(paths[start : start + _BATCH], bundle.network.backbone.spec.size))
         explained = explain_images(bundle, opened.values())
         for (path, picture), explanation in zip(opened.items(), explained, strict=True):
             small = picture.copy()
             small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
             uri = data_uri(small)
-            yield (
-                path,
-                {
-                    column: Shown(
-                        uri, data_uri(overlay(small, explanation.heat[column])), *small.size
-                    )
-                    for column in columns[path]
-                },
-            )
+            for column in columns[path]:
+                heat = data_uri(overlay(small, explanation.heat[column]))
+                pictures[path, column] = Shown(uri, heat, *small.size)
+    return pictures
 
 
 def _opened(paths: Iterable[Path], size: int) -> Iterator[tuple[Path, Image.Image]]:
