@@ -287,6 +287,9 @@ def test_without_known_negatives_nothing_is_claimed_about_precision(
     noted = json.loads((run / "metrics.json").read_text())["val"]["observed_mAP"]
     assert summary.metrics[0].value == pytest.approx(noted)
     text = checked(write_report(run).path)
+    assert "recall</em> is the share of written tags that are given" in text
+    assert '<th scope="col">recall</th>' in text
+    assert '<th scope="col">AP</th>' not in text
     assert "This cannot be measured here" in text
     assert (
         "is known to be absent, so such errors cannot be distinguished from missing labels" in text
