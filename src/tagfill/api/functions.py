@@ -266,8 +266,8 @@ def compare(*runs: str | Path | Run, out: str | Path | None = None) -> Table:
 
 
 def _compared(run: Run) -> dict[str, Any]:
-    split = run.evaluated_split
-    measured = run.metrics.get(split) or {}
+    split = next((name for name in ("test", "val") if run.metrics.get(name)), None)
+    measured = run.metrics[split] if split else {}
     rates = measured.get("at_fitted_thresholds") or measured.get("at_threshold") or {}
     shares = {"overall F1": "overall_f1", "class F1": "class_f1_mean_of_f1"}
     return {
