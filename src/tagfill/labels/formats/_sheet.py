@@ -92,8 +92,8 @@ def make_sheet(
     above = _nameless_images([fields for _, fields in first])
     skipped = above - 1 if above else _preamble([fields for _, fields in first])
     if skipped:
-        above = counted(skipped, "row above the header was", "rows above the header were")
-        notes = [*notes, f"{above} skipped"]
+        rows_above = counted(skipped, "row above the header was", "rows above the header were")
+        notes = [*notes, f"{rows_above} skipped"]
     row, fields = first[skipped]
     if above:
         header, header_row, start = ["image", *fields], row, above
