@@ -60,6 +60,20 @@ def shard(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
+def test_shards_that_would_unpack_to_anything_are_refused(tmp_path: Path) -> None:
+    sparse = tarfile.TarInfo("big.jpg")
+    sparse.size = 512
+    sparse.pax_headers = {f"GNU.sparse.{key}": "0" for key in ("minor", "name")}
+    sparse.pax_headers |= {"GNU.sparse.major": "1", "GNU.sparse.realsize": str(1 << 40)}
+    with tarfile.open(tmp_path / "sparse.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(sparse, io.BytesIO(b"1\n0\n0\n".ljust(512, b"\0")))
+    with tarfile.open(tmp_path / "packed.tar", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("a.jpg"))
+    for name in ("sparse", "packed"):
+        with pytest.raises(TagfillError, match=f"{name}.tar: not readable as a tar file"):
+            load_labels(tmp_path / f"{name}.tar", format="webdataset")
+
+
 def test_webdataset(tmp_path: Path) -> None:
     shard(tmp_path / "0.tar", {"a.jpg": b"x", "a.json": b'{"tags": ["cat", "dog"], "n": 3}'})
     shard(tmp_path / "1.tar", {"b.jpg": b"x", "b.cls": b"dog", "c.txt": b"", "c.jpg": b"x"})

@@ -18,6 +18,7 @@ from tagfill.errors import LabelError, Problems, TagfillError
 from tagfill.files import guarded, without_guard
 from tagfill.labels import Dataset
 from tagfill.labels.formats import ReadOptions, _blocks
+from tagfill.labels.formats._cells import refuse_bombs
 from tagfill.labels.formats._entries import read_entries
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import csv_sheet
@@ -421,11 +422,42 @@ def test_old_excel(tmp_path: Path) -> None:
 
 
 def test_spreadsheet_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tagfill.labels.formats.spreadsheet._MOST_BYTES", 1000)
+    monkeypatch.setattr("tagfill.labels.formats._cells.MOST_BYTES", 1000)
     path = tmp_path / "labels.xlsx"
     path.write_bytes(xlsx(ROWS * 100))
     with pytest.raises(TagfillError, match="too many to read"):
         load_labels(path)
+
+
+FAR = b"<row r=\"1048576\"><c r=\"A1048576\"><v>1</v></c></row><row r='7'><c r='XFD7'/></row>"
+REPEATED = b"""<table:table><table:table-row table:number-rows-repeated="900000">
+<table:table-cell table:number-columns-repeated="90"><text:p>x</text:p></table:table-cell>
+</table:table-row></table:table>"""
+EMPTY = b"""<table:table><table:table-row><table:table-cell>x</table:table-cell></table:table-row>
+<table:table-row table:number-rows-repeated="1048575">
+<table:table-cell table:number-columns-repeated="16384"/></table:table-row></table:table>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "sheet", "refused"),
+    [
+        ("xl/worksheets/sheet1.xml", FAR, True),
+        ("xl/worksheets/any", bytes(9) + b"<a>" * 400_000 + FAR, True),
+        ("content.xml", REPEATED, True),
+        ("content.xml", EMPTY, False),
+    ],
+)
+def test_a_few_bytes_cannot_ask_for_billions_of_cells(
+    name: str, sheet: bytes, refused: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, sheet)
+    if not refused:
+        refuse_bombs(path)
+        return
+    with pytest.raises(TagfillError, match="cells, too many to read"):
+        refuse_bombs(path)
 
 
 FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd|x", "-2+3|a", "'=x", "\tx"]

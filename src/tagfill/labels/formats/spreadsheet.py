@@ -11,6 +11,7 @@ from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._cells import refuse_bombs
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._tables import read_sheet
@@ -22,8 +23,6 @@ _ZIP = b"PK\x03\x04"
 _PARTS = ("xl/workbook.xml", "xl/workbook.bin")
 _OPEN_DOCUMENT = b"application/vnd.oasis.opendocument.spreadsheet"
 _LOOKED_AT = 20
-_MOST_BYTES = 1 << 30
-"""A sheet that unpacks to more than this is refused."""
 
 
 def _detect(path: Path) -> bool:
@@ -101,7 +100,7 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[str]]], set[str]]:
     """The rows of all sheets, hidden ones last, and the names of these."""
     from python_calamine import CalamineError, CalamineWorkbook
 
-    _refuse_bombs(path)
+    refuse_bombs(path)
     try:
         workbook = CalamineWorkbook.from_path(str(path))
         metadata = workbook.sheets_metadata
@@ -122,20 +121,9 @@ def _rows(sheet: Any) -> list[list[str]]:
     header = next((n for n, row in enumerate(rows) if any(map(is_image_name, row))), len(rows))
     for (first, column), (last, _) in getattr(sheet, "merged_cell_ranges", None) or ():
         for row in rows[first + 1 : last + 1] if first > header else ():
-            row[column] = rows[first][column]
+            if column < len(row):  # a range may lie beyond all cells
+                row[column] = rows[first][column]
     return rows
-
-
-def _refuse_bombs(path: Path) -> None:
-    if not zipfile.is_zipfile(path):
-        return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
-    if size > _MOST_BYTES:
-        raise TagfillError(f"unpacks to {size:,} bytes, too many to read", file=path)
 
 
 def _text(value: Any) -> str:
