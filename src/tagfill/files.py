@@ -132,6 +132,16 @@ def without_guard(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
+def unlinked(path: Path) -> Path:
+    """The path of a file in a folder that may come from anyone.
+
+    A link in its place is removed: what it leads to would be overwritten otherwise.
+    """
+    if path.is_symlink():
+        path.unlink()
+    return path
+
+
 @contextmanager
 def atomic_folder(path: str | Path) -> Iterator[Path]:
     """A temporary folder to fill; it replaces ``path`` and all files in it."""

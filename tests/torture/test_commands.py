@@ -15,7 +15,7 @@ from tagfill.scenes import write_scenes
 
 FEW = ("recover", "apply")
 """Commands that `make test` kills; `make torture` kills all."""
-COMMANDS = (*FEW, "export")
+COMMANDS = {**dict.fromkeys(FEW, ".csv"), "export": ".onnx", "report": ".html"}
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +39,15 @@ def words(name: str, place: Path, out: Path) -> tuple[str | Path, ...]:
         return "recover", run, "--out", out, "--top", "2", "--quiet", "--force"
     if name == "apply":
         return "apply", place / "suggestions.csv", place / "masked.csv", out, "--force"
+    if name == "report":
+        return "report", run, "--out", out, "--quiet"
     return "export", run, "--out", out, "--force"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS if ROUNDS > 1 else FEW)
 def test_a_killed_command_leaves_whole_files(name: str, place: Path, tmp_path: Path) -> None:
-    suffix = ".onnx" if name == "export" else ".csv"
+    suffix = COMMANDS[name]
     whole, out = tmp_path / f"whole{suffix}", tmp_path / "killed" / f"out{suffix}"
     out.parent.mkdir()
     began = time.monotonic()

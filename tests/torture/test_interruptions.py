@@ -22,7 +22,7 @@ METHODS = {
 
 
 IMAGES = ("--input-size", "48", "--epochs", "2", "--checkpoint-seconds", "0", "--no-report")
-MODES = ("linear", "finetune")
+MODES = {"linear": "an", "finetune": "an", "two_stage": "lac"}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_training_on_images_ends_the_same(
 
     def command(out: Path) -> list[str | Path]:
         monkeypatch.setenv("TAGFILL_CACHE", f"{out}-cache")  # features are killed half-way too
-        kind = ["--mode", mode, "--method", "an", "--threads", "1", "--quiet"]
+        kind = ["--mode", mode, "--method", MODES[mode], "--threads", "1", "--quiet"]
         return ["train", labels, "--out", out, *IMAGES, *kind]
 
     ends_the_same(command, tmp_path, mode)

@@ -18,6 +18,7 @@ from tests.train.given import write_given_features
 
 import tagfill
 from tagfill.errors import TagfillError
+from tagfill.recover.posterior import FILE
 from tagfill.report import headline
 from tagfill.report.page import write_report
 from tagfill.settings import load_toml, misfit
@@ -169,3 +170,22 @@ def _resumed(run: RunFolder) -> None:
         pass
     finally:
         run.metrics.unlink(missing_ok=True)
+
+
+def test_links_that_lead_out_of_a_run_are_not_followed_when_it_is_written_to(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    written = [run.metrics, run.events, run.checkpoint, run.previous_checkpoint, run.scores("test")]
+    written += [run.config, run.path / ".lock", run.path / "report.html", run.path / FILE]
+    for number, file in enumerate(written):
+        content = file.read_bytes() if file.exists() else b"mine"
+        file.unlink(missing_ok=True)
+        (tmp_path / f"precious-{number}").write_bytes(content)
+        file.symlink_to(tmp_path / f"precious-{number}")
+    before = {file: file.read_bytes() for file in tmp_path.glob("precious-*")}
+    tagfill.open_run(run.path).recover()
+    write_report(run.path)
+    run.metrics.unlink()
+    resume(run.path)
+    assert run.is_finished
+    assert before == {file: file.read_bytes() for file in before}

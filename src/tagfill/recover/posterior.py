@@ -16,7 +16,7 @@ from safetensors.numpy import save
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores
-from tagfill.files import write_bytes
+from tagfill.files import unlinked, write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import Choice
@@ -120,7 +120,7 @@ def keep(folder: Path, key: str, evidence: Evidence) -> None:
     about = {"key": key, "digest": _digest(evidence.how, unknown, known), "how": evidence.how}
     with suppress(TagfillError):
         metadata = {_ABOUT: json.dumps(about)}
-        write_bytes(folder / FILE, save({_UNKNOWN: unknown, _KNOWN: known}, metadata))
+        write_bytes(unlinked(folder / FILE), save({_UNKNOWN: unknown, _KNOWN: known}, metadata))
 
 
 def known_entries(labels: Labels, probability: Scores) -> Floats:

@@ -157,7 +157,8 @@ def illustrated(
     cards = [card for group in groups.values() for card in group]
     made: Mapping[tuple[Path, int], Shown] = {}
     if content.bundle is not None and content.reads_images:
-        made = show(content.bundle, {(c.path, c.column) for c in cards if c.path is not None})
+        wanted = dict.fromkeys((c.path, c.column) for c in cards if c.path is not None)
+        made = show(content.bundle, wanted)  # always in this order: the same page, byte by byte
     done = {name: [_with_picture(card, made) for card in group] for name, group in groups.items()}
     if tags is not None:
         tags = replace(tags, cards=done.pop("recovered"))

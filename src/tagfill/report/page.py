@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagfill.files import write_text
+from tagfill.files import unlinked, write_text
 from tagfill.recover.choose import DEFAULT_PRECISION
 from tagfill.recover.recovery import Recovery, recover
 from tagfill.report import card, classes, compare, gallery, headline, learned
@@ -59,7 +59,7 @@ def write_report(
     gaps = list(content.gaps)
     if recovery is None and images and content.data is not None:
         recovery = _recovered(content.run, images, sinks, gaps)
-    target = Path(out) if out is not None else content.path / FILE
+    target = Path(out) if out is not None else unlinked(content.path / FILE)
     return _write("run.html.j2", run_metadata(content, recovery, gaps, precision), target, gaps)
 
 
@@ -79,7 +79,7 @@ def write_comparison(
     contents = [read_run(run, sinks) for run in runs]
     gaps = [f"{content.name}: {gap}" for content in contents for gap in content.gaps]
     metadata = {"comparison": compare.compare(contents), "contents": contents, "gaps": gaps}
-    target = Path(out) if out is not None else contents[0].path / COMPARISON
+    target = Path(out) if out is not None else unlinked(contents[0].path / COMPARISON)
     return _write("compare.html.j2", metadata, target, gaps)
 
 
@@ -125,8 +125,7 @@ def _recovered(
 
 
 def _write(template: str, metadata: dict[str, Any], target: Path, gaps: Sequence[str]) -> Written:
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    text = _environment().get_template(template).render(made=made, **metadata)
+    text = _environment().get_template(template).render(version=version("tagfill"), **metadata)
     write_text(target, text)
     return Written(target, tuple(gaps))
 

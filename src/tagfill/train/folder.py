@@ -18,7 +18,7 @@ from typing import Any, cast
 from filelock import FileLock, Timeout
 
 from tagfill.errors import TagfillError
-from tagfill.files import json_value, remove_leftovers, write_json
+from tagfill.files import json_value, remove_leftovers, unlinked, write_json
 from tagfill.settings import load_toml, misfit
 from tagfill.train.config import RunConfig, load_config, save_config
 from tagfill.train.records import EVENTS, RunMetadata, RunMetrics
@@ -79,9 +79,9 @@ class RunFolder:
         if not enabled:
             yield
             return
-        lock = FileLock(self.path / LOCK, timeout=0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(unlinked(self.path / LOCK), timeout=0)
             lock.acquire()
         except Timeout:
             raise TagfillError(
@@ -142,11 +142,12 @@ class RunFolder:
 
     def settle(self, config: RunConfig, metadata: Mapping[str, Any]) -> None:
         """Write the final settings; other metadata stay."""
-        save_config(config, self.config, {**self.read_metadata(), **metadata})
+        metadata = {**self.read_metadata(), **metadata}
+        save_config(config, unlinked(self.config), metadata)
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the metrics; the file exists only when the run is finished."""
-        write_json(self.metrics, metrics, default=json_value)
+        write_json(unlinked(self.metrics), metrics, default=json_value)
 
     def read_metadata(self) -> dict[str, Any]:
         """Metadata of the start: time, versions, command; none if they are damaged."""

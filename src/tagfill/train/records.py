@@ -64,13 +64,19 @@ class PositionMetadata(TypedDict):
     sums: dict[str, float]
 
 
+class EpochRecord(TypedDict):
+    """A past epoch in a checkpoint."""
+
+    seconds: float
+
+
 class CheckpointMetadata(TypedDict):
     """What is in a checkpoint beside tensors."""
 
     stage: int
     data_hash: str
     position: PositionMetadata
-    history: list[dict[str, Any]]
+    history: list[EpochRecord]
     best_weights: str
 
 

@@ -16,6 +16,7 @@ import torch
 from accelerate import Accelerator
 
 from tagfill.errors import TagfillError
+from tagfill.files import unlinked
 from tagfill.methods.base import Method
 from tagfill.train.config import RunConfig
 from tagfill.train.data import Sources, TrainingData, prepare
@@ -126,7 +127,7 @@ def _execute(
 ) -> TrainedRun:
     """Model, stages, evaluation, saving; ``saved`` is where to continue from."""
     is_main = World.current().is_main
-    everyone = (EventFile(folder.events), *sinks) if is_main else ()
+    everyone = (EventFile(unlinked(folder.events)), *sinks) if is_main else ()
     deadline = None if config.time_limit is None else time.monotonic() + config.time_limit
     limits = Limits(deadline, config.checkpoint_seconds)
     with Events(*everyone) as events, stop_on_signal(limits):

@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tagfill.errors import TagfillError
-from tagfill.files import atomic_path
+from tagfill.files import atomic_path, unlinked
 from tagfill.models.bundle import Bundle
 from tagfill.models.network import Network
 from tagfill.settings import misfit
@@ -71,8 +71,10 @@ def checkpoints_of(folder: RunFolder, data: TrainingData) -> Keep:
     """The checkpoint store of a run on these data."""
 
     def keep(tensors: Tensors, metadata: dict[str, Any]) -> None:
-        _keep_previous(folder.checkpoint, folder.previous_checkpoint)
-        save_checkpoint(folder.checkpoint, tensors, {**metadata, "data_hash": data.content_hash})
+        _keep_previous(folder.checkpoint, unlinked(folder.previous_checkpoint))
+        save_checkpoint(
+            unlinked(folder.checkpoint), tensors, {**metadata, "data_hash": data.content_hash}
+        )
 
     return keep
 

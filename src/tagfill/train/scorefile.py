@@ -10,7 +10,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tagfill.files import write_bytes
+from tagfill.files import unlinked, write_bytes
 from tagfill.models.bundle import description
 from tagfill.train.cache import content_hashes
 from tagfill.train.data import Split
@@ -49,7 +49,7 @@ def read(file: Path, key: str) -> Scores | None:
 def write(file: Path, key: str, logits: Scores) -> None:
     """Store scores under the key of ``key_of``."""
     metadata = {_KEY: key, _DIGEST: _digest(logits)}
-    write_bytes(file, save({_TENSOR: np.ascontiguousarray(logits)}, metadata))
+    write_bytes(unlinked(file), save({_TENSOR: np.ascontiguousarray(logits)}, metadata))
 
 
 def _digest(logits: Scores) -> str:
