@@ -12,12 +12,12 @@ from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._beside import labeled_images, sample, split_of
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._entries import Tally
 from tagfill.labels.formats._json import mapped, objects, parse_json
 from tagfill.labels.formats._lists import note_words
 from tagfill.labels.formats._names import is_label_name, is_tags_name
+from tagfill.labels.formats._per_image import labeled_images, sample, split_of
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats.base import Format, ReadOptions

@@ -16,8 +16,8 @@ import defusedxml.ElementTree
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._beside import labeled_images, split_of
 from tagfill.labels.formats._builder import LabelBuilder
+from tagfill.labels.formats._per_image import labeled_images, split_of
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._walk import files_below
 from tagfill.labels.formats.base import Difficult, Format, ReadOptions
