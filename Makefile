@@ -11,7 +11,7 @@ TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: torture locked audit bench demo test fast install dev hooks lint types layers unit coverage doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture locked audit bench demo test fast quick install dev hooks lint types layers unit coverage doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -22,7 +22,9 @@ test: dev
 
 # The tests that take seconds, for every save: pure functions, labels, settings, one run of a method.
 fast: dev
-	$(MAKE) -j 2 lint types
+	$(MAKE) -j 3 lint types quick
+
+quick: dev
 	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(FAST)
 
 install: $(VENV)/.installed
