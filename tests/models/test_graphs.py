@@ -53,20 +53,20 @@ def test_features_equal_those_of_torch_at_any_batch_size(name: str, kind: graphs
 def test_the_graph_is_exported_once(
     backbone: Backbone, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = graphs.find_graph(backbone, "pooled")
+    first = graphs.find_graph(backbone)
     monkeypatch.setattr(graphs, "_export", no_export)
     assert first is not None
-    assert graphs.find_graph(backbone, "pooled") == first
+    assert graphs.find_graph(backbone) == first
     assert list(cache.iterdir()) == [first]
 
 
 def test_a_damaged_graph_is_made_again(backbone: Backbone) -> None:
-    first = graphs.find_graph(backbone, "pooled")
+    first = graphs.find_graph(backbone)
     assert first is not None
     content = bytearray(first.read_bytes())
     content[len(content) // 2] ^= 1
     first.write_bytes(content)
-    again = graphs.find_graph(backbone, "pooled")
+    again = graphs.find_graph(backbone)
     assert again is not None
     assert again.read_bytes() != bytes(content)
 
@@ -79,7 +79,7 @@ def test_torch_takes_over_where_the_graph_differs(
     monkeypatch.setattr(
         graphs,
         "_export",
-        lambda module, example, path: export(graphs._Features(wrong, "pooled"), example, path),
+        lambda module, example, path: export(graphs._Features(wrong), example, path),
     )
     assert graphs.feature_engine(backbone, "pooled", CPU).name == "torch"
     monkeypatch.setattr(graphs, "_export", no_export)
@@ -93,7 +93,7 @@ def test_a_few_images_are_not_worth_an_export(
     monkeypatch.setenv(graphs.ENGINE_VARIABLE, "torch")
     assert graphs.feature_engine(backbone, "pooled", CPU).name == "torch"
     monkeypatch.delenv(graphs.ENGINE_VARIABLE)
-    graphs.find_graph(backbone, "pooled")
+    graphs.find_graph(backbone)
     assert graphs.feature_engine(backbone, "pooled", CPU, images=3).name == "onnxruntime"
 
 
@@ -106,6 +106,6 @@ def test_an_image_has_the_same_features_in_any_batch(backbone: Backbone) -> None
 
 def test_exporting_leaves_the_backbone_as_it_was(backbone: Backbone) -> None:
     backbone.train()
-    graphs.find_graph(backbone, "maps")
+    graphs.find_graph(backbone)
     assert backbone.training
     assert all(parameter.requires_grad for parameter in backbone.parameters())

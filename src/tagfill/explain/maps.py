@@ -13,7 +13,9 @@ from tagfill.evaluate import apply_calibration
 from tagfill.evaluate.arrays import Floats
 from tagfill.explain.heat import Heat
 from tagfill.models.bundle import Bundle
+from tagfill.models.graphs import feature_engine
 from tagfill.models.heads import HEADS, head_name
+from tagfill.models.output import Output
 
 BATCH = 16
 
@@ -64,7 +66,10 @@ def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Ex
 @torch.no_grad()
 def _explained(bundle: Bundle, inputs: torch.Tensor) -> Iterator[Explanation]:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    output = bundle.network.to(device).eval()(inputs.to(device), maps=True)
+    network = bundle.network.to(device).eval()
+    features = feature_engine(network.backbone, "maps", device, images=len(inputs))
+    cells = torch.from_numpy(features.run(inputs.numpy())).to(device)
+    output: Output = network.head(cells, maps=True)
     if output.maps is None:
         name = head_name(bundle.network.config)
         raise TagfillError(f"the head {name} cannot show where it sees a tag")

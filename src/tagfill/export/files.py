@@ -109,6 +109,7 @@ class _Batches:
 
 
 def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
+    bundle.network.backbone.build()
     module = Deployable(bundle.network.cpu(), bundle.calibration).eval()
     example = metadata_of(bundle).example
     try:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.errors import TagfillError
-from tagfill.models.bodies import Body
+from tagfill.models.bodies import Body, make_body
+from tagfill.models.hub import offline
 from tagfill.models.lgconv import GLOBAL_BRANCH
+from tagfill.models.probe import look
 from tagfill.models.spec import BackboneSpec
+from tagfill.models.weights import State
 
 
 class Backbone(nn.Module):
@@ -25,14 +30,70 @@ class Backbone(nn.Module):
         unused: parameters of the body its map does not depend on; they never learn.
     """
 
-    def __init__(self, body: Body, spec: BackboneSpec, unused: Iterable[str] = ()) -> None:
+    def __init__(self, body: Body | None, spec: BackboneSpec, unused: Iterable[str] = ()) -> None:
         super().__init__()
-        self.body = body
         self.spec = spec
-        self._unused = {f"body.{name}" for name in unused}
+        self._stored: State = {}
         self._frozen_stages: int | None = 0
         self._frozen_batch_norm = False
+        if body is not None:
+            self._take(body, unused)
+
+    @classmethod
+    def stored(cls, spec: BackboneSpec, state: State) -> Backbone:
+        """One whose architecture is built when it is first run.
+
+        Importing timm takes seconds, which cached features and graphs do not need.
+
+        Args:
+            spec: of an architecture that these weights are known to fit.
+            state: its ``state_dict``.
+        """
+        backbone = cls(None, spec)
+        backbone._stored = dict(state)
+        return backbone
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its architecture is not built yet."""
+        return "body" not in self._modules
+
+    def build(self) -> Backbone:
+        """Build the architecture of a stored backbone now."""
+        if self.is_stored:
+            with torch.random.fork_rng(devices=[]), offline():
+                body, unused = make_body(self.spec), look(self.spec).unused
+            own = {name.removeprefix("body."): tensor for name, tensor in self._stored.items()}
+            body.load_state_dict(own, assign=True)
+            self._stored = {}
+            self._take(body, unused)
+        return self
+
+    @property
+    def body(self) -> Body:
+        """The architecture."""
+        return cast(Body, self.build()._modules["body"])
+
+    def _take(self, body: Body, unused: Iterable[str]) -> None:
+        self._modules["body"] = body
+        self._unused = {f"body.{name}" for name in unused}
         self._mark()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Backbone:
+        self._stored = {name: fn(tensor) for name, tensor in self._stored.items()}
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination.update({prefix + name: tensor for name, tensor in self._stored.items()})
+
+    def _load_from_state_dict(self, state_dict: State, prefix: str, *arguments: Any) -> None:
+        self._stored = {
+            name: tensor.copy_(state_dict[prefix + name]) for name, tensor in self._stored.items()
+        }
+        if not self.is_stored:
+            super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def forward(self, images: Tensor) -> Tensor:
         """Feature map: [N, 3, H, W] to [N, D, H', W']."""
@@ -78,6 +139,8 @@ class Backbone(nn.Module):
     def train(self, mode: bool = True) -> Backbone:
         """Training mode, except for fixed layers."""
         super().train(mode)
+        if self.is_stored:
+            return self
         if mode and self.is_frozen:
             self.body.eval()
         elif mode:

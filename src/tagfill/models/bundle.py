@@ -186,9 +186,12 @@ def load(path: str | Path) -> Bundle:
 
 def _rebuilt(described: Mapping[str, Any], tensors: Path) -> Bundle:
     """The described model with its weights; oversized descriptions are refused before building."""
+    state = read_state(tensors)
     with torch.random.fork_rng(devices=[]), offline():
-        network = rebuild_network(described["network"], most=tensors.stat().st_size).eval()
-    network.load_state_dict(_fitting_state(network, tensors))
+        network = rebuild_network(described["network"], tensors.stat().st_size, state).eval()
+    _check_fitting(network, state, tensors)
+    network.load_state_dict(state)
+    network.remember_fit()
     return Bundle(
         network=network,
         classes=described["classes"],
@@ -253,8 +256,8 @@ def _check_tables(described: Mapping[str, Any]) -> None:
     BackboneSpec.from_json(described["network"]["backbone"])
 
 
-def _fitting_state(network: Network, file: Path) -> State:
-    state, expected = read_state(file), network.state_dict()
+def _check_fitting(network: Network, state: State, file: Path) -> None:
+    expected = network.state_dict()
     odd = sorted(state.keys() ^ expected.keys()) or sorted(
         name
         for name, tensor in expected.items()
@@ -268,7 +271,6 @@ def _fitting_state(network: Network, file: Path) -> State:
         check_finite(state)
     except TagfillError as error:
         raise TagfillError(error.message, file=file) from error
-    return state
 
 
 def _sha256(file: Path) -> str:

@@ -135,6 +135,7 @@ def bundle_engine(
 def torch_engine(bundle: Bundle, device: torch.device) -> Engine:
     """Torch on the network of a bundle."""
     metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
+    bundle.network.backbone.build()
     module = Deployable(bundle.network, bundle.calibration).eval()
     module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Engine(metadata, _torch_run(module, device), "torch")

@@ -12,6 +12,7 @@ from tagfill.errors import TagfillError
 from tagfill.models import hub
 from tagfill.models.backbones import Backbone
 from tagfill.models.bodies import Body, make_body
+from tagfill.models.known import remember_backbone
 from tagfill.models.lgconv import wrap_convolutions
 from tagfill.models.libraries import load_timm
 from tagfill.models.presets import OFFLINE, PRESETS
@@ -53,7 +54,10 @@ def build_backbone(
     body = make_body(spec)
     if state is not None:
         fit_state(body, body.adapt(state), file=weights)
-    return _finish(body, replace(spec, lgconv=lgconv), unused)
+    backbone = _finish(body, replace(spec, lgconv=lgconv), unused)
+    if name in OFFLINE and state is not None and weights is None and not lgconv:
+        remember_backbone(name, size, backbone, list(state))
+    return backbone
 
 
 def rebuild_backbone(spec: BackboneSpec, most: float = math.inf) -> Backbone:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,9 @@ from torch import Tensor, nn
 from tagfill.compat import cache_root
 from tagfill.models.backbones import Backbone
 
-Kind = Literal["pooled", "maps"]
+Kind = Literal["maps", "pooled"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Outputs of a graph."""
 Numbers = npt.NDArray[np.float32]
 
 TOLERANCE = 1e-3
@@ -57,15 +59,13 @@ def feature_engine(
         images: expected number of images; an export takes longer than a few of them.
     """
     if device.type == "cpu" and os.environ.get(ENGINE_VARIABLE) != "torch":
-        path = find_graph(backbone, kind, export=images >= WORTH_EXPORTING)
+        path = find_graph(backbone, export=images >= WORTH_EXPORTING)
         if path is not None:
-            return FeatureEngine("onnxruntime", _session(path, torch.get_num_threads()))
+            return FeatureEngine("onnxruntime", _runtime_run(path, kind, torch.get_num_threads()))
     return FeatureEngine("torch", _torch_run(backbone, kind, device))
 
 
-def find_graph(
-    backbone: Backbone, kind: Kind, *, export: bool = True, root: Path | None = None
-) -> Path | None:
+def find_graph(backbone: Backbone, *, export: bool = True, root: Path | None = None) -> Path | None:
     """The backbone's graph, exported and compared with torch if the cache has none yet.
 
     A file's name ends in the hash of its content; a damaged one is made again.
@@ -74,7 +74,7 @@ def find_graph(
         None if there is no graph, or the architecture cannot be exported faithfully.
     """
     folder = (root or cache_root()) / "graphs"
-    key = f"{fingerprint(backbone)}-{backbone.spec.size}-{kind}"
+    key = f"{fingerprint(backbone)}-{backbone.spec.size}-maps-pooled"
     for path in folder.glob(f"{key}-*.onnx"):
         digest = path.stem.rpartition("-")[2]
         if digest == _UNFIT:
@@ -83,7 +83,7 @@ def find_graph(
             os.utime(path)  # in use: not to be pruned
             return path
         path.unlink(missing_ok=True)
-    return _exported(backbone, kind, folder, key) if export else None
+    return _exported(backbone, folder, key) if export else None
 
 
 def fingerprint(network: nn.Module) -> str:
@@ -97,8 +97,8 @@ def fingerprint(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | None:
-    module = _Features(backbone, kind)
+def _exported(backbone: Backbone, folder: Path, key: str) -> Path | None:
+    module = _Features(backbone.build())
     generator = torch.Generator().manual_seed(0)
     size = backbone.spec.size
     example = torch.randn(3, 3, size, size, generator=generator)
@@ -106,10 +106,10 @@ def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _evaluating(backbone), torch.no_grad():
-            expected = module(example).float().numpy()
+            expected = module(example)
             _export(module, example[:2], draft)
-        features = _session(draft, 1)(example.numpy())
-        fits = bool(np.abs(features - expected).max() <= TOLERANCE * np.abs(expected).max())
+        computed = _session(draft, 1).run(list(KINDS), {"images": example.numpy()})
+        fits = all(map(_agrees, computed, expected))
     except Exception:  # anything the exporter or the runtime does not support
         fits = False
     try:
@@ -124,17 +124,20 @@ def _exported(backbone: Backbone, kind: Kind, folder: Path, key: str) -> Path | 
     return path
 
 
-class _Features(nn.Module):
-    def __init__(self, backbone: Backbone, kind: Kind) -> None:
-        super().__init__()
-        self.backbone, self.kind = backbone, kind
+def _agrees(computed: Numbers, expected: Tensor) -> bool:
+    reference: Numbers = expected.float().numpy()
+    return bool(np.abs(computed - reference).max() <= TOLERANCE * np.abs(reference).max())
 
-    def forward(self, images: Tensor) -> Tensor:
-        """[N, 3, H, W] to features."""
-        features: Tensor = (
-            self.backbone.pooled(images) if self.kind == "pooled" else self.backbone(images)
-        )
-        return features
+
+class _Features(nn.Module):
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__()
+        self.backbone = backbone
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """[N, 3, H, W] to maps and pooled features."""
+        maps: Tensor = self.backbone(images)
+        return maps, maps.mean(dim=(2, 3))
 
 
 def _export(module: nn.Module, example: Tensor, path: Path) -> None:
@@ -146,24 +149,28 @@ def _export(module: nn.Module, example: Tensor, path: Path) -> None:
             str(path),
             dynamo=False,
             input_names=["images"],
-            output_names=["features"],
-            dynamic_axes={"images": {0: "batch"}, "features": {0: "batch"}},
+            output_names=list(KINDS),
+            dynamic_axes={name: {0: "batch"} for name in ("images", *KINDS)},
         )
 
 
-@lru_cache(maxsize=4)
-def _session(path: Path, threads: int) -> Callable[[Numbers], Numbers]:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(
-        str(path), session_options(threads), providers=["CPUExecutionProvider"]
-    )
+def _runtime_run(path: Path, kind: Kind, threads: int) -> Callable[[Numbers], Numbers]:
+    session = _session(path, threads)
 
     def run(images: Numbers) -> Numbers:
-        features: Numbers = session.run(None, {"images": images})[0]
+        features: Numbers = session.run([kind], {"images": images})[0]
         return features
 
     return run
+
+
+@lru_cache(maxsize=4)
+def _session(path: Path, threads: int) -> Any:
+    import onnxruntime
+
+    return onnxruntime.InferenceSession(
+        str(path), session_options(threads), providers=["CPUExecutionProvider"]
+    )
 
 
 def session_options(threads: int) -> Any:

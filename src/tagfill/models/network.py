@@ -16,10 +16,12 @@ from tagfill.models.backbones import Backbone
 from tagfill.models.checks import check_size, whole_number
 from tagfill.models.factory import build_backbone, rebuild_backbone
 from tagfill.models.heads import HeadConfig, build_head, configure_head, head_name
+from tagfill.models.known import fits, known_backbone, remember_fit
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head
 from tagfill.models.presets import DEFAULT
 from tagfill.models.spec import BackboneSpec
+from tagfill.models.weights import State
 
 
 class Network(nn.Module):
@@ -53,6 +55,12 @@ class Network(nn.Module):
         maps: Tensor = self.backbone(images)
         return maps
 
+    def remember_fit(self) -> None:
+        """Let later processes load this backbone without building it."""
+        spec = self.backbone.spec
+        if not (self.backbone.is_stored or spec.lgconv or spec.library == "features"):
+            remember_fit(spec, self.backbone.state_dict())
+
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary that ``rebuild_network`` reads."""
         return {
@@ -73,6 +81,7 @@ def build_network(
     lgconv: bool = False,
     freeze: int | None = 0,
     frozen_batch_norm: bool = False,
+    solved: bool = False,
 ) -> Network:
     """A network for training.
 
@@ -86,8 +95,14 @@ def build_network(
         lgconv: give every 3x3 convolution of the backbone a global branch.
         freeze: how many stages of the backbone to fix; None fixes all.
         frozen_batch_norm: make every BatchNorm of the backbone a fixed affine map.
+        solved: nothing is trained but the head, whose first weights do not matter: a backbone that
+            was built before is built when it is first run.
     """
     config = configure_head(head) if isinstance(head, str) else head
+    plain = pretrained and weights is None and not (lgconv or freeze or frozen_batch_norm)
+    known = known_backbone(backbone, size) if solved and plain else None
+    if known is not None:
+        return Network(known, build_head(config, known.spec.channels, classes), config, classes)
     body = build_backbone(
         backbone, size=size, pretrained=pretrained, weights=weights, lgconv=lgconv
     )
@@ -96,12 +111,16 @@ def build_network(
     return Network(body, build_head(config, body.spec.channels, classes), config, classes)
 
 
-def rebuild_network(description: Mapping[str, Any], most: float = math.inf) -> Network:
+def rebuild_network(
+    description: Mapping[str, Any], most: float = math.inf, state: State | None = None
+) -> Network:
     """The network ``Network.to_json`` described, with random weights; needs no network access.
 
     Args:
         description: of a model file.
         most: parameters its backbone and its head may have.
+        state: the weights of the file; a backbone that they are known to fit gets them, and is
+            built when it is first run.
 
     Raises:
         TagfillError: the description is damaged, or of something that cannot be built.
@@ -116,9 +135,19 @@ def rebuild_network(description: Mapping[str, Any], most: float = math.inf) -> N
             sketch = build_head(config, spec.channels, classes)
         if sum(parameter.numel() for parameter in sketch.parameters()) > most:
             raise TagfillError("the head described is larger than the file of its weights")
-        backbone = rebuild_backbone(spec, most)
+        own = _part_of(state or {}, "backbone.")
+        known = bool(own) and fits(spec, own)
+        backbone = Backbone.stored(spec, own) if known else rebuild_backbone(spec, most)
         return Network(backbone, build_head(config, spec.channels, classes), config, classes)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TagfillError(f"the network's description is damaged ({error!r})") from error
     except (RuntimeError, AssertionError, ZeroDivisionError) as error:
         raise TagfillError(f"the network described cannot be built ({error})") from error
+
+
+def _part_of(state: State, prefix: str) -> State:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in state.items()
+        if name.startswith(prefix)
+    }

@@ -19,17 +19,21 @@ def read_offline(offline: Offline) -> State:
     The package names its tensors differently but has the same ones in the same order, so they are
     matched by position and every shape is compared.
     """
-    path = _file(offline)
-    stored = list(read_state(path).values())
+    stored = list(package_state(offline).values())
     with torch.device("meta"):
         expected = load_timm().create_model(offline.architecture, pretrained=False).state_dict()
     if [tensor.shape for tensor in stored] != [tensor.shape for tensor in expected.values()]:
         raise TagfillError(
             f"the tensors do not fit {offline.architecture}",
-            file=path,
+            file=_file(offline),
             remedy=f"reinstall {offline.package}",
         )
     return dict(zip(expected, stored, strict=True))
+
+
+def package_state(offline: Offline) -> State:
+    """The package's tensors under its own names."""
+    return read_state(_file(offline))
 
 
 def _file(offline: Offline) -> Path:

@@ -10,6 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
@@ -71,6 +72,9 @@ class Stage:
         shard: divide the network among the processes.
     """
 
+    optimizer: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler | None = None
+
     def __init__(
         self,
         network: nn.Module,
@@ -97,23 +101,7 @@ class Stage:
         )
         self.plain, self.ema = self.placement.network, self.placement.ema
         self.network, self.trained = self.placement.called, self.placement.trained
-        self.optimizer = make_optimizer(
-            config.optimizer,
-            self.trained,
-            method.parameter_groups(),
-            learning_rate=config.learning_rate,
-            head_multiplier=config.head_multiplier,
-            weight_decay=config.weight_decay,
-        )
-        planned = config.schedule_epochs or config.epochs
-        total = planned * -(-self.batches_per_epoch // config.accumulate)
-        self.schedule = make_schedule(
-            config.schedule, self.optimizer, steps=total, warmup=config.warmup
-        )
-        if accelerator.scaler is not None:  # the wrapper unscales gradients, which takes time
-            self.optimizer = accelerator.prepare(self.optimizer)
-        groups = self.optimizer.param_groups
-        self._learned = [parameter for group in groups for parameter in group["params"]]
+        self._learned: list[Tensor] = []
         self.forward = Forward(
             self.network, method, data, accelerator, self.world, seed, self.placement.whole
         )
@@ -158,7 +146,30 @@ class Stage:
         self._finish_epoch()
         return True
 
+    def _make_optimizer(self) -> None:
+        """Optimizer and schedule, which a head that is solved directly does not need."""
+        config = self.config
+        self.optimizer = make_optimizer(
+            config.optimizer,
+            self.trained,
+            self.method.parameter_groups(),
+            learning_rate=config.learning_rate,
+            head_multiplier=config.head_multiplier,
+            weight_decay=config.weight_decay,
+        )
+        planned = config.schedule_epochs or config.epochs
+        total = planned * -(-self.batches_per_epoch // config.accumulate)
+        self.schedule = make_schedule(
+            config.schedule, self.optimizer, steps=total, warmup=config.warmup
+        )
+        if self.accelerator.scaler is not None:  # the wrapper unscales gradients, which takes time
+            self.optimizer = self.accelerator.prepare(self.optimizer)
+        groups = self.optimizer.param_groups
+        self._learned = [parameter for group in groups for parameter in group["params"]]
+
     def _loop(self) -> None:
+        if not self._learned:
+            self._make_optimizer()
         while self.position.epoch <= self.config.epochs and not self.selector.exhausted:
             if self.history and self._too_late():
                 break
@@ -260,7 +271,7 @@ class Stage:
             "score": score if self.data.validate else None,
             "best": improved,
             "weights": weights,
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "learning_rate": self.optimizer.param_groups[0]["lr"] if self._learned else None,
             **self.watch.finish(self.method),
             "seconds": self._spent + time.monotonic() - started,
         }
@@ -335,7 +346,7 @@ class Stage:
         tensors = {
             "network": self.trained.state_dict(),
             "method": self.method.state(),
-            "optimizer": optimizer_tensors(self.optimizer),
+            "optimizer": optimizer_tensors(self.optimizer) if self._learned else {},
             "ema": self.ema.state_dict() if self.ema is not None else {},
             "watch": self.watch.state(),
             **{f"best_{name}": members for name, members in self.best.items()},
@@ -343,7 +354,7 @@ class Stage:
         metadata = {
             "stage": self.number,
             "position": vars(self.position),
-            "optimizer": optimizer_metadata(self.optimizer),
+            "optimizer": optimizer_metadata(self.optimizer) if self._learned else None,
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict(),
             "selector": self.selector.metadata(),
@@ -367,12 +378,14 @@ class Stage:
                 raise ValueError("the best weights are those of another network")
             self.method.load_state(self.best["method"])  # at the end it must fit, too
         self.method.load_state(tensors.get("method", {}))
-        restore_optimizer(
-            self.optimizer,
-            tensors.get("optimizer", {}),
-            metadata["optimizer"],
-            self.placement.moment_from_store,
-        )
+        if metadata["optimizer"] is not None:
+            self._make_optimizer()
+            restore_optimizer(
+                self.optimizer,
+                tensors.get("optimizer", {}),
+                metadata["optimizer"],
+                self.placement.moment_from_store,
+            )
         if self.schedule is not None:
             self.schedule.load_state_dict(metadata["schedule"])
         if self.accelerator.scaler is not None:

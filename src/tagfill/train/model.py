@@ -30,6 +30,7 @@ from tagfill.train.extract import Extractor, plain_extractor
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
 from tagfill.train.limits import Interrupted, Limits
+from tagfill.train.resolve import finds_head_at_once
 from tagfill.train.views import (
     VIEWS_VERSION,
     Normalization,
@@ -159,6 +160,7 @@ class Assembly:
             lgconv=model.lgconv,
             freeze=model.freeze_stages,
             frozen_batch_norm=model.freeze_batchnorm,
+            solved=all(finds_head_at_once(stage, model) for stage in self.config.stages),
         )
 
     def _start_from(self, run: Path) -> None:

@@ -290,7 +290,8 @@ def _fitting_head(
 def finds_head_at_once(stage: StageConfig, model: ModelConfig) -> bool:
     """Whether a stage has no epochs: its method solves a linear head on fixed features."""
     solver = methods.find(stage.method.name).INFO.needs.solver or stage.l2 is not None
-    return solver and stage.inputs == "features" and model.head == "linear"
+    plain = model.head == "linear" and not model.head_settings.get("dropout")
+    return solver and stage.inputs == "features" and plain
 
 
 def _idle_options(

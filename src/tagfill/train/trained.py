@@ -155,7 +155,10 @@ class TrainedRun:
     def module(self) -> nn.Module:
         """The module of the last stage: the head, or the whole network."""
         network = self.model.network.to(self.device)
-        return network.head if self.stage.inputs == "features" else network
+        if self.stage.inputs == "features":
+            return network.head
+        network.backbone.build()
+        return network
 
     def split(self, name: str) -> Split:
         """The images of one split: train, val or test."""
