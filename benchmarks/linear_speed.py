@@ -1,12 +1,10 @@
-"""Time of a linear epoch, and of the papers' 8-point grid trained as batched heads.
+"""Time of a linear epoch.
 
 python benchmarks/linear_speed.py [../shared/data/voc2012/mlspl] [--rounds 5] [--clock cpu]
 
-1. One epoch (train, validation and test; batch 16) of tagfill's loop, beside a plain loop of the
-   kind research code has: a DataLoader over single items, dictionaries as batches, a few Python
-   statements per step, scikit-learn's average precision class by class.
-2. The grid of Cole et al. 2021 (batch 8 and 16, learning rate 1e-2 to 1e-5) in batched heads,
-   beside its settings trained one by one.
+One epoch (train, validation and test; batch 16) of tagfill's loop, beside a plain loop of the kind
+research code has: a DataLoader over single items, dictionaries as batches, a few Python statements
+per step, scikit-learn's average precision class by class.
 
 Both sides of a comparison are measured in turn within one process; medians, one JSON object. On a
 machine that is busy with other work, ``--clock cpu`` counts the processor time of one thread.
@@ -30,21 +28,19 @@ from torch.utils.data import DataLoader, Dataset
 
 from tagfill.evaluate import mean_average_precision
 from tagfill.methods.base import Needs
-from tagfill.train.batched import Setting
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, prepare
 from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.gather import World
-from tagfill.train.grid import train_grid
 from tagfill.train.inputs import scores
-from tagfill.train.method import Positives
+from tagfill.train.linear import train_head
+from tagfill.train.method import Positives, make_method
 from tagfill.train.model import Assembly
 
 METHOD, BATCH = "an", 16
 PUBLISHED_SECONDS = 6.2
 """Seconds of the published code for such an epoch, as measured on an idle machine with 2 cores."""
-GRID = [(rate, size) for size in (8, 16) for rate in (1e-2, 1e-3, 1e-4, 1e-5)]
 
 
 class Items(Dataset[dict[str, Any]]):
@@ -135,28 +131,23 @@ class Ours:
         config = RunConfig(DataConfig(""), (self.stage,), seed=seed)
         return Assembly(config, self.data, self.device, self.events)
 
-    def train(self, settings: list[Setting]) -> list[float | None]:
-        """Best validation mAP of each setting."""
-        data, features = self.train_data, self.assembly().pooled_features
-        positives = Positives(data.observed, features, self.events)
-        heads = lambda seed: self.assembly(seed).network.head  # noqa: E731
-        outcomes = train_grid(settings, data, heads, positives, self.events)
-        return [outcome.best_score for outcome in outcomes]
-
     def epoch(self, epochs: int) -> None:
         """Train and validate for some epochs, and score the test images as often."""
-        self.train([Setting(replace(self.stage, epochs=epochs))])
-        head, truth = self.assembly().network.head, self.data.splits["test"].eval_labels
+        assembly, stage = self.assembly(), replace(self.stage, epochs=epochs)
+        head, truth = assembly.network.head, self.data.splits["test"].eval_labels
+        positives = Positives(self.train_data.observed, assembly.pooled_features, self.events)
+        train_head(
+            head,
+            make_method(stage),
+            stage,
+            self.train_data,
+            positives,
+            seed=0,
+            events=self.events,
+        )
         for _ in range(epochs):
             logits = scores(head, self.test_inputs, World(), self.device)
             mean_average_precision(logits.numpy(), truth)
-
-    def grid(self, epochs: int) -> list[Setting]:
-        """The 8 points."""
-        return [
-            Setting(replace(self.stage, epochs=epochs, learning_rate=rate, batch_size=size))
-            for rate, size in GRID
-        ]
 
 
 def main() -> None:
@@ -172,25 +163,16 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     data = prepare(DataConfig(options.data))
     plain, ours, epochs = PlainLoop(data), Ours(data), options.epochs
-    plain_times, our_times, grid_times, each_times = [], [], [], []
-    small_times, large_times = [], []
-    grid = ours.grid(epochs)
+    plain_times, our_times = [], []
 
     def seconds(work: Callable[[], object]) -> float:
         started = clock()
         work()
         return clock() - started
 
-    small, large = (
-        next(config for config in grid if config.stage.batch_size == b) for b in (8, 16)
-    )
     for _ in range(options.rounds):
         plain_times.append(seconds(plain.epoch))
         our_times.append(seconds(lambda: ours.epoch(epochs)) / epochs)
-        small_times.append(seconds(lambda: ours.train([small])) / epochs)
-        large_times.append(seconds(lambda: ours.train([large])) / epochs)
-        grid_times.append(seconds(lambda: ours.train(grid)) / epochs)
-        each_times.append(seconds(lambda: [ours.train([point]) for point in grid]) / epochs)
     result = {
         "images": {name: len(split) for name, split in data.splits.items()},
         "threads": options.threads,
@@ -200,12 +182,6 @@ def main() -> None:
         "times_faster_than_plain": median(map(float.__truediv__, plain_times, our_times)),
         "published_epoch_seconds_idle_machine": PUBLISHED_SECONDS,
         "times_faster_than_published": PUBLISHED_SECONDS / median(our_times),
-        "single_batch_8_epoch_seconds": median(small_times),
-        "single_batch_16_epoch_seconds": median(large_times),
-        "grid_of_8_epoch_seconds": median(grid_times),
-        "grid_over_single_batch_8": median(map(float.__truediv__, grid_times, small_times)),
-        "grid_over_single_batch_16": median(map(float.__truediv__, grid_times, large_times)),
-        "one_by_one_over_grid": median(map(float.__truediv__, each_times, grid_times)),
     }
     print(json.dumps(result, indent=2))
 

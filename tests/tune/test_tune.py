@@ -231,12 +231,10 @@ def test_runs_of_their_own_score_as_heads_do(folder, tmp_path):
     heads = search(folder, tmp_path / "a").objective
     runs = search(folder, tmp_path / "b").objective
     runs.__dict__["_trains_heads"] = False
-    assert (heads.at_once, runs.at_once) == (8, 1)
-    together, apart = heads.scores(points, "01"), runs.scores(points, "01")
-    assert [outcome.epoch for outcome in together] == [outcome.epoch for outcome in apart]
-    assert [outcome.score for outcome in together] == pytest.approx(
-        [outcome.score for outcome in apart]
-    )
+    for number, point in enumerate(points):
+        head, run = (objective.score(point, str(number)) for objective in (heads, runs))
+        assert head.score is not None
+        assert head == run
     assert (tmp_path / "b" / "trials" / "1" / "metrics.json").is_file()
 
 

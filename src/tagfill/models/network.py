@@ -95,19 +95,19 @@ def build_network(
         lgconv: give every 3x3 convolution of the backbone a global branch.
         freeze: how many stages of the backbone to fix; None fixes all.
         frozen_batch_norm: make every BatchNorm of the backbone a fixed affine map.
-        solved: nothing is trained but the head, whose first weights do not matter: a backbone that
-            was built before is built when it is first run.
+        solved: only the head learns, and is solved directly: a backbone that was built before is
+            not built until it is run.
     """
     config = configure_head(head) if isinstance(head, str) else head
     plain = pretrained and weights is None and not (lgconv or freeze or frozen_batch_norm)
-    known = known_backbone(backbone, size) if solved and plain else None
-    if known is not None:
-        return Network(known, build_head(config, known.spec.channels, classes), config, classes)
-    body = build_backbone(
-        backbone, size=size, pretrained=pretrained, weights=weights, lgconv=lgconv
-    )
-    body.freeze(freeze)
-    body.freeze_batch_norm(frozen_batch_norm)
+    with torch.random.fork_rng(devices=[], enabled=solved):  # the head's weights are the same
+        body = known_backbone(backbone, size) if solved and plain else None
+        if body is None:
+            body = build_backbone(
+                backbone, size=size, pretrained=pretrained, weights=weights, lgconv=lgconv
+            )
+            body.freeze(freeze)
+            body.freeze_batch_norm(frozen_batch_norm)
     return Network(body, build_head(config, body.spec.channels, classes), config, classes)
 
 

@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
 from tagfill.methods.base import Method, Needs
-from tagfill.models.plain_heads import LinearConfig, LinearHead
+from tagfill.models.plain_heads import Head, LinearConfig, LinearHead
 from tagfill.train.config import StageConfig
 from tagfill.train.device import make_accelerator, single_thread
 from tagfill.train.events import Events
@@ -64,20 +64,35 @@ def fit_linear(
         method = make_method(stage)
         require_features_suffice(method.needs, stage.method.name)
         data = _stage_data(features, observed, val)
-        accelerator, sink = make_accelerator(), events or Events()
+        sink = events or Events()
         positives = Positives(data.observed, lambda: features, sink)
-        begin(method, stage, data, positives, seed=seed, device=accelerator.device)
-        loop = Stage(
-            head,
-            method,
-            stage,
-            data,
-            accelerator=accelerator,
-            events=sink,
-            seed=stage_seed(seed),
-        )
-        loop.run()
+        loop = train_head(head, method, stage, data, positives, seed=seed, events=sink)
     return LinearFit(head.eval(), method, loop.selector.best_epoch, loop.history)
+
+
+def train_head(
+    head: Head,
+    method: Method,
+    stage: StageConfig,
+    data: StageData,
+    positives: Positives,
+    *,
+    seed: int,
+    events: Events,
+) -> Stage:
+    """Train a head on features, without a run folder; returns the finished stage.
+
+    Raises:
+        TagfillError: the method cannot learn from these labels, or its loss is not finite.
+    """
+    accelerator = make_accelerator()
+    begin(method, stage, data, positives, seed=seed, device=accelerator.device)
+    loop = Stage(
+        head, method, stage, data, accelerator=accelerator, events=events, seed=stage_seed(seed)
+    )
+    with single_thread(head.reads == "pooled"):
+        loop.run()
+    return loop
 
 
 def require_features_suffice(needs: Needs, method: str) -> None:

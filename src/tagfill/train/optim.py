@@ -53,17 +53,6 @@ def make_optimizer(
         {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
         for group in extra
     ]
-    return optimizer_over(name, groups, learning_rate, weight_decay, momentum)
-
-
-def optimizer_over(
-    name: OptimizerName,
-    groups: list[dict[str, Any]],
-    learning_rate: float,
-    weight_decay: float = 0.0,
-    momentum: float = 0.9,
-) -> torch.optim.Optimizer:
-    """An optimizer over groups of parameters; the rates are those of groups without their own."""
     if name == "sgd":
         return torch.optim.SGD(
             groups, lr=learning_rate, weight_decay=weight_decay, momentum=momentum

@@ -61,8 +61,8 @@ class Search:
         """
         for point in grid.points() if grid else ():
             self.study.enqueue_trial(point, skip_if_exists=True)
-        while (missing := trials - len(self.finished())) > 0:
-            self._round(min(missing, self.objective.at_once))
+        while len(self.finished()) < trials:
+            self._try_next()
         return self.finished()
 
     def finished(self) -> list[Trial]:
@@ -116,17 +116,15 @@ class Search:
                     remedy="choose another --out, or another --study in a shared database",
                 )
 
-    def _round(self, count: int) -> None:
-        """Ask for points, train them together, and report their scores."""
-        suggested = [self.study.ask(_distributions(self.space)) for _ in range(count)]
-        names = [str(trial.number) for trial in suggested]
+    def _try_next(self) -> None:
+        """Ask for a point, train it, and report its score."""
+        trial = self.study.ask(_distributions(self.space))
         try:
-            results = self.objective.scores([trial.params for trial in suggested], names)
+            result = self.objective.score(trial.params, str(trial.number))
         except BaseException:
-            _requeue(self.study, suggested)
+            _requeue(self.study, [trial])
             raise
-        for trial, result in zip(suggested, results, strict=True):
-            self._tell(trial, result)
+        self._tell(trial, result)
 
     def _tell(self, trial: Any, result: Result) -> None:
         if result.score is None:
