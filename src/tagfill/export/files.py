@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -14,7 +11,8 @@ from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
 from tagfill.models.deploy import METADATA, Deployable, Metadata
-from tagfill.models.engines import ARCHIVE_FACTS
+from tagfill.models.engines import ARCHIVE_FACTS, first_line
+from tagfill.models.graphs import quiet
 from tagfill.models.seal import remember, seal
 from tagfill.models.tagging import Numbers
 
@@ -32,7 +30,7 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
     onnx = optional("onnx", "onnx")
     optional("onnxscript", "onnx")
     entrance = "pixels" if metadata_of(bundle).reads == "images" else "features"
-    with _quiet():
+    with quiet():
         program = torch.onnx.export(
             _traced(bundle),
             dynamo=True,
@@ -51,7 +49,7 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
 def write_archive(bundle: Bundle, path: Path) -> None:
     """A torch.export archive (``.pt2``): runs without the code of tagfill or timm."""
     files = {ARCHIVE_FACTS: metadata_of(bundle).to_json()}
-    with _quiet():
+    with quiet():
         torch.export.save(_traced(bundle), path, extra_files=files)
     remember(path)
 
@@ -72,7 +70,7 @@ def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
     onnx = optional("onnx", "onnx")
     quantization = optional("onnxruntime.quantization", "onnx")
     model = onnx.load_model(str(source))
-    with _quiet():
+    with quiet():
         if photos is None:
             quantization.quantize_dynamic(
                 str(source),
@@ -121,7 +119,7 @@ def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
     except Exception as error:  # anything an architecture does that cannot be traced
         name = bundle.network.backbone.spec.name
         raise TagfillError(
-            f"{name} cannot be traced for any batch size: {_first_line(error)}",
+            f"{name} cannot be traced for any batch size: {first_line(error)}",
             remedy="use another backbone, or the model folder itself with `tagfill predict`",
         ) from error
 
@@ -142,23 +140,3 @@ def _delicate(model: object) -> list[str]:
         if groups > 1 or inputs.get(node.input[1], [0, 0])[1] == 3:
             delicate.append(node.name)
     return delicate
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence exporters, which write to the root logger and to stdout."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(None),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -150,7 +150,7 @@ def archive_engine(path: Path) -> Engine:
         module = program.module()
     except Exception as error:  # reading a damaged archive can raise anything
         raise TagfillError(
-            f"is not an exported torch program ({_first_line(error)})", file=path, remedy=_ANEW
+            f"is not an exported torch program ({first_line(error)})", file=path, remedy=_ANEW
         ) from error
     metadata = _metadata(files[ARCHIVE_FACTS], path)
     run = _checked(_torch_run(module, torch.device("cpu")), metadata, path)
@@ -171,7 +171,7 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
         text = session.get_modelmeta().custom_metadata_map.get(METADATA)
     except Exception as error:  # the runtime has a class of its own for every kind of failure
         raise TagfillError(
-            f"ONNX Runtime cannot load it ({_first_line(error)})", file=path, remedy=_ANEW
+            f"ONNX Runtime cannot load it ({first_line(error)})", file=path, remedy=_ANEW
         ) from error
     metadata = _metadata(text, path)
 
@@ -189,7 +189,7 @@ def _checked(run: Run, metadata: Metadata, path: Path) -> Run:
         try:
             outputs = run(inputs)
         except Exception as error:  # a class of its own for every kind of failure, again
-            raise TagfillError(f"cannot be run ({_first_line(error)})", file=path) from error
+            raise TagfillError(f"cannot be run ({first_line(error)})", file=path) from error
         expected = (len(inputs), len(metadata.classes))
         if any(np.shape(output) != expected for output in outputs):
             raise TagfillError(
@@ -235,7 +235,8 @@ def _metadata(text: str | bytes | None, path: Path) -> Metadata:
         raise TagfillError(error.message, file=path) from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error's message."""
     return str(error).strip().partition("\n")[0]
 
 
