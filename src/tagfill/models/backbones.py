@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -16,6 +17,8 @@ from tagfill.models.lgconv import GLOBAL_BRANCH
 from tagfill.models.probe import look
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import State
+
+_building = threading.RLock()
 
 
 class Backbone(nn.Module):
@@ -60,13 +63,14 @@ class Backbone(nn.Module):
 
     def build(self) -> Backbone:
         """Build the architecture of a stored backbone now."""
-        if self.is_stored:
-            with torch.random.fork_rng(devices=[]), offline():
-                body, unused = make_body(self.spec), look(self.spec).unused
-            own = {name.removeprefix("body."): tensor for name, tensor in self._stored.items()}
-            body.load_state_dict(own, assign=True)
-            self._stored = {}
-            self._take(body, unused)
+        with _building:
+            if self.is_stored:
+                with torch.random.fork_rng(devices=[]), offline():
+                    body, unused = make_body(self.spec), look(self.spec).unused
+                own = {name.removeprefix("body."): tensor for name, tensor in self._stored.items()}
+                body.load_state_dict(own, assign=True)
+                self._stored = {}
+                self._take(body, unused)
         return self
 
     @property
