@@ -154,17 +154,17 @@ def test_same_command_goes_on(capsys, folder, tmp_path):
 def test_interrupted_points_are_tried_again(folder, tmp_path, monkeypatch):
     asked = []
 
-    def stop(self, points, names):
-        asked.extend(points)
+    def stop(self, point, name):
+        asked.append(point)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Objective, "scores", stop)
+        patch.setattr(Objective, "score", stop)
         with pytest.raises(KeyboardInterrupt):
             search(folder, tmp_path / "out").run(3)
     again = search(folder, tmp_path / "out")
     assert again.finished() == []
-    assert [trial.point for trial in again.run(3)] == asked
+    assert [trial.point for trial in again.run(1)] == asked
 
 
 def test_points_of_a_killed_process_are_tried_again(folder, tmp_path):
@@ -265,19 +265,19 @@ def test_other_labels_or_methods_do_not_mix(capsys, folder, tmp_path):
 def test_points_that_fail_are_named_and_passed_over(folder, tmp_path):
     done = search(folder, tmp_path / "out", learning_rate=1e-2)
     done.study.enqueue_trial({"method.alpha": 0.1, "batch_size": 8})
-    done.objective.__dict__["_checked"] = _refuse_once(done.objective)
+    done.objective.__dict__["_resolve"] = _refuse_once(done.objective)
     trials = done.run(3)
     assert trials[0].error == "no such luck"
     assert best_of(trials).number > 0
 
 
 def _refuse_once(objective):
-    from tagfill.tune.objective import Result
-
-    left, checked = [True], objective._checked
+    left, resolve = [True], objective._resolve
 
     def refuse(point):
-        return Result(None, error="no such luck") if left and left.pop() else checked(point)
+        if left and left.pop():
+            raise TagfillError("no such luck")
+        return resolve(point)
 
     return refuse
 
