@@ -15,6 +15,11 @@ from tagfill.linear.solve import Likelihood
 from tagfill.losses.likelihood import Writer, each_written, some_written
 
 WriterName = Literal["some", "each"]
+_FEATURES: dict[Transform, str] = {
+    "roots": "square roots of features",
+    "plain": "features as they are",
+    "standard": "standardized features",
+}
 
 SMOOTHING = 0.05
 """The best or nearly the best on all data tried. Held-out likelihood cannot choose it: it always
@@ -70,10 +75,10 @@ class Choice:
 
     def describe(self) -> str:
         """In a few words."""
-        kinds = {0.0: "entries known at random", 1.0: "unknown tags are absent"}
-        written = kinds.get(self.share, f"{self.share:.0%} of the tags written")
-        how = "any n of the tags written" if self.writer == "some" else written
-        return f"{how}; features {self.transform}; L2 {self.strength:.2g}"
+        kinds = {0.0: "labels are known at random", 1.0: "all tags were written"}
+        share = kinds.get(self.share, f"about {self.share:.0%} of the tags were written")
+        how = "any of the tags that are there were written" if self.writer == "some" else share
+        return f"{how}; {_FEATURES[self.transform]}; L2 penalty {self.strength:.2g}"
 
     @property
     def surprise(self) -> float:

@@ -117,7 +117,7 @@ class WrittenTags(Method):
             torch.from_numpy(head.bias),
             roots=head.power == 0.5,
             details={**head.choice.as_dict(), "steps": head.steps, "loss": head.loss},
-            note=f"likelihood: {head.choice.describe()}",
+            note=f"likelihood chose: {head.choice.describe()}",
         )
 
     def inherit(self, previous: Method) -> None:
