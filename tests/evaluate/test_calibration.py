@@ -98,7 +98,7 @@ REGIMES = {
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("kind", ["platt", "isotonic"])
 def test_the_truth_is_recovered_in_every_regime(regime, kind, monkeypatch):
-    monkeypatch.setattr(written, "ALIKE", 0.0)  # these tags are independent
+    monkeypatch.setattr(written, "LOOKALIKE", 0.0)  # these tags are independent
     logits, truth = drawn(3000, 14)
     labels = REGIMES[regime](truth)
     tagged = truth.any(axis=1) | (regime != "single")
