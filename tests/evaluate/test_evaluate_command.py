@@ -71,7 +71,7 @@ def test_table_for_people(files, capsys):
     ("scores", "arguments", "message"),
     [
         ("logits.npy", [], "add --logits"),
-        ("none.csv", [], "no such score file"),
+        ("none.csv", [], "no such run, model folder or score file"),
         (".", [], "this folder has no model"),
         ("scores.csv", ["--split", "val"], "no split 'val'"),
         ("scores.csv", ["--average-precision", "trapezoid"], "non_interpolated"),

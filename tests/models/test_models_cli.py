@@ -57,9 +57,9 @@ def test_importing_writes_a_model(
     network = build_network("test_resnet", classes=2, size=64, pretrained=False)
     asked: list[object] = []
 
-    def imported(file: Path, names: list[str], *, heads: int) -> Bundle:
+    def imported(file: Path, names: tuple[str, ...], *, heads: int) -> Bundle:
         asked.extend([file, names, heads])
-        return Bundle(network, tuple(names))
+        return Bundle(network, names)
 
     monkeypatch.setattr("tagfill.models.import_q2l.import_q2l", imported)
     classes = tmp_path / "classes.txt"
@@ -68,6 +68,6 @@ def test_importing_writes_a_model(
     arguments = ["import-weights", "q2l", "c.pkl", "--out", str(out), "--classes", str(classes)]
     assert main([*arguments, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert asked == [Path("c.pkl"), ["cat", "dog"], 4]
+    assert asked == [Path("c.pkl"), ("cat", "dog"), 4]
     assert (result["classes"], result["folder"]) == (2, str(out))
     assert (out / "model.safetensors").is_file()

@@ -75,7 +75,8 @@ def test_the_saved_configuration_repeats_the_run(
     trained(capsys, str(data), *arguments, "--out", str(first))
     settings = load_config(first / "config.toml")
     assert settings.stages[0].method.settings == {"alpha": 0.15}
-    trained(capsys, "--config", str(first / "config.toml"), "--out", str(again))
+    repeated = ["--config", str(first / "config.toml"), "--out", str(again)]
+    assert main(["train", *repeated, "--quiet", "--no-report"]) == 0
     assert _weights(first).keys() == _weights(again).keys()
     assert all(torch.equal(tensor, _weights(again)[key]) for key, tensor in _weights(first).items())
 
@@ -266,8 +267,11 @@ def test_progress_tells_loss_and_the_last_validation(data: Path, tmp_path: Path)
 
 
 def test_an_epoch_repeated_after_a_crash_counts_once(tmp_path: Path) -> None:
-    events = [{"event": "start"}, *({"event": "epoch", "stage": 1, "epoch": n} for n in (1, 2))]
-    again = [{"event": "resume"}, {"event": "epoch", "stage": 1, "epoch": 2, "loss": 0.5}]
+    epochs = [
+        {"event": "epoch", "stage": 1, "epoch": number, "loss": loss, "seconds": 0.1}
+        for number, loss in ((1, 0.9), (2, 0.7), (2, 0.5))
+    ]
+    events, again = [{"event": "start"}, *epochs[:2]], [{"event": "resume"}, epochs[2]]
     lines = [json.dumps(event) for event in (*events, *again)]
     (tmp_path / "events.jsonl").write_text("\n".join(lines) + '\n{"event": "epo')
     kept = RunFolder(tmp_path).read_events()

@@ -120,6 +120,8 @@ _BY_SUFFIX = {
 
 def read_classes(path: Path) -> tuple[str, ...]:
     """The class names of a text file, one per line; blank lines are skipped."""
+    if not path.exists():
+        raise TagfillError("no such class file", file=path)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
