@@ -117,6 +117,18 @@ def test_a_clock_that_was_put_back_keeps_nothing_from_being_pruned(tmp_path: Pat
     assert cache.prune(0, tmp_path)
 
 
+def test_a_graph_that_is_being_written_is_not_pruned(tmp_path: Path) -> None:
+    folder = tmp_path / "graphs"
+    folder.mkdir()
+    draft, old_draft, graph = (folder / name for name in (".a.onnx", ".b.onnx", "c.onnx"))
+    for file in (draft, old_draft, graph):
+        file.touch()
+    yesterday = time.time() - 2 * 86_400
+    os.utime(old_draft, (yesterday, yesterday))
+    cache.prune(0, tmp_path)
+    assert list(folder.iterdir()) == [draft]
+
+
 def test_a_damaged_list_of_the_cache_is_no_obstacle(tmp_path: Path) -> None:
     store = FeatureStore({"view": "toy"}, tmp_path)
     for text in ("{", "[1]", "\x00"):

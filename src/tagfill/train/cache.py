@@ -274,8 +274,9 @@ def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
     for store in old:
         shutil.rmtree(store.path, ignore_errors=True)
     for graph in ((root or cache_root()) / "graphs").glob("*.onnx"):
+        is_draft = graph.name.startswith(".")  # may be written right now
         with suppress(FileNotFoundError):
-            if min(graph.stat().st_mtime, now) <= limit:
+            if min(graph.stat().st_mtime, now) <= (min(limit, now - 86_400) if is_draft else limit):
                 graph.unlink()
     remote.prune(older_than_days)
     return old
