@@ -7,17 +7,20 @@ import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.serve.conftest import Reviewer
 
 from tagfill.cli.main import main
+from tagfill.labels import POSITIVE, UNKNOWN, LabelTable
 from tagfill.labels.io import load_labels
 from tagfill.recover.choose import expected_gain
 from tagfill.serve import queue as queues
 from tagfill.serve.app import create_app
 from tagfill.serve.ledger import Ledger
+from tagfill.serve.library import Library
 from tagfill.serve.server import Options, build_service
 from tagfill.serve.service import Service
 
@@ -219,6 +222,20 @@ def test_the_guided_start_is_a_fixed_sample_of_held_out_photos(
     assert {card["photo"] for card in cards} <= set(wanted.tolist())
     anna.post("/api/review/complete", json={"photo": cards[0]["photo"], "yes": []})
     assert anna.get("/api/review").json()["totals"]["guided"]["done"] == done.sum() + 1
+
+
+def test_the_guided_start_has_every_written_tag_as_often_as_all_photos() -> None:
+    written = np.random.default_rng(2).permutation(np.repeat(range(5), (400, 300, 160, 100, 40)))
+    table = LabelTable(
+        tuple(f"{row}.jpg" for row in range(1000)),
+        ("sky", "tree", "dog", "boat", "swan"),
+        np.where(written[:, None] == np.arange(5), POSITIVE, UNKNOWN),
+    )
+    library = Library(table, (), {}, Path("labels.csv"))
+    queue = SimpleNamespace(ledger=SimpleNamespace(library=library))
+    sample = queues.Queue.guided.func(queue)
+    assert len(sample) == len(set(sample.tolist())) == 50
+    assert np.bincount(written[sample]).tolist() == pytest.approx([20, 15, 8, 5, 2], abs=1)
 
 
 def test_the_guided_start_asks_nothing_about_photos_with_complete_labels(
