@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from PIL import Image
 
 from tagfill.cli.main import main
 from tagfill.labels import Dataset, LabelTable
-from tagfill.labels.io import save_labels
+from tagfill.labels.io import load_labels, save_labels
+from tagfill.labels.photos import Keywords
+from tagfill.labels.photos.packet import changed_packet
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
 
@@ -91,3 +95,46 @@ def test_an_impossible_precision_is_refused_before_training(scenes, capsys, monk
     monkeypatch.chdir(scenes)
     assert main(["fill", "one_tag.csv", "--images", "drawn/images", "--precision", "1.5"]) == 2
     assert "between 0 and 1" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("exiftool") is None, reason="no exiftool")
+def test_photos_with_keywords_are_filled_confirmed_and_read_by_exiftool(
+    scenes, tmp_path, capsys, monkeypatch
+):
+    """Keywords in photos, `fill`, a yes and a no, `apply`, and exiftool reads the result."""
+    monkeypatch.chdir(tmp_path)
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    before = load_labels(scenes / "one_tag.csv").table
+    for image, row in zip(before.images, before.values, strict=True):
+        tags = tuple(name for name, value in zip(before.classes, row, strict=True) if value == 1)
+        packet = changed_packet(None, Keywords(tags, ()))
+        picture = Image.open(scenes / "drawn" / "images" / image)
+        picture.save(photos / image.replace(".png", ".jpg"), xmp=packet, quality=95)
+
+    filled = fill(photos, "--precision", "0.5", capsys=capsys)
+    suggestions = rows_of(filled["suggestions"])
+    first, second = suggestions[0], suggestions[1]
+    first["decision"], second["decision"] = "yes", "no"
+    answers = tmp_path / "answers.csv"
+    with answers.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(first))
+        writer.writeheader()
+        writer.writerows([first, second])
+    assert main(["apply", str(answers), str(photos), "--to", "xmp"]) == 0
+
+    def subject(row):
+        sidecar = (photos / row["image"]).with_suffix(".xmp")
+        command = ["exiftool", "-j", "-Subject", str(sidecar)]
+        told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)[0]
+        return {told["Subject"]} if isinstance(told["Subject"], str) else set(told["Subject"])
+
+    written = before.values[before.row_of[first["image"].replace(".jpg", ".png")]] == 1
+    expected = {name for name, there in zip(before.classes, written, strict=True) if there}
+    assert subject(first) == expected | {first["tag"]}
+    assert second["tag"] not in subject(second)
+    after = load_labels(photos).table
+    column = after.classes.index(second["tag"])
+    assert after.values[after.row_of[second["image"]], column] == 0
+    assert after.reviewed is not None
+    assert after.reviewed.sum() == 2
