@@ -102,7 +102,7 @@ def test_never_overwrites_its_source(labels, capsys):
         (["labels.csv", "o.csv", "--to", "jsonl", "--absent", "maybe"], "--absent"),
         (["labels.csv", "o.csv", "--to", "jsonl", "--images", "nowhere"], "no such image folder"),
         (["labels.csv", "labels.csv/o.csv", "--to", "csv_wide"], "labels.csv"),
-        (["labels.csv", "o.csv", "--to", "jsonl", "--classes", "nowhere"], "cannot be read"),
+        (["labels.csv", "o.csv", "--to", "jsonl", "--classes", "nowhere"], "no such class file"),
     ],
 )
 def test_mistakes_are_one_message(labels, tmp_path, capsys, monkeypatch, arguments, message):
