@@ -57,7 +57,6 @@ class Split:
 
     @property
     def eval_reviewed(self) -> npt.NDArray[np.bool_] | None:
-        """Which of these labels were answered in a review, where that is recorded."""
         return self.table.reviewed if self.truth is None else None
 
     def take(self, rows: npt.ArrayLike) -> Split:

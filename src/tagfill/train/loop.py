@@ -148,24 +148,23 @@ class Stage:
 
     def _make_optimizer(self) -> None:
         """Optimizer and schedule, which a head that is solved directly does not need."""
-        config = self.config
+        config, groups = self.config, self.method.parameter_groups()
         self.optimizer = make_optimizer(
             config.optimizer,
             self.trained,
-            self.method.parameter_groups(),
+            groups,
             learning_rate=config.learning_rate,
             head_multiplier=config.head_multiplier,
             weight_decay=config.weight_decay,
         )
-        planned = config.schedule_epochs or config.epochs
-        total = planned * -(-self.batches_per_epoch // config.accumulate)
+        epochs = config.schedule_epochs or config.epochs
+        steps = epochs * -(-self.batches_per_epoch // config.accumulate)
         self.schedule = make_schedule(
-            config.schedule, self.optimizer, steps=total, warmup=config.warmup
+            config.schedule, self.optimizer, steps=steps, warmup=config.warmup
         )
         if self.accelerator.scaler is not None:  # the wrapper unscales gradients, which takes time
             self.optimizer = self.accelerator.prepare(self.optimizer)
-        groups = self.optimizer.param_groups
-        self._learned = [parameter for group in groups for parameter in group["params"]]
+        self._learned = [one for group in self.optimizer.param_groups for one in group["params"]]
 
     def _loop(self) -> None:
         if not self._learned:
@@ -380,12 +379,8 @@ class Stage:
         self.method.load_state(tensors.get("method", {}))
         if metadata["optimizer"] is not None:
             self._make_optimizer()
-            restore_optimizer(
-                self.optimizer,
-                tensors.get("optimizer", {}),
-                metadata["optimizer"],
-                self.placement.moment_from_store,
-            )
+            moments, from_store = tensors.get("optimizer", {}), self.placement.moment_from_store
+            restore_optimizer(self.optimizer, moments, metadata["optimizer"], from_store)
         if self.schedule is not None:
             self.schedule.load_state_dict(metadata["schedule"])
         if self.accelerator.scaler is not None:
