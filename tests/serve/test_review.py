@@ -293,6 +293,28 @@ def test_apply_reads_the_database(anna: Reviewer, service: Service, tmp_path: Pa
     assert not missing.exists()
 
 
+@pytest.mark.parametrize(
+    "format", ["csv_wide", "csv_long", "tag_list", "jsonl", "parquet", "label_studio"]
+)
+def test_every_exported_format_is_read_back_with_the_answers(
+    format: str, anna: Reviewer, service: Service, tmp_path: Path
+) -> None:
+    anna.say(0, "boat")
+    anna.say(1, "boat", "no")
+    answer = anna.get("/api/labels/export", params={"format": format})
+    name = answer.headers["content-disposition"].rpartition("filename=")[2].strip('"')
+    file = tmp_path / name
+    file.write_bytes(answer.content)
+    if file.suffix == ".zip":
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(tmp_path / "all")
+        file = min((tmp_path / "all").iterdir(), key=lambda path: len(path.name))
+    table = load_labels(file, format=format).table
+    column, images = table.classes.index("boat"), service.library.table.images
+    labels = [int(table.values[table.row_of[images[row]], column]) for row in (0, 1)]
+    assert labels == [1, 0]
+
+
 def test_export_as_sidecars(anna: Reviewer, service: Service) -> None:
     anna.say(0, "boat & <sail>")
     content = anna.get("/api/labels/export", params={"format": "xmp"}).content
