@@ -139,9 +139,23 @@ def test_the_hub_is_asked_once_and_not_for_long(monkeypatch: pytest.MonkeyPatch)
         raise OSError("no route")
 
     monkeypatch.setattr("urllib.request.urlopen", refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(TagfillError, match="cannot be reached"):
         build_backbone("resnet18.tv_in1k")
     assert asked == [hub.ANSWER_WITHIN]
+
+
+def test_two_threads_that_stay_offline_leave_the_setting_as_it_was() -> None:
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    first, second = hub.offline(), hub.offline()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert constants.HF_HUB_OFFLINE
+    second.__exit__(None, None, None)
+    assert before == constants.HF_HUB_OFFLINE
 
 
 def test_weights_from_the_hub_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tagfill.errors import TagfillError
@@ -13,6 +15,18 @@ from tagfill.models.presets import DEFAULT
 
 ANSWER_WITHIN = 4.0
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
+
+
+@dataclass
+class _Offline:
+    """Open contexts of all threads, which share one setting, and that setting before them."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    contexts: int = 0
+    before: bool = False
+
+
+_OFFLINE = _Offline()
 
 
 def is_cached(repository: str, file: str | None = None) -> bool:
@@ -44,15 +58,21 @@ def is_reachable() -> bool:
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Do not contact the hub inside this context."""
+    """Do not contact the hub inside this context, which several threads may enter."""
     from huggingface_hub import constants
 
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True
+    with _OFFLINE.lock:
+        if not _OFFLINE.contexts:
+            _OFFLINE.before = constants.HF_HUB_OFFLINE
+        _OFFLINE.contexts += 1
+        constants.HF_HUB_OFFLINE = True
     try:
         yield
     finally:
-        constants.HF_HUB_OFFLINE = before
+        with _OFFLINE.lock:
+            _OFFLINE.contexts -= 1
+            if not _OFFLINE.contexts:
+                constants.HF_HUB_OFFLINE = _OFFLINE.before
 
 
 @contextmanager
@@ -69,22 +89,17 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
     Raises:
         TagfillError: it cannot be had; the message names the remedies.
     """
-    from huggingface_hub import constants
-
-    offline = constants.HF_HUB_OFFLINE
-    if not is_reachable():
-        if not is_cached(repository, file):
-            raise _unreachable(repository, name, file)
-        constants.HF_HUB_OFFLINE = True
+    reachable = is_reachable()
+    if not reachable and not is_cached(repository, file):
+        raise _unreachable(repository, name, file)
     try:
-        yield
+        with nullcontext() if reachable else offline():
+            yield
     except OSError as error:
         raise _unreachable(repository, name, file) from error
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         raise TagfillError(f"{repository} has no usable model ({reason})") from error
-    finally:
-        constants.HF_HUB_OFFLINE = offline
 
 
 def _unreachable(repository: str, name: str, file: str | None) -> TagfillError:
