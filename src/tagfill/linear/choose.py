@@ -71,6 +71,8 @@ class Chooser:
         self._bases: dict[Transform, Basis] = {}
         self._last: dict[tuple[Transform, int], Solution] = {}
         """By fold: a head that has seen an image must not be the start of one that scores it."""
+        self._leader: tuple[Choice, Tensor, Tensor] | None = None
+        """The best choice so far, the held-out rows and their logits."""
 
     def basis(self, transform: Transform) -> Basis:
         """The features transformed, made once."""
@@ -86,7 +88,10 @@ class Chooser:
             reviewed = None if self.reviewed is None else self.reviewed[rows]
             cost = replace(choice, smoothing=0.0).objective(observed, reviewed)
             total = held_out_cost(cost, logits) + self._labeling(choice, rows, logits)
-            self._scored[choice] = total + choice.surprise / len(rows)
+            cost_per_image = total + choice.surprise / len(rows)
+            if cost_per_image < min(self._scored.values(), default=np.inf):
+                self._leader = choice, rows, logits
+            self._scored[choice] = cost_per_image
         return self._scored[choice]
 
     def _labeling(self, choice: Choice, rows: Tensor, logits: Tensor) -> float:
@@ -107,6 +112,9 @@ class Chooser:
         return [Trial(*pair) for pair in self._scored.items()]
 
     def _held_out(self, choice: Choice) -> tuple[Tensor, Tensor]:
+        """Rows of the scored folds, and their logits by heads that have not seen them."""
+        if self._leader is not None and self._leader[0] == choice:
+            return self._leader[1:]
         basis = self.basis(choice.transform)
         objective = choice.objective(self.observed, self.reviewed)
         rows: list[Tensor] = []

@@ -16,6 +16,7 @@ from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, blocks
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.solve import ENTRIES, solve
+from tagfill.linear.threads import on_one_thread
 
 Floats = npt.NDArray[np.float32]
 
@@ -59,6 +60,7 @@ class LikelihoodHead:
         return "roots" if self.choice.transform == "roots" else "plain"
 
 
+@on_one_thread
 def fit_head(
     features: Matrix,
     observed: Labels,
@@ -107,6 +109,7 @@ def fit_head(
     return _fitted(basis, labels, answered, choice, chooser)
 
 
+@on_one_thread
 def out_of_fold(
     features: Matrix,
     observed: Labels,

@@ -11,7 +11,7 @@ from torch import Tensor
 from tagfill.linear.basis import Basis
 from tagfill.linear.objective import Objective
 
-CURVATURE = 0.05
+CURVATURE = 0.1
 """About the mean of p (1 - p), the bend of the likelihood; it only affects the number of steps."""
 ENTRIES = 2_000_000
 """Logits held at a time."""

@@ -30,6 +30,7 @@ from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
 from tagfill.linear.choose import choose
 from tagfill.linear.fit import out_of_fold
+from tagfill.linear.threads import on_one_thread, single_thread
 from tagfill.priors.writer import Mask, Written
 from tagfill.priors.writer_fit import WriterFit
 
@@ -116,6 +117,7 @@ def presence_by_features(
     return presence(out_of_fold(features, labels, choice, folds=folds, seed=seed), labels)
 
 
+@on_one_thread
 def likely_choice(
     features: Matrix,
     labels: Labels,
@@ -151,6 +153,7 @@ def likely_choice(
     return replace(choice, smoothing=SMOOTHING)
 
 
+@single_thread()
 def how_written(
     scores: npt.ArrayLike, labels: npt.ArrayLike, reviewed: Mask | None = None
 ) -> Written:

@@ -18,7 +18,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores
 from tagfill.files import unlinked, write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
-from tagfill.linear.basis import Matrix
+from tagfill.linear.basis import Matrix, is_large
 from tagfill.linear.choice import Choice
 from tagfill.linear.fit import fit_head, out_of_fold
 from tagfill.priors import Presence, how_written
@@ -27,7 +27,9 @@ from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
 FOLDS = 5
-REVISION = 3
+FEW_FOLDS = 2
+"""Of very many images: half of them teach as much as four fifths, in a quarter of the time."""
+REVISION = 4
 """Of how probabilities are worked out; those of an older one are worked out again."""
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
@@ -57,7 +59,7 @@ def posterior(
     others: tuple[Matrix, Labels, Mask | None] | None = None,
     *,
     reviewed: Mask | None = None,
-    folds: int = FOLDS,
+    folds: int | None = None,
     seed: int = 0,
     trained: Choice | None = None,
 ) -> Evidence:
@@ -73,13 +75,16 @@ def posterior(
         others: features, labels and reviewed entries of held-out images, which follow the
             training images.
         reviewed: [N, K] entries of the training images that a review answered, if recorded.
-        folds: heads; each scores the images it was not fitted to.
+        folds: heads, each of which scores the images it was not fitted to; by default 5, or 2 of
+            very many images.
         seed: of the folds.
         trained: what training chose for these features and labels.
 
     Raises:
         TagfillError: there are too few images, or no label is positive.
     """
+    if folds is None:
+        folds = FEW_FOLDS if is_large(features) else FOLDS
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
     choice = likely_choice(features, labels, seed, reviewed=reviewed, trained=trained)
@@ -97,6 +102,8 @@ def posterior(
 
 def read(folder: Path, key: str) -> Evidence | None:
     """The probabilities stored under the key; None if absent or damaged."""
+    if not (folder / FILE).is_file():  # a pipe would be waited for
+        return None
     try:
         with safe_open(folder / FILE, framework="numpy") as kept:
             about = json.loads((kept.metadata() or {}).get(_ABOUT, "{}"))

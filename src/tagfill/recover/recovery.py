@@ -16,7 +16,7 @@ from tagfill.linear import Choice
 from tagfill.models.bundle import description
 from tagfill.recover import posterior
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
-from tagfill.recover.posterior import FOLDS, Evidence, known_entries
+from tagfill.recover.posterior import Evidence, known_entries
 from tagfill.train.data import Split
 from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
@@ -24,7 +24,7 @@ from tagfill.train.trained import TrainedRun
 DOUBTFUL = 1 / 3
 """Share of suspected positives that are expected to be right."""
 FEW = 500
-"""Known tags below which expected precision was off by 10 to 30 points (drawn scenes and VOC)."""
+"""Known tags below which expected precision was too high by 10 to 65 points (scenes and VOC)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,8 @@ class Recovery:
             return f"no missing tag is sure enough; {missing}"
         right = f"about {suggested.expected_precision:.0%} of them right"
         known = int((self.table.values == POSITIVE).sum())
-        rough = f" (a rough estimate from {known:,} tags)" if known < FEW else ""
+        few = f" (a guess: {known:,} tags are too few to tell, and it may be far too high)"
+        rough = few if known < FEW else ""
         return f"{len(suggested):,} missing tags found in {photos}, {right}{rough}"
 
     def complete(self, precision: float) -> LabelTable:
@@ -122,7 +123,7 @@ class Recovery:
 def recover(
     run: str | Path | TrainedRun,
     *,
-    folds: int = FOLDS,
+    folds: int | None = None,
     images: int | None = None,
     sinks: Sequence[Sink] = (),
 ) -> Recovery:
@@ -132,7 +133,8 @@ def recover(
 
     Args:
         run: a finished run, whose labels and images are where they were; or its folder.
-        folds: linear heads on parts of the training images; each scores those it has not seen.
+        folds: linear heads on parts of the training images, each of which scores those it has not
+            seen; by default 5, or 2 of very many images.
         images: if nothing is stored yet, use at most this many training images, evenly spread.
         sinks: where progress goes.
     """
@@ -159,7 +161,7 @@ def recover(
     )
 
 
-def _key(run: TrainedRun, folds: int) -> str:
+def _key(run: TrainedRun, folds: int | None) -> str:
     """What a stored posterior depends on."""
     model, data = description(run.folder.model)["sha256"], run.metrics["data_hash"]
     return f"{model} {data} {folds} {posterior.REVISION}"
@@ -169,7 +171,9 @@ def _held_out(run: TrainedRun) -> list[Split]:
     return [split for name, split in run.data.splits.items() if name != "train"]
 
 
-def _posterior(run: TrainedRun, train: Split, held_out: Sequence[Split], folds: int) -> Evidence:
+def _posterior(
+    run: TrainedRun, train: Split, held_out: Sequence[Split], folds: int | None
+) -> Evidence:
     with run.assembly.events:
         features = [run.assembly.pooled_features(split) for split in (train, *held_out)]
         others = None
