@@ -270,9 +270,10 @@ def test_image_folder_says_what_it_cannot_hold(tmp_path: Path) -> None:
         save_labels(dataset, tmp_path / "to", format="image_folder")
     with pytest.raises(TagfillError, match="not known"):
         save_labels(Dataset(table, root, "memory"), tmp_path / "new", format="image_folder")
-    renamed = Dataset(LabelTable(("a.jpg",), ("a/b",), [[1]]), root, "memory", image_root=root)
-    with pytest.raises(TagfillError, match="cannot be the name of a folder"):
-        save_labels(renamed, tmp_path / "new", format="image_folder")
+    for name in ("a/b", "..", "x" * 300):
+        renamed = Dataset(LabelTable(("a.jpg",), (name,), [[1]]), root, "memory", image_root=root)
+        with pytest.raises(TagfillError, match="cannot be the name of a folder"):
+            save_labels(renamed, tmp_path / "new", format="image_folder")
     gone = Dataset(LabelTable(("z.jpg",), ("cat",), [[1]]), root, "memory", image_root=root)
     with pytest.raises(TagfillError, match="1 images are missing"):
         save_labels(gone, tmp_path / "new", format="image_folder")

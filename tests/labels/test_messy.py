@@ -254,8 +254,7 @@ def test_words_for_nothing_are_tags_where_a_class_list_has_them(tmp_path: Path) 
     assert known(dataset) == {"a.jpg": {"none": 1}, "b.jpg": {"cat": 1}}
 
 
-@pytest.mark.parametrize("mark", [" ", "/"])
-def test_tags_that_look_like_several_are_remarked_on(mark: str, tmp_path: Path) -> None:
+def test_tags_that_look_like_several_are_remarked_on(tmp_path: Path) -> None:
     pairs = [
         "cat dog",
         "dog sea",
@@ -266,9 +265,9 @@ def test_tags_that_look_like_several_are_remarked_on(mark: str, tmp_path: Path) 
         "sea dog",
         "dog cat",
     ]
-    lines = [f"{n}.jpg,{pair.replace(' ', mark)}" for n, pair in enumerate(pairs)]
+    lines = [f"{n}.jpg,{pair.replace(' ', '/')}" for n, pair in enumerate(pairs)]
     dataset = read(tmp_path / "l.csv", "\n".join(["image,tags", *lines]) + "\n")
-    assert any(f"--separator {mark!r} would make 4 tags of 8" in note for note in dataset.notes)
+    assert any("--separator '/' would make 4 tags of 8" in note for note in dataset.notes)
 
 
 def test_a_no_written_as_a_tag_is_remarked_on_and_never_taken_for_a_typo(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.labels.mutations import SOURCES, Source, damaged
 
@@ -68,3 +69,25 @@ def test_damaged_sources_never_end_in_a_traceback(tmp_path: Path, name: str) -> 
         except Exception as error:
             raise AssertionError(f"{name}, number {number}, seed {SEED}: {source!r}") from error
     assert read or files < 10, "damage that no file survives tests nothing"
+
+
+def test_names_beyond_unicode_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "formatted_train_labels.npy", np.eye(2))
+    names = np.array(["a.jpg", "b.jpg"])
+    names.view(np.uint32)[0] = 0xFFFFFFFF
+    np.save(tmp_path / "formatted_train_images.npy", names)
+    with pytest.raises(TagfillError, match="names are not text"):
+        load_labels(tmp_path)
+
+
+def test_an_image_that_is_the_root_folder_is_no_file(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("image;tags\na.jpg;cat,dog\n/;dog\n")
+    assert load_labels(labels, problems=Problems()).table.classes == ("cat", "dog")
+
+
+def test_a_list_in_thousands_of_lists_is_of_no_known_kind(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.json"
+    labels.write_text('{"photos": [{"file": ' + "[" * 20_000 + "]" * 20_000 + ', "tags": []}]}')
+    with pytest.raises(TagfillError):
+        load_labels(labels)

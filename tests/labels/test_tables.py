@@ -174,7 +174,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
 
 def test_a_table_without_header_gets_its_class_names_from_a_list(tmp_path: Path) -> None:
     path = make(tmp_path, "a.jpg,1,0\nb.jpg,1,\nc.jpg,,1\n")
-    with pytest.raises(TagfillError, match="2 classes have no names") as caught:
+    with pytest.raises(TagfillError, match="2 classes have no name") as caught:
         load_labels(path)
     assert "--classes" in str(caught.value.remedy)
     assert content(load_labels(path, options=ReadOptions(classes=("cat", "dog")))) == WIDE

@@ -222,19 +222,20 @@ def _edit_tags(
 ) -> bool:
     texts = [record[column] for record in records for column in plan.tags if column < len(record)]
     usual = Counter(mark for text in texts for mark in separators_in([text])).most_common(1)
-    common = usual[0][0] if usual else _other_than_delimiter(sheet)
+    common = plan.separator or (usual[0][0] if usual else _other_than_delimiter(sheet))
     for number, labels, first in _pending(ids, edit):
         record = records[number]
         record += [""] * (len(sheet.header) - len(record))
         gone = {name for name, value in labels.items() if value != POSITIVE}
         added = [name for name, value in labels.items() if value == POSITIVE]
         for column in plan.tags:
-            tags = split_tags(without_guard(record[column]))
+            tags = split_tags(without_guard(record[column]), plan.separator)
             if any(edit.name_of(tag) in gone for tag in tags):
                 kept = [tag for tag in tags if edit.name_of(tag) not in gone]
-                record[column] = _entry(kept, record[column], common)
+                record[column] = _entry(kept, record[column], common, plan.separator)
         if added and first:
-            record[plan.tags[0]] = _with_tags(added, record[plan.tags[0]], common)
+            entry = record[plan.tags[0]]
+            record[plan.tags[0]] = _with_tags(added, entry, common, plan.separator)
     return False
 
 
@@ -243,23 +244,24 @@ def _other_than_delimiter(sheet: Sheet) -> str:
     return "," if is_csv and delimiter(head(sheet.path)) == ";" else ";"
 
 
-def _with_tags(names: list[str], text: str, common: str) -> str:
+def _with_tags(names: list[str], text: str, common: str, only: str | None) -> str:
     if says_nothing(text):
         text = ""
     if text.strip()[:1] in ("", "[", "#"):
-        return _entry([*split_tags(without_guard(text)), *names], text, common)
-    mark = next(iter(separators_in([text])), common)
-    space = " " if f"{mark} " in text or (mark == "," and mark not in text) else ""
+        return _entry([*split_tags(without_guard(text), only), *names], text, common, only)
+    mark = only or next(iter(separators_in([text])), common)
+    spaced = f"{mark} " in text or (mark == "," and mark not in text)
+    space = " " if spaced and mark != " " else ""
     return f"{text.rstrip(' ' + mark)}{mark}{space}{join_tags(names, mark + space)}"
 
 
-def _entry(names: list[str], text: str, common: str) -> str:
-    if text.strip().startswith("["):
+def _entry(names: list[str], text: str, common: str, only: str | None) -> str:
+    if only is None and text.strip().startswith("["):
         return json.dumps(names, ensure_ascii=False)
     if text.strip().startswith("#") and all(len(name.split()) == 1 for name in names):
         return " ".join(f"#{name}" for name in names)
-    mark = next(iter(separators_in([text])), common)
-    return join_tags(names, mark + (" " if f"{mark} " in text else ""))
+    mark = only or next(iter(separators_in([text])), common)
+    return join_tags(names, mark + (" " if mark != " " and f"{mark} " in text else ""))
 
 
 def _save_json(source: Path, out: Path, edit: _Edit) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import Problems, TagfillError, counted
 from tagfill.files import atomic_path
 from tagfill.image_files import is_image_file
 from tagfill.labels.beside import (
@@ -24,13 +24,15 @@ from tagfill.labels.cleanup import (
     merged,
 )
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats import Format, ReadOptions, find, formats
+from tagfill.labels.formats import Format, ReadOptions, find, find_writable, formats
 from tagfill.labels.formats._encoding import encoding_note
+from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._tables import csv_shape
 from tagfill.labels.formats._unknown import no_known_format
-from tagfill.labels.formats._walk import files_below
+from tagfill.labels.formats._walk import files_below, subfolders
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
+from tagfill.labels.joined import joined_splits
 from tagfill.labels.table import LabelTable
 from tagfill.remote import local_source
 
@@ -70,8 +72,11 @@ def load_labels(
     options = options or ReadOptions()
     try:
         named = source
-        source, label_format = (source, find(format)) if format else _located(source, options)
-        dataset = label_format.read(source, _with_aliases(options), collected)
+        options_read = _with_aliases(options)
+        if format:
+            dataset = find(format).read(source, options_read, collected)
+        else:
+            source, dataset = _read_located(source, options_read, collected)
         if source != named:
             note = f"{source.name} was read, which lists the images in {named}"
             dataset = replace(dataset, notes=(note, *dataset.notes))
@@ -101,11 +106,13 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
     dataset = merged(dataset, options.aliases)
     if len(dataset.table.classes) < len(before):
         notes.append(f"aliases merged {len(before)} tags into {len(dataset.table.classes)} classes")
-    counted = drop_counts(dataset.table.classes) if dataset.free_tags else ()
-    if counted:
-        dataset = merged(dataset, counted)
-        name, target = counted[0]
-        notes.append(f"{len(counted)} tags have counts, which were dropped: {name!r} as {target!r}")
+    with_counts = drop_counts(dataset.table.classes) if dataset.free_tags else ()
+    if with_counts:
+        dataset = merged(dataset, with_counts)
+        name, target = with_counts[0]
+        notes.append(
+            f"{len(with_counts)} tags have counts, which were dropped: {name!r} as {target!r}"
+        )
     by_case = options.merge_case if options.merge_case is not None else dataset.free_tags
     same = merge_case(dataset.table) if by_case else ()
     if same:
@@ -113,7 +120,8 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
         more = f" and {len(same) - _LISTED} more" if len(same) > _LISTED else ""
         dataset = merged(dataset, same)
         notes.append(
-            f"{len(same)} tags differ from others only in case and were read as one: {pairs}{more}"
+            f"{counted(len(same), 'tag differs', 'tags differ')} from others only in case and"
+            f" {'was' if len(same) == 1 else 'were'} read as one: {pairs}{more}"
             " (--no-merge-case keeps them apart)"
         )
     denials = find_denials(dataset.table.classes) if dataset.free_tags else {}
@@ -158,15 +166,12 @@ def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
 
 def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]:
     """Write labels; returns notes on what the format could not hold."""
-    label_format = find(format)
+    label_format, write = find_writable(format)
     target = Path(path)
-    if label_format.write is None:
-        writable = ", ".join(name for name, known in formats().items() if known.write)
-        raise TagfillError(f"{format} can only be read", remedy=f"write one of {writable}")
     if not len(dataset.table):
         raise TagfillError("there are no images to write", file=target)
     with atomic_path(target) as draft:
-        lost = label_format.write(dataset, draft)
+        lost = write(dataset, draft)
     write_reviewed(dataset.table, target)
     return lost if label_format.holds_negatives else lost + keep_rejections(dataset.table, target)
 
@@ -183,41 +188,75 @@ def keep_rejections(table: LabelTable, target: Path) -> list[str]:
     return positives_only(table)
 
 
-def _located(path: Path, options: ReadOptions) -> tuple[Path, Format]:
-    """The label source of a path, and its format; for an image folder, the table in it."""
+Listing = tuple[Path, Dataset, Problems]
+"""A table, what it holds, and the problems in it."""
+
+
+def _read_located(path: Path, options: ReadOptions, problems: Problems) -> tuple[Path, Dataset]:
+    """The label source of a path and its labels; for an image folder, the table in it."""
     try:
         label_format = detect(path, options)
     except TagfillError:
-        file = _label_file_in(path, options) if path.is_dir() else None
-        if file is None:
+        listing = _tables_in(path, options) if path.is_dir() else None
+        if listing is None:
             raise
-        return file, detect(file, options)
-    file = _label_file_in(path, options) if label_format.last_resort else None
-    return (path, label_format) if file is None else (file, detect(file, options))
+    else:
+        listing = _tables_in(path, options) if label_format.last_resort else None
+        if listing is None:
+            return path, label_format.read(path, options, problems)
+    file, dataset, found = listing
+    problems.entries += found
+    return file, dataset
 
 
-def _label_file_in(folder: Path, options: ReadOptions) -> Path | None:
+def _tables_in(folder: Path, options: ReadOptions) -> Listing | None:
+    """The table that lists a folder's images, or the tables of its train, val and test folders."""
+    listing = _label_file_in(folder, options)
+    names = subfolders(folder)
+    splits = {usual_split(name) for name in names}
+    if listing or not names or not splits <= SPLITS or options.image_root is not None:
+        return listing
+    found = {name: _label_file_in(folder / name, options) for name in names}
+    tables = {name: part for name, part in found.items() if part is not None}
+    if len(tables) < len(found):
+        return None
+    problems = Problems([problem for _, _, own in tables.values() for problem in own])
+    parts = {name: dataset for name, (_, dataset, _) in tables.items()}
+    return folder, joined_splits(folder, parts), problems
+
+
+def _label_file_in(folder: Path, options: ReadOptions) -> Listing | None:
     """The table in a folder that lists the images of the folder."""
-    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not is_beside(file)]
-    listing: list[Path] = []
+    files = [
+        file
+        for file in sorted(folder.iterdir())
+        if not is_image_file(file) and not is_beside(file) and file.is_file()
+    ]
+    listings: list[Listing] = []
     for suffixes in (_TABLES, _OTHER_TABLES):
         tables = [file for file in files if file.suffix.lower() in suffixes]
-        listing = listing or [file for file in tables if _lists_images(file, options)]
-    if len(listing) > 1:
+        found = (_listing(file, options) for file in tables if not listings)
+        listings = listings or [listing for listing in found if listing is not None]
+    if len(listings) > 1:
+        names = ", ".join(file.name for file, _, _ in listings)
         raise TagfillError(
-            f"several of its files list its images: {', '.join(file.name for file in listing)}",
+            f"several of its files list its images: {names}",
             file=folder,
             remedy="name the one to read, or --format image_folder for the folders as classes",
         )
-    return listing[0] if listing else None
+    return listings[0] if listings else None
 
 
-def _lists_images(file: Path, options: ReadOptions) -> bool:
+def _listing(file: Path, options: ReadOptions) -> Listing | None:
+    """A table with its content, if that is labels of images which are there."""
+    problems = Problems()
     try:
-        dataset = detect(file, options).read(file, _with_aliases(options), Problems())
+        dataset = detect(file, options).read(file, options, problems)
     except TagfillError:
-        return False
-    return dataset.image_root is not None and len(dataset.table) > 0
+        return None
+    return (
+        (file, dataset, problems) if dataset.image_root is not None and len(dataset.table) else None
+    )
 
 
 def detect(path: Path, options: ReadOptions | None = None) -> Format:
@@ -240,7 +279,8 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
             "its photos have no keywords and are in no class folders, and no tags are in files"
             " beside them",
             file=path,
-            remedy="tag some of them, or name a label file and this folder with --images",
+            remedy="tag some of them, or name a label file and this folder with --images;"
+            " --format image_folder takes any folders as classes",
         )
     if path.is_dir() and not any(files_below(path)):
         raise TagfillError("the folder is empty", file=path, remedy="name one with photos")

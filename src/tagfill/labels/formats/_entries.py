@@ -70,6 +70,11 @@ class Tally:
         return self.kind == "text" and len(self.words) <= _EXAMPLES < self.bad
 
     @property
+    def like_tags(self) -> bool:
+        """Whether they are words that repeat, as tags and attributes do."""
+        return self.kind == "text" and 1 < 2 * len(self.words) <= self.bad
+
+    @property
     def all_bad(self) -> bool:
         """Whether no entry is a label, or ratings and counts explain those that look like one."""
         return self.bad == self.filled or self.kind == "number"

@@ -17,7 +17,6 @@ import pyarrow.compute
 
 from tagfill.errors import Problems
 from tagfill.image_files import OtherSpellings, find_image, find_images
-from tagfill.labels.table import Rows
 
 _URL = r"^[A-Za-z][\w+.-]*://"
 _SEVERAL = r"(?i:\.(?:jpe?g|png|webp|tiff?|gif|bmp)\s*[;|,]\s*\S+\.)"
@@ -54,12 +53,20 @@ def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tup
     return tuple(name if is_text(name) else ascii(name) for name in names)
 
 
-def odd_ids(images: Sequence[str]) -> Rows:
+def odd_ids(images: Sequence[str]) -> list[int]:
     """Numbers of the ids that need attention: all but URLs and plain relative paths."""
-    texts = pa.array(images, pa.string())
+    texts = _column_of(images)
     odd = pa.compute.match_substring_regex(texts, _ODD)
     address = pa.compute.match_substring_regex(texts, _URL)
-    return np.flatnonzero(pa.compute.and_not(odd, address).to_numpy(zero_copy_only=False))
+    numbers: list[int] = pa.compute.indices_nonzero(pa.compute.and_not(odd, address)).to_pylist()
+    return numbers
+
+
+def _column_of(texts: Sequence[str]) -> pa.LargeStringArray:
+    """An Arrow column; ``pa.array`` would import pandas, which takes longer than reading."""
+    parts = [text.encode() for text in texts]
+    ends = pa.py_buffer(np.cumsum([0, *map(len, parts)], dtype=np.int64))
+    return pa.LargeStringArray.from_buffers(len(parts), ends, pa.py_buffer(b"".join(parts)))
 
 
 def clean_ids(
@@ -80,10 +87,10 @@ def clean_ids(
         The ids, and the image folder where it is known.
     """
     cleaned = list(map(_local, _writable(images, rows, source, problems)))
-    odd = odd_ids(cleaned).tolist()
+    odd = odd_ids(cleaned)
     cleaned, root = _relative(cleaned, odd, source, root, problems)
     respelled: list[int] = []
-    for number in odd_ids(cleaned).tolist() if odd else []:
+    for number in odd_ids(cleaned) if odd else []:
         image = cleaned[number]
         simple = posixpath.normpath(image.strip().replace("\\", "/"))
         if not image.strip() or simple == ".":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
@@ -21,7 +22,7 @@ from tagfill.labels.table import UNKNOWN
 
 _PATH_LIKE = re.compile(r"[^>]+(?:>[^>]+)+")
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
-_VALUED = re.compile(r".*[^\W\d_].*[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)")
+_VALUED = re.compile(r"(?:.*[^\W\d_].*|\d+)[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)")
 _MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?")
 
 
@@ -29,6 +30,7 @@ def read_tag_list(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
     """The data set of a table with the tags of an image in one entry, or in several."""
+    options = replace(options, separator=plan.separator)
     builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=True)
     builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     records = list(even_records(sheet, problems, plan.image, spread=_spread(sheet, plan, options)))
@@ -151,14 +153,17 @@ def note_words(builder: LabelBuilder, texts: Sequence[str], silent: Tally) -> No
             f"tags such as {pathlike[0]!r} look like paths: --hierarchy '>' makes them imply the"
             " more general ones"
         )
-    for mark in (" ", "/"):
-        parts = {part.strip() for tag in whole for part in tag.split(mark)} - {""}
-        joined = sorted(tag for tag in whole if mark in tag)
-        if 2 * len(joined) > len(whole) > 4 and len(parts) < len(whole):
+    for mark in ("/", "+", "&", "~", " "):
+        split = {tag: [part.strip() for part in tag.split(mark) if part.strip()] for tag in whole}
+        joined = sorted(tag for tag in whole if len(split[tag]) > 1)
+        parts = {part for tag in whole for part in split[tag]}
+        longer = len({len(split[tag]) for tag in joined}) > 2
+        if 2 * len(joined) > len(whole) > 4 and (longer or len(parts) < len(whole)):
             builder.notes.append(
                 f"tags such as {joined[0]!r} look like several: --separator {mark!r} would make"
                 f" {len(parts):,} tags of {len(whole):,}"
             )
+            break
 
 
 def _spread(sheet: Sheet, plan: Plan, options: ReadOptions) -> str | None:
@@ -181,7 +186,7 @@ def _note_separators(builder: LabelBuilder, texts: list[str]) -> None:
     given = builder.options.separator
     kept = builder.options.hierarchy
     used = [given] if given else [mark for mark in separators_in(texts) if mark != kept]
-    if used:
+    if used and used != [" "]:
         marks = ", ".join(repr(mark) for mark in used)
         hint = "; --separator sets the only one" if len(used) > 1 else ""
         builder.notes.append(f"tags are separated by {marks}{hint}")

@@ -37,13 +37,20 @@ LABEL_NAMES = _words(
     " klassenname etiqueta etiquette classe categorie categoria etichetta"
 )
 """One tag per row."""
+_SPECIES = (
+    "commonname vernacularname scientificname speciesname speciesguess species taxonname taxon"
+    " animal tierart tier art"
+)
+SPECIES_NAMES = tuple(_SPECIES.split())
+"""One animal or plant per row; the more usual name first."""
+RANKS = frozenset({"order", "family", "genus", "species"})
 TAGS_NAMES = _words(
     "tags labels keywords keyword subject subjects classes categories taglist tagslist"
     " keywordlist schlagwoerter schlagworte schlagwort stichwoerter stichworte stichwort"
     " klassen kategorien etiketten xpkeywords lastkeywordxmp lastkeywordiptc"
     " hierarchicalsubject choice choices motscles motcle etiquettes etiquetas palabrasclave"
     " parolechiave etichette trefwoorden slowakluczowe теги ключевыеслова метки 标签 标签列表"
-    " 关键词 關鍵字 標籤 タグ キーワード"
+    " tagstring 关键词 關鍵字 標籤 タグ キーワード"
 )
 """All tags of an image in one entry."""
 HIERARCHY_NAMES = frozenset({"hierarchicalsubject", "tagslist", "lastkeywordxmp"})
@@ -53,7 +60,8 @@ _IMAGE_NAMES = _words(
     " file files filename filepath path photo photos photoid photoname photofile photopath"
     " picture pictures picturename sourcefile"
     " datei dateiname dateipfad pfad bild bilder bildname bilddatei bildpfad foto fotos"
-    " fotoname fotodatei quelldatei imageindex fichier nomdufichier cheminimage archivo"
+    " fotoname fotodatei quelldatei imageindex imageurl photourl imagesrc mediaid mediafile"
+    " fichier nomdufichier cheminimage archivo"
     " nombredearchivo imagen fichero arquivo imagem immagine nomefile afbeelding bestand"
     " bestandsnaam plik zdjecie файл имяфайла изображение фото 图片 图像 文件 文件名 圖片 檔名"
     " 画像 ファイル ファイル名"

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from tagfill.image_files import is_image_file
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._walk import files_below
+from tagfill.labels.formats._walk import folders_below
 
 Pair = tuple[PurePosixPath, Path | None]
 """An image, relative to its folder, and the file about it."""
@@ -16,16 +16,22 @@ Pair = tuple[PurePosixPath, Path | None]
 _IMAGE_FOLDERS = {"images", "imgs", "img", "jpegimages"}
 _LABEL_FOLDERS = ("labels", "annotations", "Annotations", "captions", "tags", "xmls")
 _LOOKED_AT, _READ = 300, 30
+_TAKEOUT = 46
 _SHARE_AMONG_FOLDERS = 0.1
 """From this share of images with files, folders are not class folders."""
 
 
 def labeled_images(path: Path, suffixes: Sequence[str]) -> Iterator[Pair]:
     """Every image below a folder, with its file: ``a.txt`` or ``a.jpg.txt`` for ``a.jpg``."""
-    for image in filter(is_image_file, files_below(path)):
-        places = (path / parent / name for parent in _folders(image) for name in _names(image))
-        files = (place.with_name(place.name + suffix) for place in places for suffix in suffixes)
-        yield image, next((file for file in files if file.is_file()), None)
+    known = {folder: set(names) for folder, names in folders_below(path)}
+    for folder, names in known.items():
+        places = [(place, known[place]) for place in _folders(folder) if place in known]
+        for name in sorted(filter(is_image_file, names)):
+            wanted = [stem + suffix for stem in _stems(name) for suffix in suffixes]
+            files = (
+                path / place / file for place, there in places for file in wanted if file in there
+            )
+            yield folder / name, next(files, None)
 
 
 def sample(path: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -44,14 +50,15 @@ def split_of(image: PurePosixPath) -> str:
     return next((name for name in names if name in SPLITS), "")
 
 
-def _names(image: PurePosixPath) -> tuple[str, str]:
-    return image.stem, image.name
+def _stems(image: str) -> tuple[str, ...]:
+    """How a file about an image may be called, without suffix; Google Takeout cuts long names."""
+    return image.rpartition(".")[0], image, f"{image}.supplemental-metadata"[:_TAKEOUT]
 
 
-def _folders(image: PurePosixPath) -> Iterator[PurePosixPath]:
-    """The image's folder, and those that have ``labels`` or the like in place of ``images``."""
-    parts = image.parts[:-1]
-    yield image.parent
+def _folders(folder: PurePosixPath) -> Iterator[PurePosixPath]:
+    """The folder of images, and those that have ``labels`` or the like in place of ``images``."""
+    parts = folder.parts
+    yield folder
     for place, part in enumerate(parts):
         if part.lower() in _IMAGE_FOLDERS:
             for name in _LABEL_FOLDERS:

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._merge import SPLITS, usual_split
+from tagfill.labels.formats._columns import Columns
 from tagfill.labels.formats._names import (
+    HIERARCHY_NAMES,
+    RANKS,
     SCORE_NAMES,
-    SPLIT,
+    SPECIES_NAMES,
     TAGS_NAMES,
     VALUE_NAMES,
     has_label_word,
-    is_image_name,
     is_label_name,
     is_tags_name,
-    may_number_rows,
     plain_name,
 )
 from tagfill.labels.formats._sheet import Sheet
-from tagfill.labels.formats._tags import has_separator, split_tags
-from tagfill.labels.formats._ticks import Kind, code_of, column_kind
+from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE
 
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
 """Image column of our own wide files if a class looks like a tags column."""
-_SPLIT_LIKE = {"set", "subset", "partition", "teilmenge", "aufteilung"}
-_WORDY = 3.0
-"""Sentences have more words than this."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,7 @@ class Plan:
         tags: columns of tags (lists; in a long table the one column of labels).
         value: column of values (long).
         split: column of splits.
+        separator: the only mark that separates tags, told or found; ``None`` for all usual ones.
         left_out: columns that are none of these, and why.
         notes: decisions a user should see.
     """
@@ -55,6 +50,7 @@ class Plan:
     tags: tuple[int, ...] = ()
     value: int | None = None
     split: int | None = None
+    separator: str | None = None
     left_out: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -70,7 +66,7 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     Raises:
         TagfillError: the columns do not fit the shape, or a column that was named is not there.
     """
-    columns = _Columns(sheet, options)
+    columns = _Planner(sheet, options)
     chosen = shape or columns.shape()
     if chosen == WIDE:
         return columns.wide()
@@ -81,119 +77,8 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     return Plan(OPEN_IMAGES, columns.image)
 
 
-def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
-    """The number of a column by its name, as spelled or nearly so, or by its place from 1."""
-    plain = [plain_name(known) for known in header]
-    for names, wanted in (
-        ([known.strip() for known in header], name.strip()),
-        (plain, plain_name(name)),
-    ):
-        if names.count(wanted) == 1:
-            return names.index(wanted)
-    if name.strip().isdecimal() and 1 <= int(name) <= len(header):
-        return int(name) - 1
-    listed = ", ".join(known.strip() for known in header)
-    raise TagfillError(
-        f"there is no column {name!r}", file=sheet.path, remedy=f"its columns: {listed}"
-    )
-
-
-class _Columns:
-    """The columns of one table, analyzed by name and content."""
-
-    def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
-        self.sheet, self.options, self.header = sheet, options, sheet.header
-        self.named = sheet.header_row is not None
-        self.left_out = self._without_content()
-        for number in self._all_named(options.ignore_columns):
-            self.left_out[number] = "as told"
-        self.image = self._image()
-        self.left_out.pop(self.image, None)
-        others = [n for n in range(len(self.header)) if n != self.image and n not in self.left_out]
-        self.split = next((n for n in others if self._is_split(n)), None)
-        self.rest = [number for number in others if number != self.split]
-
-    def _is_split(self, number: int) -> bool:
-        """A column called split or similar, or without a name, of only the usual split names."""
-        name = plain_name(self.header[number])
-        if self.named and name not in _SPLIT_LIKE:
-            return name == SPLIT
-        texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
-        return bool(texts) and texts <= SPLITS
-
-    @cached_property
-    def kinds(self) -> list[Kind]:
-        """What every column of the sample mostly holds."""
-        return [column_kind(self.sheet.column(number)) for number in range(len(self.header))]
-
-    def of_kind(self, *kinds: Kind) -> list[int]:
-        """Columns that hold such things, image and split aside."""
-        return [number for number in self.rest if self.kinds[number] in kinds]
-
-    def _names(self, numbers: Iterable[int]) -> str:
-        names = (self.header[number].strip() or f"column {number + 1}" for number in numbers)
-        return ", ".join(map(repr, names))
-
-    def _without_content(self) -> dict[int, str]:
-        """Unnamed columns that are empty, and columns beside the images that number the rows."""
-        dropped = {}
-        images = any(map(is_image_name, self.header)) or "image" in self.kinds
-        for number, name in enumerate(self.header):
-            if name.strip() and not (images and may_number_rows(name)):
-                continue
-            texts = [text.strip() for text in self.sheet.column(number)]
-            if not any(texts) and not name.strip():
-                dropped[number] = "empty"
-            elif ("2" in texts or not name.strip()) and texts in (
-                [str(n + start) for n in range(len(texts))] for start in (0, 1)
-            ):
-                dropped[number] = "numbers of rows"
-        return dropped
-
-    def _image(self) -> int:
-        """The column of image ids: named by the user, by a usual name, by content, or the first."""
-        if self.options.image_column is not None:
-            return column_named(self.header, self.options.image_column, self.sheet)
-        usable = [n for n in range(len(self.header)) if n not in self.left_out] or [0]
-        usual = [n for n in usable if is_image_name(self.header[n])]
-        if usual:
-            self._refuse_tables_side_by_side(usual)
-            files = [n for n in usual if self.kinds[n] == "image"]
-            texts = [n for n in usual if self.kinds[n] not in ("tick", "empty")]
-            return self._least_repeated(files) if files else (texts or usual)[0]
-        files = [n for n in usable if self.kinds[n] == "image"]
-        if files:
-            return self._least_repeated(files)
-        return self._unique_text(usable)
-
-    def _refuse_tables_side_by_side(self, images: Sequence[int]) -> None:
-        first, *others = images
-        for number in others:
-            same = self.header[number].strip() == self.header[first].strip()
-            if same and self.sheet.column(number) != self.sheet.column(first):
-                raise TagfillError(
-                    f"columns {first + 1} and {number + 1} are both called"
-                    f" {self.header[first].strip()!r} and name different images",
-                    file=self.sheet.path,
-                    row=self.sheet.header_row,
-                    remedy="put the rows of the second table below those of the first",
-                )
-
-    def _least_repeated(self, numbers: Sequence[int]) -> int:
-        return max(numbers, key=lambda n: (len(set(self.sheet.column(n))), -n))
-
-    def _unique_text(self, usable: Sequence[int]) -> int:
-        """The first column, unless it has repeats and another column has none."""
-        first = usable[0]
-        texts = self.sheet.column(first)
-        if len(set(texts)) == len(texts) and not any(map(has_separator, texts)):
-            return first
-        for number in usable[1:]:
-            others = self.sheet.column(number)
-            plain = self.kinds[number] == "text" and not any(map(has_separator, others))
-            if plain and len(set(others)) == len(others) > 1:
-                return number
-        return first
+class _Planner(Columns):
+    """Decides what the columns of a table are for."""
 
     def shape(self) -> str | None:
         """The shape the columns announce."""
@@ -209,6 +94,9 @@ class _Columns:
     def _statements(self) -> tuple[list[int], list[int]]:
         """Columns that hold one tag per row, and those that say whether it is there."""
         single = [n for n in self.rest if is_label_name(self.header[n])]
+        species = self._species()
+        if species is not None and (not single or self._has_ranks()):
+            single = [species]
         values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
         scores = [n for n in self.rest if plain_name(self.header[n]) in SCORE_NAMES]
         values += scores if single and not values and len(scores) == 1 else []
@@ -217,6 +105,23 @@ class _Columns:
         if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
             single = lists
         return single, values
+
+    def _species(self) -> int | None:
+        """The column that names animals or plants, the common name before others."""
+        names = {plain_name(self.header[n]): n for n in self.of_kind("text")}
+        return next((names[name] for name in SPECIES_NAMES if name in names), None)
+
+    def _has_ranks(self) -> bool:
+        """Whether columns are ranks of biology, as ``class`` then is."""
+        return len(RANKS & {plain_name(name) for name in self.header}) > 1
+
+    def _is_beside_classes(self, label: int) -> bool:
+        """Whether a column of labels stands beside columns of 1 and 0 that may be classes."""
+        ticked = {self.header[n].strip().lower() for n in self.ticked() if n != label}
+        if len(ticked) < 2 or self._labels_repeat(label):
+            return False
+        labels = {text.strip().lower() for text in self.sheet.column(label)}
+        return label != self._species() or bool(ticked & labels)
 
     def _shape_by_names(self) -> str | None:
         single, values = self._statements()
@@ -227,7 +132,7 @@ class _Columns:
         if plain and (len(plain) == len(self.rest) or not self.of_kind("tick")):
             return TAG_LIST
         named = [n for n in self.of_kind("text") if has_label_word(self.header[n])]
-        wide = len(self.of_kind("tick")) > 1
+        wide = len(self.ticked()) > 1
         if not single and not wide and len(named) == 1 and self._holds_lists(named[0]):
             return TAG_LIST
         exact = len(single) == 1 and len(self.rest) == 1 + len(values) <= 2
@@ -238,51 +143,15 @@ class _Columns:
             scored = said == "number" and plain_name(self.header[values[0]]) in SCORE_NAMES
             fits = exact or said in ("tick", "empty") or scored
             return LONG if len(values) == 1 and fits else None
-        if not exact and len(self.of_kind("tick")) > 1:
+        if not exact and self._is_beside_classes(single[0]):
             return None
         return TAG_LIST if self._holds_lists(single[0]) else LONG
-
-    def _holds_lists(self, number: int) -> bool:
-        """Whether entries list several tags; commas count only if no image is repeated."""
-        texts, images = self.sheet.column(number), self.sheet.column(self.image)
-        marks = ";|," if len(set(images)) == len(images) else ";|"
-        return any(has_separator(text, marks) for text in texts)
 
     def _shape_by_content(self) -> str:
         boxes = not self.named and self.of_kind("number") and self.of_kind("text")
         if self.of_kind("tick") and not boxes:
             return WIDE
         return TAG_LIST if self._lists_by_content() else WIDE
-
-    def _lists_by_content(self) -> list[int]:
-        texts = [n for n in self.of_kind("text") if not self._wordy(n)]
-        if not self.named:
-            return self.of_kind("text", "empty") if texts else []
-        if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
-            return texts
-        slots = [n for n in texts if has_label_word(self.header[n])]
-        if len(slots) > 1 and self._share_words(slots):
-            return slots
-        repeating = [n for n in texts if self._repeats(n)]
-        return repeating if len(repeating) == 1 else []
-
-    def _share_words(self, numbers: Sequence[int]) -> bool:
-        """Whether columns hold the same tags: every one some of those of the others."""
-        held = {
-            n: {tag.lower() for t in self.sheet.column(n) for tag in split_tags(t)} for n in numbers
-        }
-        return all(
-            held[n] & set().union(*(held[other] for other in numbers if other != n))
-            for n in numbers
-        )
-
-    def _wordy(self, number: int) -> bool:
-        tags = [tag for text in self.sheet.column(number) for tag in split_tags(text)]
-        return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
-
-    def _repeats(self, number: int) -> bool:
-        tags = [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
-        return len(tags) < 4 or len(set(tags)) < 0.7 * len(tags)
 
     def wide(self) -> Plan:
         """One column per class."""
@@ -298,6 +167,13 @@ class _Columns:
         if len(single) != 1 or len(values) > 1:
             raise self._misfit("one column called label or class and at most one called value")
         used = {*single, *values}
+        notes = self._doubts(used)
+        if not values and {code_of(text) for text in self.sheet.column(single[0])} == {0, 1}:
+            name = self._names(single)
+            notes.append(
+                f"{name} holds only 1 and 0: they were read as two classes; if they are yes and no"
+                " to a tag, call the column like the tag"
+            )
         return Plan(
             LONG,
             self.image,
@@ -305,7 +181,7 @@ class _Columns:
             value=values[0] if values else None,
             split=self.split,
             left_out=self._and_rest(used),
-            notes=tuple(self._doubts(used)),
+            notes=tuple(notes),
         )
 
     def tag_list(self) -> Plan:
@@ -324,11 +200,16 @@ class _Columns:
             notes = [f"tags are read from {shown}, judging by content (--tags-column)"]
         if not tags:
             raise self._misfit("a tags column, called tags or keywords or set with --tags-column")
+        plain = [n for n in tags if plain_name(self.header[n]) not in HIERARCHY_NAMES]
+        in_blanks = self._in_blanks(plain)
+        if in_blanks:
+            notes.append("tags are separated by blanks, judging by content (--separator)")
         return Plan(
             TAG_LIST,
             self.image,
             tags=tuple(tags),
             split=self.split,
+            separator=" " if in_blanks else self.options.separator,
             left_out=self._and_rest(set(tags)),
             notes=(*notes, *self._doubts(set(tags))),
         )
@@ -343,15 +224,6 @@ class _Columns:
             if follows and self.kinds[number] in ("text", "empty"):
                 spanned.append(number)
         return sorted(set(spanned))
-
-    def _told(self) -> list[int]:
-        return self._all_named(self.options.tags_columns)
-
-    def _all_named(self, names: Iterable[str]) -> list[int]:
-        """Columns by name; one name may list several, separated by commas."""
-        known = {name.strip() for name in self.header}
-        single = [part for name in names for part in ([name] if name in known else name.split(","))]
-        return [column_named(self.header, name, self.sheet) for name in single if name.strip()]
 
     def _and_rest(self, used: set[int]) -> dict[int, str]:
         unused = {n: "no tags" for n in self.rest if n not in used}

@@ -12,6 +12,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from tagfill.labels.formats._ticks import TICKS
@@ -32,7 +33,7 @@ _NUMBERS = re.compile(r"\d+(?:\s+\d+)+")
 _ADJACENT = re.compile(r"""["']\s+["']""")
 _BRACKETS = ("[]", "{}", "()")
 _SCORES = ("score", "confidence", "probability")
-NAME_KEYS = ("name", "label", "tag", "class", "title")
+NAME_KEYS = ("name", "label", "tag", "class", "title", "tagName", "className")
 """Keys under which an object may have the name of a tag."""
 _HASHTAG = re.compile(r"^#(?=[^\s#])")
 _HASHTAGS = re.compile(r"#[^\s#]+(?:\s+#[^\s#]+)+")
@@ -59,19 +60,24 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
     >>> split_tags("#cat"), split_tags("#cat, #dog"), split_tags(r"\#1")
     (['cat'], ['cat', 'dog'], ['#1'])
     """
+    return list(_split(text, separator, kept))
+
+
+@lru_cache(maxsize=1 << 16)
+def _split(text: str, separator: str | None, kept: str | None) -> tuple[str, ...]:
     plain = text.strip()
     if separator is None:
         listed = _bracketed(plain)
         if listed is not None:
-            return listed
+            return tuple(listed)
         if _NUMBERS.fullmatch(plain):
-            return plain.split()
+            return tuple(plain.split())
         if _HASHTAGS.fullmatch(plain):
-            return [tag.removeprefix("#").rstrip(SEPARATORS) for tag in plain.split()]
+            return tuple(tag.removeprefix("#").rstrip(SEPARATORS) for tag in plain.split())
         parts = (_HASHTAG.sub("", part.strip()) for part in _parts(plain, separator, kept))
     else:
         parts = (part.strip() for part in _parts(plain, separator, kept))
-    return [_UNESCAPE.sub(r"\1", part) for part in parts if part]
+    return tuple(_UNESCAPE.sub(r"\1", part) for part in parts if part)
 
 
 def join_tags(tags: Iterable[str], separator: str = ";") -> str:

@@ -11,11 +11,11 @@ from tagfill.image_files import RAW_SUFFIXES, SUFFIXES
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _YES = (
-    "1 1.0 1,0 x + ✓ ✔ ☑ ✅ ☒ yes y true t ja j wahr present vorhanden oui vrai sí si verdadero"
+    "1 x + ✓ ✔ ☑ ✅ ☒ yes y true t ja j wahr present vorhanden oui vrai sí si verdadero"
     " vero sim verdadeiro waar tak prawda да истина 是 有 はい"
 )
 _NO = (
-    "0 0.0 0,0 ✗ ✘ ❌ no n false f nein falsch absent non faux falso não nao nee onwaar nie"
+    "0 ✗ ✘ ❌ no n false f nein falsch absent non faux falso não nao nee onwaar nie"
     " fałsz нет ложь 否 无 無 いいえ"
 )
 _OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"
@@ -34,17 +34,21 @@ REMEDY = "1, x or yes is positive, 0 or no negative, an empty entry unknown"
 
 _AS_EMOJI = "\ufe0f"
 """What some programs write after a tick mark."""
-_LONGEST_SUM = 24
+_DECIMAL = re.compile(r"([01])[.,]0+")
+_LONGEST_SUM = 40
 _SUM_WORDS = (
     "total totals sum sums subtotal count counts mean average summe summen gesamt gesamtsumme"
     " insgesamt zwischensumme anzahl mittelwert durchschnitt"
 )
 _SUMS = frozenset(_SUM_WORDS.split())
+_COUNTED = {"images", "photos", "pictures", "files", "fotos", "bilder", "dateien"}
+"""What people count."""
+_WORDS = re.compile(r"[^\s:=()]+")
 
 Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
 
 _ENDINGS = "|".join(suffix[1:] for suffix in sorted(SUFFIXES | RAW_SUFFIXES))
-_IMAGE = re.compile(rf"\S.*\.(?:{_ENDINGS})", re.I | re.S)
+_IMAGE = re.compile(rf"\S.*\.(?:{_ENDINGS})|\w+://\S+\.(?:{_ENDINGS})[?#]\S*", re.I | re.S)
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?\s?%?", re.IGNORECASE)
 _DATE = re.compile(
     r"(?:\d{4}[-:./]\d{1,2}[-:./]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?:[T ,].*)?"
@@ -57,7 +61,11 @@ _SIZE = re.compile(r"\d+(?:[.,]\d+)?\s?(?:bytes|[kmg]?i?b|px|mm|cm|dpi|s)|\d+\s?
 def code_of(text: str) -> int | None:
     """The label an entry states; ``None`` if it states none."""
     code = TICKS.get(text)
-    return TICKS.get(text.strip().removesuffix(_AS_EMOJI).lower()) if code is None else code
+    if code is not None:
+        return code
+    plain = text.strip().removesuffix(_AS_EMOJI).lower()
+    decimal = _DECIMAL.fullmatch(plain)
+    return TICKS.get(decimal[1] if decimal else plain)
 
 
 def is_image(text: str) -> bool:
@@ -68,13 +76,15 @@ def is_image(text: str) -> bool:
 def is_sum(image: str) -> bool:
     """Whether a row is called a sum where images have names.
 
-    >>> is_sum("Total"), is_sum("Summe: "), is_sum("total.jpg"), is_sum("Grand total")
+    >>> is_sum("Total"), is_sum("Summe: 120 Fotos"), is_sum("total.jpg"), is_sum("Grand total")
     (True, True, False, True)
     """
     if len(image) > _LONGEST_SUM:
         return False
-    words = image.lower().replace(":", " ").split()
-    return bool(words) and words[-1] in _SUMS and len(words) <= 2
+    words = _WORDS.findall(image.lower())
+    bare = [word for word in words if word not in _COUNTED and not word.isdecimal()]
+    first = "" if bare == words else bare[:1]
+    return 0 < len(bare) <= 2 and not _SUMS.isdisjoint([bare[-1], *first])
 
 
 def sums_possible(images: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -73,10 +74,19 @@ def _text_like(path: Path, text: str) -> tuple[str, str] | None:
     if "<track " in text and "<annotations" in text:
         return "is a CVAT export of a video", "export it as 'CVAT for images'"
     if text[0] in "[{":
-        load_json(path)  # an error in it is the better message
+        lines = text.splitlines()
+        if len(lines) == 1 or not _is_json(lines[0]):
+            load_json(path)  # an error in it is the better message
         return "is JSON, but no list of images with tags", _JSON
     is_table = path.suffix.lower() in (".csv", ".tsv", ".txt")
     if is_table and not set(text.splitlines()[0]) & set(",;\t|"):
         message = "has no known label format: it has only one column"
         return message, "separate images and tags with a comma or a tab"
     return None
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return bool(json.loads(line))
+    except (ValueError, RecursionError):
+        return False

@@ -11,11 +11,17 @@ from tagfill.labels.formats._ids import is_text
 
 def files_below(path: Path) -> Iterator[PurePosixPath]:
     """Paths of all files, relative to the folder; names that are not text are skipped."""
-    for place, _, names in walk_folders(path):
+    for folder, names in folders_below(path):
         for name in names:
-            file = (place / name).relative_to(path).as_posix()
-            if is_text(file):
-                yield PurePosixPath(file)
+            yield folder / name
+
+
+def folders_below(path: Path) -> Iterator[tuple[PurePosixPath, list[str]]]:
+    """The folder itself and all below it, relative to it, with the names of their files."""
+    for place, _, names in walk_folders(path):
+        folder = place.relative_to(path).as_posix()
+        if is_text(folder):
+            yield PurePosixPath(folder), [name for name in names if is_text(name)]
 
 
 def subfolders(path: Path) -> list[str]:

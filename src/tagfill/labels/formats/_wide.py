@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import Problems, TagfillError, counted
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import absence_note
@@ -18,11 +18,13 @@ from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, i
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._ticks import MINUS_ONE_REMEDY, REMEDY, code_of, is_image, some
+from tagfill.labels.formats._ticks import MINUS_ONE_REMEDY, REMEDY, code_of, some
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
+_MANY = 20
+"""One of that many entries is empty where people leave out what they do not mention."""
 _SIGNS = {"-", "*", "/"}
 
 
@@ -31,7 +33,7 @@ def read_wide(
 ) -> Dataset:
     """The data set of a table with one column per class."""
     entries, tallies = read_entries(sheet, plan, problems)
-    accept_minus_one(tallies, entries.values, options)
+    unsure = accept_minus_one(tallies, entries.values, options)
     names = _class_names(sheet, plan, options)
     kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
     values = entries.values if len(kept) == len(names) else entries.values[:, kept]
@@ -42,16 +44,25 @@ def read_wide(
         place = sum(plan.labels[number] < split for number in kept)
         entries = _split_as_class(entries, place)
         classes = (*classes[:place], sheet.header[split].strip(), *classes[place:])
-    notes = [*sheet.notes, *left_out_note(sheet, plan), *notes]
+    notes = [*sheet.notes, *left_out_note(sheet, plan), *notes, *unsure]
     return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
 
 
-def accept_minus_one(tallies: Sequence[Tally], values: Labels, options: ReadOptions) -> None:
-    """Take -1 for what the user says absence means, unless 0 might mean unknown then."""
-    if options.absent == "unknown" or (options.absent and not (values == NEGATIVE).any()):
-        for tally in tallies:
-            if tally.minus_one:
-                tally.filled, tally.bad = tally.filled - tally.bad, 0
+def accept_minus_one(tallies: Sequence[Tally], values: Labels, options: ReadOptions) -> list[str]:
+    """Take -1 for what the user says absence means, unless 0 might mean unknown then.
+
+    Beside 1, 0 and empty entries, -1 can only mean that somebody was not sure: a note says so.
+    """
+    unsure = [tally for tally in tallies if tally.bad and tally.minus_one]
+    zeros = bool((values == NEGATIVE).any())
+    empty = int((values == UNKNOWN).sum()) - sum(tally.bad for tally in tallies)
+    doubts = zeros and bool((values == POSITIVE).any()) and _MANY * empty >= values.size
+    told = options.absent == "unknown" or (options.absent is not None and not zeros)
+    if not unsure or not (told or (doubts and options.absent is None)):
+        return []
+    for tally in unsure:
+        tally.filled, tally.bad = tally.filled - tally.bad, 0
+    return [] if told else ["-1 beside 1, 0 and empty entries was read as unknown"]
 
 
 def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
@@ -65,15 +76,9 @@ def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
             file=sheet.path,
             remedy="add a column with the tags of some images",
         )
-    if sum(map(is_image, sheet.sample[0])) > 1:
-        raise TagfillError(
-            "the images are in a row and the classes in a column",
-            file=sheet.path,
-            row=1,
-            remedy="exchange rows and columns: one row per image",
-        )
     raise TagfillError(
-        f"the table has no header, so its {len(plan.labels)} classes have no names",
+        f"the table has no header, so {counted(len(plan.labels), 'class has', 'classes have')} no"
+        " name",
         file=sheet.path,
         row=1,
         remedy="add a line with the names, or list them in order with --classes",
@@ -149,11 +154,13 @@ def _no_classes(
     row: int | None,
 ) -> TagfillError:
     listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in columns)
+    like_tags = [names[number].strip() for number in columns if tallies[number].like_tags]
+    several = f", such as --tags-column {','.join(like_tags)!r}" if like_tags else ""
     return TagfillError(
         f"no column holds known label values ({listed})",
         file=path,
         row=row,
-        remedy=f"{REMEDY}; if a column lists tags, set it with --tags-column",
+        remedy=f"{REMEDY}; if columns hold tags, name them with --tags-column{several}",
     )
 
 

@@ -7,7 +7,9 @@ With a mark for hierarchies, deeper folders are classes that imply those above.
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -18,21 +20,24 @@ from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._walk import files_below, subfolders
+from tagfill.labels.formats._walk import files_below, folders_below, subfolders
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE
 
-_LOOKED_AT = 10_000
 _SHOWN = 3
+_NO_CLASS = re.compile(
+    r"(?:photos from |fotos von )?(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[a-z_]{5}|dcim", re.I
+)
+"""Names that cameras and programs give to folders: dates, and 100CANON."""
 _CONTAINERS = {"images", "imgs", "img", "photos", "pictures", "data", "bilder", "fotos"}
 """Names of folders that hold all others."""
 
 
 def _detect(path: Path) -> bool:
-    return path.is_dir() and any(
-        is_image_file(file) and len(file.parts) > 1
-        for file in islice(files_below(path), _LOOKED_AT)
+    tops = subfolders(path) if path.is_dir() else []
+    return not all(map(_NO_CLASS.fullmatch, tops)) and any(
+        folder.parts and any(map(is_image_file, names)) for folder, names in folders_below(path)
     )
 
 
@@ -109,9 +114,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
         )
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise TagfillError("the folder is not empty", file=path)
-    for name in table.classes:
-        if len(PurePosixPath(name).parts) != 1 or name in (".", "..") or name.startswith("."):
-            raise TagfillError(f"class {name!r} cannot be the name of a folder")
+    check_classes(table.classes)
     missing = [image for image in table.images if not (root / image).is_file()]
     if missing:
         raise TagfillError(f"{len(missing)} images are missing, first {missing[0]!r}", file=root)
@@ -121,7 +124,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
             (path / folder / name).mkdir(parents=True, exist_ok=True)
     for row, image in enumerate(table.images):
         place = [names[row], *known_labels(table, row, POSITIVE)[:1]]
-        target = path / _new_id(image, [part for part in place if part])
+        target = path / class_path(image, [part for part in place if part])
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / image, target)
     several = int(np.count_nonzero((table.values == POSITIVE).sum(axis=1) > 1))
@@ -130,7 +133,18 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
     return lost + not_held(dataset)
 
 
-def _new_id(image: str, folders: list[str]) -> str:
+_LONGEST = 255  # bytes in a name
+
+
+def check_classes(classes: Iterable[str]) -> None:
+    """Refuse classes that cannot be folders."""
+    for name in classes:
+        plain = len(PurePosixPath(name).parts) == 1 and not name.startswith(".")
+        if not plain or len(name.encode("utf-8", "surrogatepass")) > _LONGEST:
+            raise TagfillError(f"class {name!r} cannot be the name of a folder")
+
+
+def class_path(image: str, folders: list[str]) -> str:
     """The image's path below its split and class, which its id may already begin with."""
     parts = list(PurePosixPath(image).parts)
     for folder in folders:

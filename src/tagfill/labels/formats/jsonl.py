@@ -12,12 +12,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._blanks import blanks_separate
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import listed, load_json, mapped, parse_json
 from tagfill.labels.formats._names import (
@@ -75,7 +77,7 @@ def wrapped_list(text: str) -> str | None:
     for match in _WRAPPED.finditer(text) if text.startswith("{") else ():
         try:
             first = json.loads(match[2])
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         tagged = any(_names_tags(key) or key in _LISTS for key in first)
         if tagged and _id_key(first) is not None:
@@ -106,6 +108,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
     builder = LabelBuilder(file, options, problems, FORMAT.default_absent, free_tags=True)
     lines = list(_values(file))
+    builder.options = replace(options, separator=_separator(lines, options))
+    if builder.options.separator != options.separator:
+        builder.notes.append("tags are separated by blanks, judging by content (--separator)")
     reader = LineReader(builder, _about_other_things(line for _, line in lines))
     for row, line in lines:
         if isinstance(line, dict):
@@ -138,6 +143,17 @@ def _values(file: Path) -> Iterator[tuple[int, Any]]:
         return
     for row, text in text_lines(file):
         yield row, parse_json(text.rstrip().rstrip(","), file, row)
+
+
+def _separator(lines: Iterable[tuple[int, Any]], options: ReadOptions) -> str | None:
+    """The only mark that separates tags where they are one text."""
+    texts = (
+        value
+        for _, line in lines
+        for key, value in mapped(line).items()
+        if isinstance(value, str) and _names_tags(key)
+    )
+    return " " if options.separator is None and blanks_separate(texts) else options.separator
 
 
 def _as_line(item: tuple[str, Any]) -> Any:
@@ -285,13 +301,14 @@ def edited_lines(
 ) -> tuple[str, bool]:
     """The text of a file with other labels for some images, and whether it holds all of them."""
     whole = head(file).lstrip().startswith("[")
-    values = [value for _, value in _values(file)]
+    lines = list(_values(file))
+    values, separator = [value for _, value in lines], _separator(lines, ReadOptions())
     holds = True
     for line in values:
         key = _id_key(line) if isinstance(line, dict) else None
         image = _image_id(line[key]) if key is not None else None
         if image is not None and image in changes:
-            holds &= _edit_line(line, changes[image], name_of)
+            holds &= _edit_line(line, changes[image], name_of, separator)
     texts = [json.dumps(value, ensure_ascii=False) for value in values]
     return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
 
@@ -304,7 +321,10 @@ def _like(items: Sequence[Any], name: str) -> Any:
 
 
 def _edit_line(
-    line: dict[str, Any], labels: Mapping[str, int], name_of: Callable[[str], str]
+    line: dict[str, Any],
+    labels: Mapping[str, int],
+    name_of: Callable[[str], str],
+    separator: str | None,
 ) -> bool:
     """Change the labels of one line in place; returns whether it can hold negatives."""
     own = any(isinstance(line.get(key), list) for key in ("positives", "negatives"))
@@ -313,7 +333,7 @@ def _edit_line(
         lists = {key: POSITIVE for key in line if _holds_tags(key, line[key])}
     for key, value in lists.items():
         items = line.get(key)
-        items = split_tags(items) if isinstance(items, str) else items
+        items = split_tags(items, separator) if isinstance(items, str) else items
         items = items if isinstance(items, list) else [] if items is None else [items]
         kept = [item for item in items if labels.get(name_of(tag_name(item) or ""), value) == value]
         there = [tag_name(item) for item in kept]

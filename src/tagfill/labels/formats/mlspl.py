@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -112,9 +113,13 @@ def _codes(file: Path, allowed: tuple[int, ...]) -> Labels:
 
 
 def _images(file: Path) -> list[str]:
-    names: list[Any] = _load(file).ravel().tolist()
+    stored = _load(file).ravel()
+    if stored.dtype.kind == "U":
+        codes = np.frombuffer(stored.tobytes(), f"{stored.dtype.byteorder}u4")
+        if codes.max(initial=0) > sys.maxunicode:
+            raise TagfillError("the image names are not text", file=file)
     try:
-        return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+        return [name.decode() if isinstance(name, bytes) else str(name) for name in stored.tolist()]
     except UnicodeDecodeError:
         raise TagfillError("the image names are not UTF-8", file=file) from None
 

@@ -102,7 +102,7 @@ def _read_wide(
     values = np.empty((len(labels), len(table)), dtype=np.int8)
     for number, column in enumerate(labels):
         values[number] = _codes(table.column(column), tallies[number])
-    accept_minus_one(tallies, values, options)
+    unsure = accept_minus_one(tallies, values, options)
     names = [sheet.header[column].strip() for column in labels]
     kept, notes = classes_among(names, tallies, sheet.path, problems)
     entries = Entries(
@@ -112,7 +112,7 @@ def _read_wide(
         values=values[kept].T,
     )
     classes = tuple(names[number] for number in kept)
-    notes = [*left_out_note(sheet, plan), *notes]
+    notes = [*left_out_note(sheet, plan), *notes, *unsure]
     return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
 
 

@@ -7,11 +7,13 @@ labelme (JSON with ``shapes`` and ``flags``) and Google Takeout (JSON with ``peo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._blanks import blanks_separate
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._entries import Tally
 from tagfill.labels.formats._json import mapped, objects, parse_json
@@ -45,8 +47,10 @@ def _holds_tags(file: Path) -> bool:
 
 
 def _are_sentences(files: list[Path]) -> bool:
-    tags = [tag for file in files if file.suffix in _TEXTS for tag in split_tags(head(file))]
-    return sum(len(tag.split()) for tag in tags) > _MOST_WORDS * len(tags)
+    texts = [head(file) for file in files if file.suffix in _TEXTS]
+    tags = [tag for text in texts for tag in split_tags(text)]
+    wordy = sum(len(tag.split()) for tag in tags) > _MOST_WORDS * len(tags)
+    return wordy and not blanks_separate(texts)
 
 
 def _as_line(document: Any) -> dict[str, Any]:
@@ -61,22 +65,29 @@ def _as_line(document: Any) -> dict[str, Any]:
     return {key: content[key] for key in content if is_tags_name(key) or is_label_name(key)}
 
 
+def _line(file: Path) -> Mapping[str, Any]:
+    """What a file says about its image, as a line of JSON."""
+    if file.suffix.lower() == ".json":
+        return _as_line(parse_json(read_text(file), file))
+    return {"tags": read_text(file)}
+
+
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    lines = {
+        image: {} if file is None else _line(file)
+        for image, file in labeled_images(path, _SUFFIXES)
+    }
+    texts = [value for line in lines.values() for value in line.values() if isinstance(value, str)]
+    in_blanks = options.separator is None and blanks_separate(texts)
+    options = replace(options, separator=" ") if in_blanks else options
     builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
     reader = LineReader(builder)
-    texts: list[str] = []
-    bare = 0
-    for image, file in labeled_images(path, _SUFFIXES):
-        place = len(builder)
-        if file is not None and file.suffix.lower() == ".json":
-            line: Mapping[str, Any] = _as_line(parse_json(read_text(file), file))
-            reader.read(place + 1, {**line, "file_name": str(image)})
-        else:
-            bare += file is None
-            texts.append("" if file is None else read_text(file))
-            tags = split_tags(texts[-1], options.separator, options.hierarchy)
-            builder.tags(builder.record(str(image)), dict.fromkeys(tags))
-        builder.split(place, split_of(image))
+    for row, (image, line) in enumerate(lines.items()):
+        reader.read(row + 1, {**line, "file_name": str(image)})
+        builder.split(row, split_of(image))
+    if in_blanks:
+        builder.notes.append("tags are separated by blanks, judging by content (--separator)")
+    bare = sum(not line for line in lines.values())
     if bare:
         builder.notes.append(f"{bare:,} of {len(builder):,} images have no file of tags")
     note_words(builder, texts, Tally())

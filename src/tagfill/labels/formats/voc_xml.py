@@ -7,7 +7,9 @@ other classes; of an image without annotation nothing is known.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._per_image import labeled_images, split_of
 from tagfill.labels.formats._text import head
-from tagfill.labels.formats._walk import files_below
+from tagfill.labels.formats._walk import folders_below
 from tagfill.labels.formats.base import Difficult, Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
@@ -96,14 +98,15 @@ def _number(element: Element, path: str) -> float:
     return number
 
 
-def _files(path: Path) -> list[PurePosixPath]:
-    return [file for file in files_below(path) if file.suffix.lower() == ".xml"]
+def _files(path: Path) -> Iterator[PurePosixPath]:
+    for folder, names in folders_below(path):
+        yield from (folder / name for name in names if name.lower().endswith(".xml"))
 
 
 def _detect(path: Path) -> bool:
     if path.is_file():
         return path.suffix.lower() == ".xml" and _is_annotation(path)
-    files = [path / file for file in _files(path)[:_LOOKED_AT]] if path.is_dir() else []
+    files = [path / file for file in islice(_files(path), _LOOKED_AT)] if path.is_dir() else []
     return bool(files) and all(map(_is_annotation, files)) and not _in_devkit(files[0])
 
 

@@ -45,8 +45,9 @@ _PATHS = {
     "{http://ns.microsoft.com/photo/1.0}LastKeywordXMP": "/",
 }
 """Properties that hold tags as paths, and what separates the names in these."""
-_INTERNAL = "darktable"
-"""Where darktable keeps notes of its own among the keywords."""
+_INTERNAL = ("darktable", "_Digikam_Internal_Tags_")
+"""Where programs keep notes of their own among the keywords."""
+_INTERNAL_TAGS = tuple(f"{name}{mark}" for name in _INTERNAL for mark in "|/")
 _SEPARATORS = re.compile(r"[,;]")
 """Marks in a property that is one text, where a list belongs."""
 _LI, _BAG, _ABOUT = f"{{{_RDF}}}li", f"{{{_RDF}}}Bag", f"{{{_RDF}}}about"
@@ -99,8 +100,8 @@ def read_packet(packet: bytes) -> Keywords:
             paths += [_path(text, _PATHS[element.tag]) for text in _items(element)]
         elif element.tag == _MARKS:
             marks |= dict(_marks(element))
-    unique = tuple(dict.fromkeys(path for path in paths if path and path[0] != _INTERNAL))
-    plain = dict.fromkeys(tag for tag in tags if not tag.startswith(f"{_INTERNAL}|"))
+    unique = tuple(dict.fromkeys(path for path in paths if path and path[0] not in _INTERNAL))
+    plain = dict.fromkeys(tag for tag in tags if not tag.startswith(_INTERNAL_TAGS))
     return Keywords(tuple(plain), unique, marks)
 
 

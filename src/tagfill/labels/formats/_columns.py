@@ -1,0 +1,222 @@
+"""The columns of one table, judged by their names and by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from tagfill.errors import TagfillError
+from tagfill.labels.formats._blanks import blanks_separate
+from tagfill.labels.formats._merge import SPLITS, usual_split
+from tagfill.labels.formats._names import (
+    SPLIT,
+    has_label_word,
+    is_image_name,
+    may_number_rows,
+    plain_name,
+)
+from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._tags import has_separator, split_tags
+from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image
+from tagfill.labels.formats.base import ReadOptions
+
+_SPLIT_LIKE = {"set", "subset", "partition", "teilmenge", "aufteilung"}
+_WORDY = 3.0
+"""Sentences have more words than this."""
+
+
+def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
+    """The number of a column by its name, as spelled or nearly so, or by its place from 1."""
+    plain = [plain_name(known) for known in header]
+    for names, wanted in (
+        ([known.strip() for known in header], name.strip()),
+        (plain, plain_name(name)),
+    ):
+        if names.count(wanted) == 1:
+            return names.index(wanted)
+    if name.strip().isdecimal() and 1 <= int(name) <= len(header):
+        return int(name) - 1
+    listed = ", ".join(known.strip() for known in header)
+    raise TagfillError(
+        f"there is no column {name!r}", file=sheet.path, remedy=f"its columns: {listed}"
+    )
+
+
+class Columns:
+    """The columns of one table, analyzed by name and content."""
+
+    def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
+        self.sheet, self.options, self.header = sheet, options, sheet.header
+        self.named = sheet.header_row is not None
+        self.left_out = self._without_content()
+        for number in self._all_named(options.ignore_columns):
+            self.left_out[number] = "as told"
+        self.image = self._image()
+        if not self.named and self.kinds[self.image] not in ("image", "empty"):
+            raise self._no_images()
+        self.left_out.pop(self.image, None)
+        others = [n for n in range(len(self.header)) if n != self.image and n not in self.left_out]
+        self.split = next((n for n in others if self._is_split(n)), None)
+        self.rest = [number for number in others if number != self.split]
+
+    def _is_split(self, number: int) -> bool:
+        """A column called split or similar, or without a name, of only the usual split names."""
+        name = plain_name(self.header[number])
+        if self.named and name not in _SPLIT_LIKE:
+            return name == SPLIT
+        texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
+        return bool(texts) and texts <= SPLITS
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """What every column of the sample mostly holds."""
+        return [column_kind(self.sheet.column(number)) for number in range(len(self.header))]
+
+    def of_kind(self, *kinds: Kind) -> list[int]:
+        """Columns that hold such things, image and split aside."""
+        return [number for number in self.rest if self.kinds[number] in kinds]
+
+    def ticked(self) -> list[int]:
+        """Columns in which every entry is a tick or empty."""
+        return [
+            number
+            for number in self.of_kind("tick")
+            if all(code_of(text) is not None for text in self.sheet.column(number))
+        ]
+
+    def _names(self, numbers: Iterable[int]) -> str:
+        names = (self.header[number].strip() or f"column {number + 1}" for number in numbers)
+        return ", ".join(map(repr, names))
+
+    def _without_content(self) -> dict[int, str]:
+        """Unnamed columns that are empty, and columns beside the images that number the rows."""
+        dropped = {}
+        images = any(map(is_image_name, self.header)) or "image" in self.kinds
+        for number, name in enumerate(self.header):
+            if name.strip() and not (images and may_number_rows(name)):
+                continue
+            texts = [text.strip() for text in self.sheet.column(number)]
+            if not any(texts) and not name.strip():
+                dropped[number] = "empty"
+            elif ("2" in texts or not name.strip()) and texts in (
+                [str(n + start) for n in range(len(texts))] for start in (0, 1)
+            ):
+                dropped[number] = "numbers of rows"
+        return dropped
+
+    def _image(self) -> int:
+        """The column of image ids: named by the user, by a usual name, by content, or the first."""
+        if self.options.image_column is not None:
+            return column_named(self.header, self.options.image_column, self.sheet)
+        usable = [n for n in range(len(self.header)) if n not in self.left_out] or [0]
+        usual = [n for n in usable if is_image_name(self.header[n])]
+        if usual:
+            self._refuse_tables_side_by_side(usual)
+            files = [n for n in usual if self.kinds[n] == "image"]
+            texts = [n for n in usual if self.kinds[n] not in ("tick", "empty")]
+            return self._least_repeated(files) if files else (texts or usual)[0]
+        files = [n for n in usable if self.kinds[n] == "image"]
+        if files:
+            return self._least_repeated(files)
+        return self._unique_text(usable)
+
+    def _no_images(self) -> TagfillError:
+        if sum(map(is_image, self.sheet.sample[0])) > 1:
+            return TagfillError(
+                "the images are in a row and the classes in a column",
+                file=self.sheet.path,
+                row=1,
+                remedy="exchange rows and columns: one row per image",
+            )
+        return TagfillError(
+            "its first row names an image, but most others do not",
+            file=self.sheet.path,
+            remedy="write one row per image, with a header; of photos with keywords, exiftool does"
+            " so with -csv",
+        )
+
+    def _refuse_tables_side_by_side(self, images: Sequence[int]) -> None:
+        first, *others = images
+        for number in others:
+            same = self.header[number].strip() == self.header[first].strip()
+            if same and self.sheet.column(number) != self.sheet.column(first):
+                raise TagfillError(
+                    f"columns {first + 1} and {number + 1} are both called"
+                    f" {self.header[first].strip()!r} and name different images",
+                    file=self.sheet.path,
+                    row=self.sheet.header_row,
+                    remedy="put the rows of the second table below those of the first",
+                )
+
+    def _least_repeated(self, numbers: Sequence[int]) -> int:
+        return max(numbers, key=lambda n: (len(set(self.sheet.column(n))), -n))
+
+    def _unique_text(self, usable: Sequence[int]) -> int:
+        """The first column, unless it has repeats and another column has none."""
+        first = usable[0]
+        texts = self.sheet.column(first)
+        if len(set(texts)) == len(texts) and not any(map(has_separator, texts)):
+            return first
+        for number in usable[1:]:
+            others = self.sheet.column(number)
+            plain = self.kinds[number] == "text" and not any(map(has_separator, others))
+            if plain and len(set(others)) == len(others) > 1:
+                return number
+        return first
+
+    def _holds_lists(self, number: int) -> bool:
+        """Whether entries list several tags; commas count only if no image is repeated."""
+        texts, images = self.sheet.column(number), self.sheet.column(self.image)
+        marks = ";|," if len(set(images)) == len(images) else ";|"
+        return any(has_separator(text, marks) for text in texts) or self._in_blanks([number])
+
+    def _in_blanks(self, numbers: Sequence[int]) -> bool:
+        """Whether blanks separate the tags in the entries of columns."""
+        spaced = any(" " in name for name in self.options.classes or ())
+        texts = (text for number in numbers for text in self.sheet.column(number))
+        return self.options.separator is None and not spaced and blanks_separate(texts)
+
+    def _labels_repeat(self, number: int) -> bool:
+        """Whether rows of one image have different labels in a column."""
+        images, texts = self.sheet.column(self.image), self.sheet.column(number)
+        pairs = {(image, text.strip()) for image, text in zip(images, texts, strict=False)}
+        return len(pairs) > len({image for image, _ in pairs})
+
+    def _lists_by_content(self) -> list[int]:
+        texts = [n for n in self.of_kind("text") if not self._wordy(n)]
+        if not self.named:
+            return self.of_kind("text", "empty") if texts else []
+        if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
+            return texts
+        slots = [n for n in texts if has_label_word(self.header[n])]
+        if len(slots) > 1 and self._share_words(slots):
+            return slots
+        repeating = [n for n in texts if self._repeats(n)]
+        return repeating if len(repeating) == 1 else []
+
+    def _share_words(self, numbers: Sequence[int]) -> bool:
+        """Whether columns hold the same tags: every one some of those of the others."""
+        held = {
+            n: {tag.lower() for t in self.sheet.column(n) for tag in split_tags(t)} for n in numbers
+        }
+        return all(
+            held[n] & set().union(*(held[other] for other in numbers if other != n))
+            for n in numbers
+        )
+
+    def _wordy(self, number: int) -> bool:
+        tags = [tag for text in self.sheet.column(number) for tag in split_tags(text)]
+        return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
+
+    def _repeats(self, number: int) -> bool:
+        tags = [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
+        return len(tags) < 4 or len(set(tags)) < 0.7 * len(tags)
+
+    def _told(self) -> list[int]:
+        return self._all_named(self.options.tags_columns)
+
+    def _all_named(self, names: Iterable[str]) -> list[int]:
+        """Columns by name; one name may list several, separated by commas."""
+        known = {name.strip() for name in self.header}
+        single = [part for name in names for part in ([name] if name in known else name.split(","))]
+        return [column_named(self.header, name, self.sheet) for name in single if name.strip()]
