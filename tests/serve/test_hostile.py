@@ -315,6 +315,22 @@ def test_all_uploads_together_are_limited(limits: dict[str, int]) -> None:
     assert asyncio.run(run()) == [200, 429, 200]
 
 
+def test_a_refused_request_is_read_so_that_its_answer_arrives() -> None:
+    pieces = [{"type": "http.request", "body": b" ", "more_body": more} for more in (1, 1, 0)]
+    unread: list[int] = []
+
+    async def receive() -> Any:
+        return pieces.pop(0)
+
+    async def send(message: Any) -> None:
+        unread.append(len(pieces))
+
+    headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://evil.example")]
+    scope = {"type": "http", "method": "POST", "path": "/api/review/undo", "headers": headers}
+    asyncio.run(Gate(Response(), Policy(secret="x"))(scope, receive, send))
+    assert unread == [0, 0]
+
+
 def raw(port: int, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(request)

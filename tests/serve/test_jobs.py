@@ -110,10 +110,14 @@ def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: No
     anna, ben = serve("Anna"), serve("Ben")
     job = anna.post("/api/jobs").json()
     assert job["state"] == "running"
+    assert (job["base"], job["usual"] > 0) == ("first", True)  # as long as the first one took
     assert ben.post("/api/jobs").status_code == 409
     assert ben.get("/api/jobs").json()[0]["who"] == "Anna"
     let_go(anna.app.state.service)
-    assert wait(ben, job["id"])["state"] == "done"
+    assert ben.get("/api/jobs").json()[0]["seconds"] > job["seconds"]
+    ended = wait(ben, job["id"])
+    assert (ended["state"], ended["seconds"]) == ("done", None)
+    assert 0 < ended["usual"] < 60
     assert anna.get(f"/api/jobs/{job['id']}").json()["trained"]
     assert {run["name"] for run in ben.get("/api/runs").json()} == {"first", job["run"]}
 

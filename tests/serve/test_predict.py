@@ -23,7 +23,7 @@ from tagfill.models.deploy import METADATA
 from tagfill.serve import uploads
 from tagfill.serve.app import create_app
 from tagfill.serve.batcher import Batcher, QueueFullError
-from tagfill.serve.server import Options, open_service
+from tagfill.serve.server import Options, build_service, open_service
 from tagfill.serve.service import Service
 
 
@@ -134,6 +134,17 @@ def test_explanations_show_where_and_what_was_alike(anna: Reviewer, service: Ser
     assert answer["tags"][2]["heat"] is None
     assert answer["nearest"][0]["photo"] == row
     assert answer["nearest"][0]["similarity"] == pytest.approx(1, abs=0.01)
+
+
+def test_the_first_explanation_does_not_wait_for_features(opened: Any, tmp_path: Path) -> None:
+    library, model = opened
+    fresh = replace(model)
+    service = build_service(library, fresh, Options(database=str(tmp_path / "review.db")))
+    assert "_training" not in vars(fresh)
+    service.warm()
+    service._explainer.submit(lambda: None).result(120)
+    assert "_training" in vars(fresh)
+    service.close()
 
 
 def test_heat_maps_of_served_photos(anna: Reviewer, service: Service) -> None:

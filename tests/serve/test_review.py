@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,9 +11,7 @@ import numpy as np
 import pytest
 from tests.serve.conftest import Reviewer
 
-from tagfill.cli.main import main
 from tagfill.labels import POSITIVE, UNKNOWN, LabelTable
-from tagfill.labels.io import load_labels
 from tagfill.recover.choose import expected_gain
 from tagfill.serve import queue as queues
 from tagfill.serve.app import create_app
@@ -249,75 +245,15 @@ def test_the_guided_start_asks_nothing_about_photos_with_complete_labels(
     assert all(anna.get(f"/api/photos/{row}").json()["complete"] for row in complete)
 
 
-def test_export_holds_written_labels_and_decisions(
-    anna: Reviewer, service: Service, tmp_path: Path
-) -> None:
-    anna.say(0, "boat")
-    anna.say(1, "boat", "no")
-    anna.say(2, "unicorn")
-    for name in anna.get("/api/labels/formats").json():
-        answer = anna.get("/api/labels/export", params={"format": name})
-        assert answer.status_code == 200, name
-        assert answer.content
-    content = anna.get("/api/labels/export", params={"format": "csv_wide"}).content
-    file = tmp_path / "out.csv"
-    file.write_bytes(io.BytesIO(content).getvalue())
-    table = load_labels(file).table
-    images, classes = service.library.table.images, table.classes
-    value = lambda row, tag: int(table.values[table.row_of[images[row]], classes.index(tag)])  # noqa: E731
-    assert (value(0, "boat"), value(1, "boat"), value(2, "unicorn")) == (1, 0, 1)
-    old = service.library.table
-    known = old.values != -1
-    kept = table.select(old.images).with_classes(old.classes).values
-    untouched = known & (kept == old.values)
-    assert untouched.sum() >= known.sum() - 2
-
-
-def test_apply_reads_the_database(anna: Reviewer, service: Service, tmp_path: Path) -> None:
-    row = 0
-    written = anna.get(f"/api/photos/{row}").json()["yes"]
-    anna.say(row, written[0], "no", view="suspects")  # a person overrules the file
-    anna.say(1, "boat")
-    anna.say(2, "unicorn")
-    anna.post("/api/review/complete", json={"photo": 3, "yes": []})
-    anna.post("/api/tags/rename", json={"tag": "car", "to": "automobile"})
-    labels, out = service.library.source, tmp_path / "applied.csv"
-    code = main(["apply", str(tmp_path / "review.db"), str(labels), str(out), "--to", "csv_wide"])
-    assert code == 0
-    table, now = load_labels(out).table, service.ledger.table
-    assert set(table.classes) == set(now.classes)
-    kept = table.select(now.images).with_classes(now.classes)
-    assert (kept.values == now.values).all()
-    missing = tmp_path / "nothing.db"
-    assert main(["apply", str(missing), str(labels), str(tmp_path / "x.csv")]) == 2
-    assert not missing.exists()
-
-
-@pytest.mark.parametrize(
-    "format", ["csv_wide", "csv_long", "tag_list", "jsonl", "parquet", "label_studio"]
-)
-def test_every_exported_format_is_read_back_with_the_answers(
-    format: str, anna: Reviewer, service: Service, tmp_path: Path
-) -> None:
-    anna.say(0, "boat")
-    anna.say(1, "boat", "no")
-    answer = anna.get("/api/labels/export", params={"format": format})
-    name = answer.headers["content-disposition"].rpartition("filename=")[2].strip('"')
-    file = tmp_path / name
-    file.write_bytes(answer.content)
-    if file.suffix == ".zip":
-        with zipfile.ZipFile(file) as archive:
-            archive.extractall(tmp_path / "all")
-        file = min((tmp_path / "all").iterdir(), key=lambda path: len(path.name))
-    table = load_labels(file, format=format).table
-    column, images = table.classes.index("boat"), service.library.table.images
-    labels = [int(table.values[table.row_of[images[row]], column]) for row in (0, 1)]
-    assert labels == [1, 0]
-
-
-def test_export_as_sidecars(anna: Reviewer, service: Service) -> None:
-    anna.say(0, "boat & <sail>")
-    content = anna.get("/api/labels/export", params={"format": "xmp"}).content
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        name = Path(service.library.table.images[0]).with_suffix(".xmp").as_posix()
-        assert "boat &amp; &lt;sail&gt;" in archive.read(name).decode()
+def test_undo_of_a_new_tag_removes_it(anna: Reviewer, service: Service) -> None:
+    before = [tag["tag"] for tag in anna.get("/api/tags").json()]
+    anna.say(0, "draggon")
+    anna.say(1, "dragon")
+    anna.say(2, "dragon")
+    anna.post("/api/review/undo", json={})
+    anna.post("/api/review/undo", json={})
+    assert [tag["tag"] for tag in anna.get("/api/tags").json()] == [*before, "draggon"]
+    anna.post("/api/review/undo", json={})
+    assert [tag["tag"] for tag in anna.get("/api/tags").json()] == before
+    anna.say(1, "dragon")
+    assert service.tags_of(1, POSITIVE)[-1] == "dragon"

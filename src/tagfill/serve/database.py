@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -30,7 +31,10 @@ people = _table("people", "session", "name")
 settings = _table("settings", "name", "value")
 jobs = _table("jobs", "id", "at", "who", "state", "pid", "folder", "run", "message")
 
+PATIENCE = 30
+"""Seconds to wait for another program that writes to the same file."""
 _POSTGRES = "postgresql+pg8000"
+_TABLES = {table.name for table in (decisions, leases, people, settings, jobs)}
 
 
 class Database:
@@ -39,20 +43,54 @@ class Database:
     Args:
         url: an SQLAlchemy address, such as ``sqlite:///review.db`` or
             ``postgresql://user@host/name``.
+        create: make the tables if there are none, instead of refusing.
     """
 
-    def __init__(self, url: str) -> None:
-        self.engine = _engine(url)
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self.engine = _engine(url, create=create)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
-        try:
+        self.name = self.engine.url.render_as_string(hide_password=True)
+        with self.named_errors():
+            with self.read() as connection:
+                self._check(connection, create=create)
             with self.engine.connect() as connection:
+                if self.is_sqlite:
+                    raw: Any = connection.connection.driver_connection
+                    raw.execute("PRAGMA journal_mode=WAL")
                 _migrate(connection)
+
+    def _check(self, connection: Connection, *, create: bool) -> None:
+        """Refuse a database of another program; a file is for decisions alone."""
+        tables = set(sa.inspect(connection).get_table_names())
+        version = sa.text("SELECT version_num FROM alembic_version")
+        ours = "alembic_version" in tables and connection.execute(version).first() is not None
+        others = tables - {"alembic_version"} if self.is_sqlite else tables & _TABLES
+        if ours and not tables >= _TABLES:
+            missing = ", ".join(sorted(_TABLES - tables))
+            raise TagfillError(
+                f"tables of the database are missing ({missing})",
+                file=self.name,
+                remedy="restore a copy of it, or name another database",
+            )
+        if not ours and (others or not create):
+            raise TagfillError(
+                "this is not a database of tagfill serve",
+                file=self.name,
+                remedy="name another database",
+            )
+
+    @contextmanager
+    def named_errors(self) -> Iterator[None]:
+        """Errors of the database as one message with its name."""
+        try:
+            yield
         except (sa.exc.DBAPIError, OSError) as error:
             cause = getattr(error, "orig", None) or error
             raise TagfillError(
                 f"the database cannot be opened ({cause})",
-                file=self.engine.url.render_as_string(hide_password=True),
-                remedy="check the address given with --database",
+                file=self.name,
+                remedy="check its address (--database of serve),"
+                " and that no other program keeps it locked",
             ) from error
 
     @contextmanager
@@ -98,7 +136,7 @@ def database_url(text: str | None, default: Path) -> str:
     return f"sqlite:///{Path(text).absolute()}"
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str, *, create: bool) -> Engine:
     try:
         address = make_url(url)
     except sa.exc.ArgumentError as error:
@@ -107,14 +145,20 @@ def _engine(url: str) -> Engine:
         address = address.set(drivername=_POSTGRES)
     if address.drivername == _POSTGRES:
         optional("pg8000", "postgres")
+        address = address.set(username=address.username or getpass.getuser())  # as psql does
         return sa.create_engine(address, pool_pre_ping=True, pool_size=8)
     if address.drivername != "sqlite":
         raise TagfillError(
             f"{address.drivername} is not supported", remedy="use sqlite:///FILE or postgresql://"
         )
     if address.database:
-        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(address, connect_args={"timeout": 30, "check_same_thread": False})
+        file = Path(address.database)
+        if not create and not file.is_file():
+            raise TagfillError("no such file", file=file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+    engine = sa.create_engine(
+        address, connect_args={"timeout": PATIENCE, "check_same_thread": False}
+    )
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_immediately)
     return engine
@@ -123,9 +167,7 @@ def _engine(url: str) -> Engine:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by _begin_immediately
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA busy_timeout=30000")
     cursor.close()
 
 

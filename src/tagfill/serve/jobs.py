@@ -13,11 +13,13 @@ import subprocess
 import sys
 import threading
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
+from tagfill.api.run import Run
 from tagfill.errors import TagfillError
 from tagfill.labels.io import save_labels
 from tagfill.serve.database import jobs
@@ -144,9 +146,27 @@ class Jobs:
             **row,
             "run": run.name,
             "path": row["run"],
+            "base": self.service.origin.name,
             "trained": is_run(run),
             "progress": progress,
+            "seconds": round(time.time() - row["at"], 1) if row["state"] == RUNNING else None,
+            "usual": self._usual(),
         }
+
+    def _usual(self) -> float | None:
+        """Seconds the last training took, or that of the model trained first."""
+        ended = []
+        for result in self.service.home.glob(f"{FOLDER}/*/{RESULT}"):
+            began = result.parent / ALIVE
+            if (_read(result) or {}).get("state") == "done" and began.exists():
+                ended.append((result.stat().st_mtime, began.stat().st_mtime))
+        return round(max(ended)[0] - max(ended)[1], 1) if ended else self._first
+
+    @cached_property
+    def _first(self) -> float | None:
+        events = Run.open(self.service.origin).events
+        seconds = [event["seconds"] for event in events if event["event"] == "epoch"]
+        return round(sum(seconds), 1) if seconds else None
 
     def _alive(self, job: str, folder: Path) -> bool:
         child = self._children.get(job)

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from tagfill.labels import NEGATIVE, UNKNOWN, Labels, LabelTable
+from tagfill.errors import TagfillError
+from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.serve.columns import Columns
 from tagfill.serve.database import Database, decisions, leases
 from tagfill.serve.library import Library
 
-ANSWER, COMPLETE, ACCEPT, BULK, RENAME, UNDO = (
-    *("answer", "complete", "accept"),
-    *("bulk", "rename", "undo"),
-)
+KINDS = ("answer", "complete", "accept", "bulk", "rename", "undo")
+ANSWER, COMPLETE, ACCEPT, BULK, RENAME, UNDO = KINDS
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,21 @@ class Entry:
     batch: str = ""
     at: float = 0.0
     id: int = 0
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether a line holds what a server writes, and not what damage or another program left."""
+    texts = (entry.image, entry.tag, entry.who, entry.batch, entry.model)
+    probability, target = entry.probability, entry.target
+    return (
+        entry.kind in KINDS
+        and entry.value in (UNKNOWN, NEGATIVE, POSITIVE)
+        and entry.id <= np.iinfo(np.int32).max
+        and all(isinstance(text, str) for text in texts)
+        and bool(entry.tag or entry.kind in (COMPLETE, UNDO))
+        and (isinstance(target, str) or entry.kind not in (RENAME, UNDO))
+        and (probability is None or (isinstance(probability, float) and 0 <= probability <= 1))
+    )
 
 
 @dataclass(frozen=True)
@@ -124,8 +138,14 @@ class Ledger:
                 self._take(dict(row))
 
     def _take(self, row: Mapping[str, Any]) -> None:
-        self._last = int(row["id"])
         entry = Entry(**{name: row[name] for name in Entry.__dataclass_fields__})
+        if not _is_sound(entry):
+            raise TagfillError(
+                f"line {entry.id} of the decisions is damaged",
+                file=self.database.name,
+                remedy="restore a copy of the database",
+            )
+        self._last = entry.id
         self._log.append(entry)
         self.first_lines.setdefault(entry.model, entry.id)
         if entry.kind == UNDO:
@@ -152,6 +172,10 @@ class Ledger:
             row = self.library.table.row_of.get(entry.image)
             if row is not None:
                 self._forget(row, batch)
+        added = set(self.columns.names[self.columns.base.shape[1] :])
+        used = {column for photo in self._photos.values() for column in photo.answers}
+        if any(self.columns.find(tag) not in used for tag in added):
+            self._build()  # nobody used the tag after all
 
     def _forget(self, row: int, batch: str) -> None:
         photo = self._photos.get(row)

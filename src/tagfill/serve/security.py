@@ -12,6 +12,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
@@ -32,6 +33,8 @@ STATELESS = ("/api/predict", "/api/explain", "/predict", "/setup", "/webhook")
 """What changes nothing, and so needs no session: programs call it without one."""
 UPLOADS = ("/api/predict", "/api/explain", "/predict")
 SESSION_SECONDS = 30 * 24 * 3600
+REST_BYTES, REST_SECONDS = 4_000_000, 2.0
+"""How much of a refused request is read, and for how long, so that its answer is not lost."""
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:;"
@@ -159,6 +162,7 @@ class Gate:
             await send(message)
 
         if refusal is not None:
+            await _read_rest(headers, receive)
             await refusal(scope, receive, dressed)
         elif scope["path"].startswith(UPLOADS):
             await self._pass_upload(scope, headers, receive, dressed)
@@ -175,6 +179,7 @@ class Gate:
         full = self._arriving > 0 and self._arriving + size > self.policy.arriving_bytes
         if full or self._uploading >= self.policy.uploads:
             busy = _refuse(429, "too many uploads at once", {"retry-after": "1"})
+            await _read_rest(headers, receive)
             await busy(scope, receive, send)
             return
         self._uploading += 1
@@ -271,6 +276,17 @@ def _cookie_name(scope: Scope) -> str:
 
 def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None) -> SafeJSON:
     return SafeJSON({"detail": message}, status, dict(headers or {}))
+
+
+async def _read_rest(headers: Headers, receive: Receive) -> None:
+    """Read a refused request of usual size: closing a connection with unread bytes resets it."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or len(length) > 18 or int(length) > REST_BYTES:
+        return
+    with suppress(HTTPException):
+        limited = _limited(receive, REST_BYTES, REST_SECONDS)
+        while (await limited()).get("more_body"):
+            pass
 
 
 def _limited(receive: Receive, limit: int, seconds: float) -> Receive:

@@ -78,6 +78,7 @@ def open_service(run: Path, options: Options) -> Service:
     _ = model.engine.metadata  # loads it, or says why not
     service = build_service(library, model, options)
     service.restore()
+    service.warm()
     return service
 
 

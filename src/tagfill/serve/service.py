@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import numpy as np
 import sqlalchemy as sa
 from fastapi import Depends, HTTPException, Request
+from PIL import Image
 
 from tagfill.serve.api.schema import Saved
 from tagfill.serve.batcher import Batcher
@@ -87,7 +88,13 @@ class Service:
         with self._switch:
             if path.resolve() != self.model.path:
                 self._use(open_model(path, self.library))
+                self.warm()
                 self.database.store_setting(SERVED, str(self.model.path))
+
+    def warm(self) -> None:
+        """Load what the first explanation needs, before anybody waits for it."""
+        model, picture = self.model, Image.new("RGB", (64, 64))
+        self._explainer.submit(lambda: (model.explain(picture), model.nearest(picture, 1)))
 
     async def explaining(self, work: Callable[..., Made], *given: Any) -> Made:
         """Explain a picture: one at a time, in a thread that nothing else waits for.

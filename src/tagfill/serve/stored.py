@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import TagfillError
+from tagfill.errors import Problems, TagfillError, counted
 from tagfill.labels import UNKNOWN, Dataset, LabelTable
 from tagfill.recover.decisions import Decision
 from tagfill.serve.database import Database, database_url
@@ -15,24 +15,27 @@ from tagfill.serve.ledger import Ledger
 from tagfill.serve.library import Library
 
 
-def stored_decisions(source: str, dataset: Dataset) -> tuple[Dataset, list[Decision]]:
+def stored_decisions(
+    source: str, dataset: Dataset, problems: Problems
+) -> tuple[Dataset, list[Decision]]:
     """What people decided about the photos of a label file.
 
     Args:
         source: file or address of the database.
         dataset: the labels as they were before.
+        problems: is told of decisions about other photos.
 
     Returns:
         The labels over the tags there are now, and the decisions about them.
     """
-    if "://" not in source and not Path(source).is_file():
-        raise TagfillError("no such file", file=source)
-    database = Database(database_url(source, Path(source)))
+    database = Database(database_url(source, Path(source)), create=False)
     try:
         library = Library(dataset.table, (), dataset.splits, dataset.source)
-        ledger = Ledger(database, library)
+        with database.named_errors():
+            ledger = Ledger(database, library)
     finally:
         database.close()
+    _tell_strangers(ledger, source, problems)
     columns, after = ledger.columns, ledger.table
     added = len(columns.names) - columns.base.shape[1]
     values = np.pad(columns.base, ((0, 0), (0, added)), constant_values=UNKNOWN)
@@ -56,3 +59,16 @@ def stored_decisions(source: str, dataset: Dataset) -> tuple[Dataset, list[Decis
         )
     same = before.classes == dataset.table.classes
     return (dataset if same else replace(dataset, table=before, truth=None)), decisions
+
+
+def _tell_strangers(ledger: Ledger, source: str, problems: Problems) -> None:
+    """Report photos with decisions that the labels do not have; all of them are a mistake."""
+    decided = {entry.image for entry in ledger.history(len(ledger)) if entry.image}
+    strangers = sorted(decided.difference(ledger.library.table.row_of))
+    if not strangers:
+        return
+    told = f"decisions about {counted(len(strangers), 'photo')} that the labels do not have,"
+    told += f" such as {strangers[0]!r}"
+    if len(strangers) == len(decided):
+        raise TagfillError(told, file=source, remedy="name the labels the run was trained on")
+    problems.warn(told, file=source)

@@ -36,7 +36,9 @@ def photos(
     """
     with service.ledger.lock:
         service.refresh()
-        library, column = service.library, service.column(tag) if tag else None
+        library, column = service.library, service.ledger.columns.find(tag) if tag else None
+        if tag and column is None:  # its answers may have been undone
+            return {"total": 0, "page": page, "size": size, "photos": []}
         chosen = np.ones(len(library), dtype=bool)
         if state != "any":
             columns = slice(None) if column is None else slice(column, column + 1)

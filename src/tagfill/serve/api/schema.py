@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.stopping import Rest
@@ -30,20 +30,39 @@ Photo = Annotated[int, Field(ge=0, le=2**31 - 1)]
 PersonName = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_plain)]
 
 
+def example(**fields: Any) -> dict[str, JsonValue]:
+    """An example of a schema, for its description."""
+    return {"examples": [fields]}
+
+
 class Model(BaseModel):
     """Refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Suggested(Model):
+_SUGGESTED = {"tag": "boat", "probability": 0.96}
+
+
+class Suggested(Model, json_schema_extra=example(**_SUGGESTED)):
     """A tag a photo may have."""
 
     tag: str
     probability: float | None
 
 
-class Card(Model):
+class Card(
+    Model,
+    json_schema_extra=example(
+        photo=0,
+        name="harbor.jpg",
+        split="train",
+        yes=["sky"],
+        no=[],
+        suggestions=[_SUGGESTED],
+        complete=False,
+    ),
+):
     """A photo to review."""
 
     photo: int
@@ -55,7 +74,7 @@ class Card(Model):
     complete: bool
 
 
-class GridCard(Model):
+class GridCard(Model, json_schema_extra=example(photo=0, name="harbor.jpg", probability=0.96)):
     """A photo that may have the tag of a page."""
 
     photo: int
@@ -63,12 +82,9 @@ class GridCard(Model):
     probability: float | None
 
 
-class NextRequest(Model):
+class NextRequest(Model, json_schema_extra=example(view="photo", count=3)):
     """The requested cards."""
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"view": "photo", "count": 3}]}
-    )
     view: Literal["photo", "tag"] = "photo"
     tag: Tag | None = None
     count: Annotated[int, Field(ge=1, le=200)] = 3
@@ -76,22 +92,26 @@ class NextRequest(Model):
     guided: bool = False
 
 
-class NextCards(Model):
+class NextCards(
+    Model,
+    json_schema_extra=example(
+        photos=[], grid=[{"photo": 0, "name": "harbor.jpg", "probability": 0.96}]
+    ),
+):
     """Cards, the most useful first, leased to the user for a while."""
 
     photos: list[Card] = []
     grid: list[GridCard] = []
 
 
-class ReleaseRequest(Model):
+class ReleaseRequest(Model, json_schema_extra=example(photos=[0, 1])):
     """Cards to give back: of the view by tag, or without a tag, whole photos."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"photos": [0, 1]}]})
     photos: Annotated[list[Photo], Field(max_length=2000)]
     tag: Tag | None = None
 
 
-class Released(Model):
+class Released(Model, json_schema_extra=example(released=2)):
     """How many cards were given back."""
 
     released: int
@@ -105,42 +125,37 @@ class Decided(Model):
     value: Answer
 
 
-class DecisionsRequest(Model):
+_DECIDED = {"photo": 0, "tag": "boat", "value": "yes"}
+
+
+class DecisionsRequest(Model, json_schema_extra=example(view="photo", decisions=[_DECIDED])):
     """Answers of one action, which are undone together."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"view": "photo", "decisions": [{"photo": 0, "tag": "boat", "value": "yes"}]}
-            ]
-        },
-    )
     decisions: Annotated[list[Decided], Field(min_length=1, max_length=2000)]
     view: Literal["photo", "tag", "data", "suspects"] = "photo"
 
 
-class CompleteRequest(Model):
+class CompleteRequest(Model, json_schema_extra=example(photo=0, yes=["boat"])):
     """A photo whose tags are all known now."""
 
     photo: Photo
     yes: Annotated[list[Tag], Field(max_length=1000)] = []
 
 
-class TagRequest(Model):
+class TagRequest(Model, json_schema_extra=example(tag="boat")):
     """A tag."""
 
     tag: Tag
 
 
-class RenameRequest(Model):
+class RenameRequest(Model, json_schema_extra=example(tag="boat", to="vessel")):
     """A tag and its new name; if that exists, the two are merged."""
 
     tag: Tag
     to: Tag
 
 
-class BulkRequest(Model):
+class BulkRequest(Model, json_schema_extra=example(photos=[0, 1], tag="boat", value="yes")):
     """One tag for many photos."""
 
     photos: Annotated[list[Photo], Field(min_length=1, max_length=20_000)]
@@ -148,14 +163,23 @@ class BulkRequest(Model):
     value: Answer
 
 
-class Saved(Model):
+class Saved(Model, json_schema_extra=example(batch="6f1c2ab90de34577", saved=1)):
     """What was saved."""
 
     batch: str
     saved: int
 
 
-class UndoRequest(Model):
+class Command(
+    Model,
+    json_schema_extra=example(command="tagfill apply review.db labels.csv --to xmp --in-place"),
+):
+    """A command of the command line."""
+
+    command: str
+
+
+class UndoRequest(Model, json_schema_extra=example(batch="6f1c2ab90de34577")):
     """The action to undo, by default the last one."""
 
     batch: Annotated[str, Field(max_length=32)] | None = None
@@ -206,7 +230,9 @@ class Overview(Model):
     tags: list[TagReview]
 
 
-class Session(Model):
+class Session(
+    Model, json_schema_extra=example(name="Anna", csrf="0f3a…", read_only=False, model="auto-seed0")
+):
     """The user's name, and the X-CSRF-Token that changes need."""
 
     name: str
@@ -215,13 +241,13 @@ class Session(Model):
     model: str
 
 
-class NameRequest(Model):
+class NameRequest(Model, json_schema_extra=example(name="Anna")):
     """A person's name."""
 
     name: PersonName
 
 
-class Predicted(Model):
+class Predicted(Model, json_schema_extra=example(name="harbor.jpg", tags=[_SUGGESTED], error=None)):
     """Tags of one image; or why it could not be read."""
 
     name: str
@@ -229,7 +255,14 @@ class Predicted(Model):
     error: str | None = None
 
 
-class Predictions(Model):
+class Predictions(
+    Model,
+    json_schema_extra=example(
+        model="auto-seed0",
+        predictions=[{"name": "harbor.jpg", "tags": [_SUGGESTED], "error": None}],
+        seconds=0.031,
+    ),
+):
     """Tags of the images of a request, in their order."""
 
     model: str
@@ -237,7 +270,12 @@ class Predictions(Model):
     seconds: float
 
 
-class SeenTag(Model):
+class SeenTag(
+    Model,
+    json_schema_extra=example(
+        tag="boat", probability=0.96, heat="data:image/jpeg;base64,…", peak=[0.4, 0.6]
+    ),
+):
     """A tag, and where the model sees it: a picture as data URI, and the hottest place in 0..1."""
 
     tag: str
@@ -246,7 +284,9 @@ class SeenTag(Model):
     peak: list[float] | None = None
 
 
-class Nearest(Model):
+class Nearest(
+    Model, json_schema_extra=example(photo=0, name="harbor.jpg", similarity=0.81, tags=["boat"])
+):
     """A similar training photo."""
 
     photo: int
@@ -265,7 +305,7 @@ class Explained(Model):
     threshold: float
 
 
-class RunRequest(Model):
+class RunRequest(Model, json_schema_extra=example(run="auto-seed0")):
     """A run by its name."""
 
     run: Annotated[str, Field(min_length=1, max_length=200)]

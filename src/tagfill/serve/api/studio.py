@@ -20,6 +20,7 @@ from tagfill import __version__
 from tagfill.errors import TagfillError
 from tagfill.models.tagging import Numbers, TagRule, pixels
 from tagfill.serve.api.predict import probabilities_of
+from tagfill.serve.api.schema import example
 from tagfill.serve.service import Served, Service
 from tagfill.serve.uploads import Refused, Upload, decode, decode_base64
 
@@ -36,22 +37,19 @@ class _Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class SetupRequest(_Open):
+class SetupRequest(_Open, json_schema_extra=example(project="1", schema="<View/>")):
     """A project that wants to use the model."""
 
     project: Annotated[str, Field(max_length=500)] | int = ""
     label_schema: Annotated[str, Field(alias="schema", max_length=200_000)] = ""
 
 
-class PredictRequest(_Open):
+_TASK = {"id": 1, "data": {"image": "/data/upload/1/boat.jpg"}}
+
+
+class PredictRequest(_Open, json_schema_extra=example(tasks=[_TASK])):
     """Tasks to pre-annotate."""
 
-    model_config = ConfigDict(
-        extra="allow",
-        json_schema_extra={
-            "examples": [{"tasks": [{"id": 1, "data": {"image": "/data/upload/1/boat.jpg"}}]}]
-        },
-    )
     tasks: Annotated[list[dict[str, Any]], Field(max_length=MOST_TASKS)]
     label_config: Annotated[str, Field(max_length=200_000)] | None = None
 

@@ -27,6 +27,18 @@ export function post(path, body = {}) {
   return send("POST", path, body);
 }
 
+// Save a file as it arrives; what the server refuses is an error here, not a file.
+export async function download(path) {
+  const probe = new AbortController();
+  const response = await reach(path, { signal: probe.signal });
+  if (!response.ok) throw new Refusal(response.status, message(await response.json()));
+  probe.abort();
+  const link = document.createElement("a");
+  link.href = path;
+  link.download = "";
+  link.click();
+}
+
 // Give cards back when the page is left, so that others get them at once.
 export function releaseOnLeaving(held) {
   addEventListener("pagehide", () => {
@@ -54,7 +66,7 @@ export async function send(method, path, body) {
   }
 }
 
-async function ask(path, options) {
+async function reach(path, options) {
   let response;
   try {
     response = await fetch(path, { credentials: "same-origin", ...options });
@@ -64,6 +76,11 @@ async function ask(path, options) {
   if (response.status === 401) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   }
+  return response;
+}
+
+async function ask(path, options) {
+  const response = await reach(path, options);
   const json = (response.headers.get("content-type") ?? "").includes("json");
   const content = json ? await response.json() : await response.blob();
   if (!response.ok) throw new Refusal(response.status, message(content));

@@ -50,8 +50,9 @@ export function pictureUrl(photo, size) {
   return `/api/photos/${photo}/picture?size=${size}`;
 }
 
-// Keys go to what is typed into, unless nothing is.
+// Keys go to what is typed into, and arrows to a slider.
 export function typing(event) {
   const field = event.target.closest("input:not([type=range]):not([type=checkbox]), textarea, select");
-  return Boolean(field) || event.ctrlKey || event.metaKey || event.altKey;
+  const sliding = event.target.matches("[type=range]") && event.key.startsWith("Arrow");
+  return Boolean(field) || sliding || event.ctrlKey || event.metaKey || event.altKey;
 }

@@ -32,7 +32,7 @@ async function start() {
     await page.show(main, new URLSearchParams(location.search), session);
   } catch (error) {
     const again = h("button", { type: "button", onclick: () => location.reload() }, t("again"));
-    fill(main, empty(t("failed"), reason(error), again));
+    fill(main, empty(t("failed"), reason(error), again, h("a.button.quiet", { href: "/" }, t("nav.home"))));
   }
   main.removeAttribute("aria-busy");
 }
@@ -57,6 +57,7 @@ function header(session) {
       h("button.quiet.theme", { type: "button", "aria-label": t("theme"), title: t("theme"), onclick: nextTheme }, "◐"),
     ),
   );
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 function askName(session) {

@@ -1,11 +1,12 @@
 // All photos: find them by tags and words, and change many at once.
 
-import { get, post } from "/static/js/api.js";
+import { download, get, post } from "/static/js/api.js";
 import { fill, h, picture, pictureUrl } from "/static/js/dom.js";
-import { number, percent, t } from "/static/js/i18n.js";
+import { has, number, percent, t } from "/static/js/i18n.js";
 import { chooser, done, empty, enlarge, guard, undoButton, undoKey } from "/static/js/ui.js";
 
 const SIZE = 60;
+const IN_PHOTOS = ["photos", "xmp"];
 const STATES = ["any", "yes", "no", "suggested", "unknown"];
 
 export async function show(main, query) {
@@ -19,6 +20,7 @@ class Browser {
     this.wanted = { tag: query.get("tag") ?? "", state: query.get("state") ?? "any", q: query.get("q") ?? "", page: 0 };
     this.chosen = new Set();
     this.grid = h("div.gallery");
+    this.format = h("p.faint.hint", { "aria-live": "polite" });
     this.count = h("p.faint", { "aria-live": "polite" });
     this.bulk = h("div.bulk.card", { hidden: true });
     this.pager = h("p.actions");
@@ -46,22 +48,29 @@ class Browser {
         select("state", t("data.state"), STATES.map((state) => [state, t(`state.${state}`)]), this.wanted.state),
         this.exports(formats),
       ),
+      this.format,
       this.bulk,
       this.count,
       this.grid,
       this.pager,
     );
     this.bulkForm();
-    await this.load();
+    await Promise.all([this.load(), this.explain("csv_wide")]);
   }
 
   exports(formats) {
-    const link = h("a.button.quiet", { download: "" }, t("data.export"));
-    const point = (format) => link.setAttribute("href", `/api/labels/export?format=${encodeURIComponent(format)}`);
-    const select = h("select", { id: "format", onchange: (event) => point(event.target.value) },
-      formats.map((format) => h("option", { value: format, selected: format === "csv_wide" }, format)));
-    point("csv_wide");
-    return h("label", h("small", t("data.format")), h("span.pairwise", select, link));
+    const name = (format) => (has(`format.${format}`) ? t(`format.${format}`) : format);
+    const select = h("select", { id: "format", onchange: guard(() => this.explain(select.value)) },
+      formats.map((format) => h("option", { value: format, selected: format === "csv_wide" }, name(format))));
+    const save = h("button.quiet", { type: "button", onclick: guard(() => download(`/api/labels/export?format=${encodeURIComponent(select.value)}`)) }, t("data.export"));
+    return h("label", h("small", t("data.format")), h("span.pairwise", select, save));
+  }
+
+  // What the chosen format holds; for photos the command that writes into the files themselves.
+  async explain(format) {
+    const key = `format.${format}.why`;
+    const inPlace = IN_PHOTOS.includes(format) ? (await get("/api/labels/command")).command : null;
+    fill(this.format, has(key) ? `${t(`format.${format}`)}: ${t(key)}` : null, inPlace ? [" ", t("data.in_place"), " ", h("code", inPlace)] : null);
   }
 
   bulkForm() {

@@ -35,6 +35,7 @@ class Page {
     const slider = h("input", {
       type: "range", min: "2", max: "10", value: String(this.columns), "aria-label": t("columns"),
       oninput: (event) => this.setColumns(Number(event.target.value)),
+      onpointerup: (event) => event.target.blur(), // so that arrows move between photos again
     });
     fill(
       this.main,

@@ -17,7 +17,7 @@ async function draw(main) {
   const reload = () => draw(main);
   fill(
     main,
-    h("h1", t("nav.tags")),
+    h("div.tagtop", h("h1", t("nav.tags")), undoButton(reload)),
     h("section.card.scroll", table(tags, reload)),
     h("div.columns2",
       h("section.card.scroll", h("h2", t("tags.together")), matrix(together)),
@@ -32,10 +32,10 @@ function table(tags, reload) {
     h("td", h("a", { href: `/data?state=yes&tag=${encodeURIComponent(tag.tag)}` }, tag.tag), tag.learned ? null : h("span.badge", t("tags.new"))),
     h("td", number(tag.yes)), h("td", number(tag.no)), h("td", number(tag.unknown)),
     h("td", h("a", { href: `/review?view=tag&tag=${encodeURIComponent(tag.tag)}` }, number(tag.suggested))),
-    h("td", h("button.quiet", { type: "button", onclick: () => rename(tag.tag, names, reload) }, t("tags.rename"))),
+    h("td", h("button.quiet", { type: "button", "aria-label": t("tags.rename"), onclick: () => rename(tag.tag, names, reload) }, h("span.word", t("tags.rename")), h("span.sign", "✎"))),
   ));
   const heads = ["tag", "yes", "no", "unknown", "suggested"].map((name) => h("th", { scope: "col" }, t(`tags.${name}`)));
-  return [h("table.tagtable", h("thead", h("tr", heads, h("th", undoButton(reload)))), h("tbody", rows))];
+  return [h("table.tagtable", h("thead", h("tr", heads, h("td"))), h("tbody", rows))];
 }
 
 function rename(tag, names, reload) {

@@ -21,27 +21,37 @@ export async function show(main) {
     h("section.card", h("p", t("train.intro", totals)), h("p.faint", t("home.model", { model })), h("p.actions", start)),
     box,
   );
+  const live = h("div"); // the progress of the training that runs
   let shown = "";
   async function draw() {
     const jobs = await get("/api/jobs");
-    const running = jobs.some((job) => job.state === "running");
-    start.disabled = running;
-    const state = JSON.stringify(jobs);
+    const running = jobs.find((job) => job.state === "running");
+    start.disabled = Boolean(running);
+    if (running) fill(live, progress(running));
+    const state = jobs.map((job) => job.id + job.state).join();
     if (!jobs.length) fill(box, h("p.faint", t("train.none")));
-    else if (state !== shown) fill(box, await Promise.all(jobs.map((job) => card(job, model, totals.guided.count, draw))));
+    else if (state !== shown) fill(box, await Promise.all(jobs.map((job) => card(job, model, totals.guided.count, live, draw))));
     shown = state;
     if (running) setTimeout(() => draw().catch(() => {}), EVERY);
   }
   await draw();
 }
 
-async function card(job, served, count, draw) {
+// What is counted, or how long it takes beside the last time.
+function progress({ progress: counted, seconds, usual }) {
+  const { done = 0, total = 1, label = "" } = counted ?? {};
+  const share = total > 1 ? done / total : usual ? Math.min(0.95, seconds / usual) : 0;
+  const text = total > 1 ? `${phase(label)} ${number(done)} / ${number(total)}` : t("phase.training");
+  return [meter(share, t("progress")), h("p.faint", text, ": ", t(usual ? "train.time" : "train.elapsed", { time: clock(seconds), usual: clock(usual) }))];
+}
+
+const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+async function card(job, served, count, live, draw) {
   const when = time(job.at);
   const parts = [h("h2", job.run, h("span.badge", t(`job.${job.state}`))), h("p.faint", `${job.who}, ${when}`)];
   if (job.state === "running") {
-    const { done = 0, total = 1, label = "" } = job.progress ?? {};
-    parts.push(meter(done / total, t("progress")), h("p.faint", label ? `${phase(label)} ${number(done)} / ${number(total)}` : t("loading")));
-    parts.push(h("p.actions", h("button.danger", { type: "button", onclick: guard(async () => {
+    parts.push(live, h("p.actions", h("button.danger", { type: "button", onclick: guard(async () => {
       await send("DELETE", `/api/jobs/${job.id}`);
       await draw();
     }) }, t("train.cancel"))));
@@ -61,13 +71,17 @@ function guided(count) {
   return h("a.button.quiet", { href: "/review?view=photo&guided=1" }, t("home.start", { count }));
 }
 
+// Before and after, and a way to the other model.
 async function result(job, served, count) {
-  if (job.run === served) return h("p", t("train.served"));
-  const use = h("button", { type: "button", onclick: guard(() => serve(job.run)) }, t("train.use"));
+  const before = job.run === served ? job.base : served;
+  const other = job.run === served ? before : job.run;
+  const use = h("button", { type: "button", onclick: guard(() => serve(other)) }, job.run === served ? t("train.back", { run: before }) : t("train.use"));
+  const now = job.run === served ? h("p", t("train.served")) : null;
   try {
-    const both = await get(`/api/runs/${encodeURIComponent(served)}/compare/${encodeURIComponent(job.run)}`);
-    return h("div", h("p.faint", t("runs.same", { photos: both.photos, split: t(`split.${both.split}`) })), h("div.scroll", comparison(both)), h("p.actions", use, both.runs.some((run) => run.mAP === null) ? guided(count) : null));
+    const both = await get(`/api/runs/${encodeURIComponent(before)}/compare/${encodeURIComponent(job.run)}`);
+    return h("div", now, h("p.actions", use, both.runs.some((run) => run.mAP === null) ? guided(count) : null),
+      h("p.faint", t("runs.same", { photos: both.photos, split: t(`split.${both.split}`) })), h("div.scroll", comparison(both)));
   } catch {
-    return h("p.actions", use);
+    return h("div", now, h("p.actions", use));
   }
 }
