@@ -103,6 +103,23 @@ def test_a_column_names_presets_of_the_methods_that_have_them() -> None:
     assert by_row["an"].stages[0].method.preset is None
 
 
+def test_a_size_replaces_presets_that_rows_name() -> None:
+    named = ('method = "em"', 'method = "em"\nsettings = { preset = "voc" }')
+    size = ("seeds = 2", 'seeds = 2\npresets = { voc = "coco" }')
+    by_row = {cell.row: config(cell) for cell in cells_of(named, size)}
+    assert by_row["em"].stages[0].method.preset == "coco"
+    assert {config(cell).stages[0].method.preset for cell in cells_of(size)} == {None}
+    with pytest.raises(TagfillError, match=r"no 'nus' in sizes\.smoke\.data"):
+        first(("seeds = 2", 'seeds = 2\npresets = { nus = "nus" }'))
+
+
+def test_a_size_adds_to_the_regimes_of_its_columns() -> None:
+    drop = ('title = "one positive"', 'title = "one positive"\nlabels = { regime = "full" }')
+    cells = cells_of(drop, ("seeds = 2", "seeds = 2\nregime_settings = { published = true }"))
+    known = next(cell.labels for cell in cells if cell.column == "known")
+    assert dict(known.settings) == {"proportion": 0.3, "published": True}
+
+
 def test_method_and_head_settings_in_both_spellings() -> None:
     flat = first((METHOD, 'title = "AN"\nmethod = "dw"\nsettings = { "method.w" = 0.3 }'))
     nested = first((METHOD, 'title = "AN"\nmethod = "dw"\nsettings.method = { w = 0.3 }'))

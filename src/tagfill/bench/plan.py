@@ -120,6 +120,8 @@ def _cells(
         return
     settings = _settings(recipe, size, row_name, column_name)
     labels, masked = column.labels, recipe.vary == "mask"
+    if size.regime_settings:
+        labels = replace(labels, settings={**labels.settings, **size.regime_settings})
     if row.labels is not None:
         labels = replace(row.labels, images=labels.images)
     for seed in range(1 if row.model else seeds or size.seeds_of(column_name)):
@@ -168,6 +170,8 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
         known = getattr(methods.find(str(row.method)), "PRESETS", {})
         if column.preset in known:
             merged.setdefault("preset", column.preset)
+        if "preset" in merged and size.presets.get(column.data) in known:
+            merged["preset"] = size.presets[column.data]
     return merged
 
 

@@ -138,6 +138,9 @@ def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:
     ):
         if named_column not in recipe.columns:
             yield f"{key}: there is no column {named_column!r}"
+    for source in size.presets:
+        if source not in size.data:
+            yield f"{key}.presets: there is no {source!r} in {key}.data"
     for name, column in recipe.columns.items():
         if (size.columns is None or name in size.columns) and column.data not in size.data:
             yield f"{key}.data: there is no {column.data!r}"

@@ -179,6 +179,8 @@ class Size:
         settings: of all cells; those of columns and rows override them.
         row_settings: of single rows; these win over the rows' own.
         column_settings: of single columns; these win over all.
+        presets: of data sources, instead of those that rows name, such as the paper's k.
+        regime_settings: of the regimes of all columns; these win over the columns' own.
         differs: what differs from the paper's set-up, in plain words.
         time: what to expect.
     """
@@ -192,6 +194,8 @@ class Size:
     settings: Mapping[str, Any] = field(default_factory=dict)
     row_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     column_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    presets: Mapping[str, str] = field(default_factory=dict)
+    regime_settings: Mapping[str, Any] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
     time: str = ""
 
