@@ -86,6 +86,7 @@ def _run(
     before: Callable[[], None] | None,
     errors: Connection,
 ) -> None:
+    multiprocessing.set_start_method(None, force=True)  # as in a process started by hand
     os.environ.clear()
     os.environ.update(env)
     os.chdir(folder)

@@ -82,9 +82,29 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
         assert writer.stdout.readline() == "ready\n"
         writer.kill()
     assert target.read_text() == "old"
-    assert remove_leftovers(tmp_path) == 0, "it may still be written to"
-    assert remove_leftovers(tmp_path, older_than=0) == 1
-    assert names(tmp_path) == ["a.txt"]
+    assert len(names(tmp_path)) == 2
+    write_text(target, "next")
+    assert names(tmp_path) == ["a.txt"], "the next try removes what the killed one left"
+
+
+def test_drafts_of_running_processes_are_kept(tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "a.txt") as draft:
+        draft.write_text("mine")
+        assert remove_leftovers(tmp_path, older_than=0) == 0
+        write_text(tmp_path / "a.txt", "another thread's")
+    assert (tmp_path / "a.txt").read_text() == "mine"
+
+
+def test_a_folder_left_by_a_killed_process_is_removed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    with atomic_folder(tmp_path / "model") as draft:
+        number = f"{os.getpid():08x}"
+        left = draft.with_name(draft.name.replace(number, f"{gone.pid:08x}"))
+        left.mkdir()
+        (left / "weights").write_bytes(bytes(9))
+    assert remove_leftovers(tmp_path) == 1
+    assert names(tmp_path) == ["model"]
 
 
 def test_only_old_drafts_are_leftovers(tmp_path: Path) -> None:
@@ -93,11 +113,14 @@ def test_only_old_drafts_are_leftovers(tmp_path: Path) -> None:
     with atomic_path(tmp_path / "a.png") as draft:
         assert draft.suffix == ".png"
         draft.write_text("x")
-        kept = draft.with_name(draft.name.replace("a.", "b."))
+    for name in ("old", "new"):
+        elsewhere = "0" * 8 + draft.name.split(".")[2][8:]  # made by another machine
+        kept = tmp_path / f".{name}.{elsewhere}.part.png"
         kept.write_text("left")
     hours = time.time() - 7_200
-    os.utime(kept, (hours, hours))
+    os.utime(tmp_path / f".old.{elsewhere}.part.png", (hours, hours))
     assert remove_leftovers(tmp_path) == 1
+    kept.unlink()
     assert names(tmp_path) == [".hidden.part", "a.png", "notes.part.txt"]
 
 
@@ -133,3 +156,20 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_an_error_about_another_file_is_not_ours(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_open(tmp_path / "a") as file:
         file.write((tmp_path / "absent").read_text())
+
+
+def test_a_folder_that_fails_leaves_nothing_and_its_own_error(tmp_path: Path) -> None:
+    def fail() -> None:
+        with atomic_path(tmp_path / "a") as draft:
+            draft.mkdir()
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        fail()
+    assert names(tmp_path) == []
+
+
+def test_a_name_that_would_end_a_line_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="carriage return"):
+        write_csv(tmp_path / "a.csv", ["image", "a\rb"], [])
+    assert names(tmp_path) == []

@@ -7,15 +7,19 @@ target's place in one step. A crash, a full disk or an error leaves the old file
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import os
+import platform
 import re
 import shutil
 import tempfile
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +30,8 @@ ABANDONED_SECONDS = 3_600.0
 _NAME = 40  # characters of the target's name that a temporary name repeats
 _FORMULA_STARTS = frozenset("=@\t\r+-'")
 _FORMULA = re.compile(r"'*(?:[=@\t\r]|[+-](?![\w./ -]*\Z))", re.DOTALL)
-_DRAFT = re.compile(r"\..*\.[0-9a-f]{12}\.part(\..*)?")
+_HERE = f"{zlib.crc32(platform.node().encode()):08x}"
+_DRAFT = re.compile(r"\..*\.(?:([0-9a-f]{8})([0-9a-f]{8}))?[0-9a-f]{12}\.part(\..*)?", re.DOTALL)
 
 
 @contextmanager
@@ -49,6 +54,10 @@ def atomic_path(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
     try:
         with _named_errors(target, draft):
             target.parent.mkdir(parents=True, exist_ok=True)
+            if sync:
+                _remove_abandoned(
+                    target.parent.glob(f".{glob.escape(target.stem[:_NAME])}.*.part*")
+                )
             yield draft
             if target.is_file():
                 shutil.copymode(target, draft)
@@ -58,7 +67,7 @@ def atomic_path(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
             if sync:
                 _sync(target.parent)
     finally:
-        draft.unlink(missing_ok=True)
+        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -112,8 +121,10 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[o
     """Write a table with a header line; texts that a spreadsheet would run are guarded."""
     with atomic_open(path, newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(guarded(header))
-        for row in rows:
+        for row in chain((header,), rows):
+            if any(isinstance(field, str) and "\r" in field for field in row):
+                # left without quotes by Python before 3.13, and then read as the end of a line
+                raise TagfillError("a name with a carriage return cannot be written", file=path)
             writer.writerow(guarded(row))
 
 
@@ -135,9 +146,10 @@ def without_guard(text: str) -> str:
 def unlinked(path: Path) -> Path:
     """The path of a file in a folder that may come from anyone.
 
-    A link in its place is removed: what it leads to would be overwritten otherwise.
+    A link in its place is removed: what it leads to would be overwritten otherwise. So is a pipe,
+    which would be waited for.
     """
-    if path.is_symlink():
+    if path.is_symlink() or (path.exists() and not path.is_file() and not path.is_dir()):
         path.unlink()
     return path
 
@@ -148,11 +160,11 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     with _named_errors(target, target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name[:_NAME]}-", dir=target.parent))
+        draft = _draft_name(target)
+        draft.mkdir()
     try:
         with _named_errors(target, draft):
             yield draft
-            draft.chmod(target.parent.stat().st_mode)  # a temporary folder is its owner's alone
             for file in draft.rglob("*"):
                 _sync(file)
             _swap(draft, target)
@@ -162,25 +174,50 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path, older_than: float = ABANDONED_SECONDS) -> int:
-    """Delete temporary files of processes that died; returns how many there were.
+    """Delete temporary files and folders of processes that died; returns how many there were.
 
     Args:
         folder: searched with all its subfolders.
-        older_than: seconds since the last write. 0 where nobody else can be writing.
+        older_than: seconds since the last write, for those of processes on other machines. 0 where
+            nobody else can be writing.
     """
+    return _remove_abandoned(folder.rglob(".*.part*"), older_than)
+
+
+def _remove_abandoned(files: Iterable[Path], older_than: float = ABANDONED_SECONDS) -> int:
     limit, removed = time.time() - older_than, 0
-    for file in folder.rglob(".*.part*"):
+    for file in list(files):
         with suppress(OSError):
-            abandoned = _DRAFT.fullmatch(file.name) and file.stat().st_mtime <= limit
-            if abandoned and file.is_file():
-                file.unlink()
+            if _is_abandoned(file, limit):
+                shutil.rmtree(file) if file.is_dir() else file.unlink()
                 removed += 1
     return removed
 
 
+def _is_abandoned(file: Path, limit: float) -> bool:
+    """Whether nobody writes to a draft any more: its process is gone, or elsewhere and silent."""
+    match = _DRAFT.fullmatch(file.name)
+    if match is None:
+        return False
+    if match[1] == _HERE and os.name == "posix":
+        return not _is_running(int(match[2], 16))
+    return file.stat().st_mtime <= limit
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # somebody else's
+    return True
+
+
 def _draft_name(target: Path) -> Path:
-    """A hidden name with the target's suffix, from which libraries infer the format."""
-    return target.with_name(f".{target.stem[:_NAME]}.{uuid.uuid4().hex[:12]}.part{target.suffix}")
+    """A hidden name with its maker and the target's suffix, from which libraries infer formats."""
+    made = f"{_HERE}{os.getpid():08x}{uuid.uuid4().hex[:12]}"
+    return target.with_name(f".{target.stem[:_NAME]}.{made}.part{target.suffix}")
 
 
 def _swap(draft: Path, target: Path) -> None:

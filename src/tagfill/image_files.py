@@ -38,6 +38,8 @@ _UPLOAD = re.compile(r"[0-9a-f]{8}-(?=.)")
 def find_image(root: str | Path, image: str) -> Path | None:
     """The file of an image id: the exact name, else its suffix in lower or upper case, or added."""
     path = Path(root, image)
+    if not path.name:  # "/"
+        return None
     if path.suffix.lower() in SUFFIXES:
         cased = (path.suffix.lower(), path.suffix.upper())
         variants = [path, *(path.with_suffix(suffix) for suffix in cased)]

@@ -185,8 +185,28 @@ def test_runs_side_by_side(run: tagfill.Run, tmp_path: Path) -> None:
     assert table._repr_html_().count("<rect") == 6
     assert "comparison: 2 rows" in repr(table)
     assert (tmp_path / "comparison.html").is_file()
+    assert table.columns == ("run", "method", "images", "mAP", "overall F1", "class F1")
     with pytest.raises(tagfill.TagfillError, match="no runs to compare"):
         tagfill.compare()
+
+
+def test_the_data_of_a_run_is_described_in_short(run: tagfill.Run) -> None:
+    assert len(repr(run.data.val)) < 120
+    assert len(repr(run.data)) < 1000
+
+
+def test_runs_of_positives_are_compared_by_estimates(tmp_path: Path) -> None:
+    features, labels = toy()
+    positives = np.where(labels == 1, labels, -1)
+    fitted = tagfill.fit(
+        positives, features=features, classes=CLASSES, out=tmp_path / "run", **QUICK
+    )
+    row = tagfill.compare(fitted)[0]
+    estimated = fitted.metrics["val"]["estimated"]
+    assert row["estimated mAP"] == estimated["mAP"]
+    assert row["estimated precision"] == pytest.approx(100 * estimated["overall_precision"])
+    assert None not in row.values()
+    assert "mAP" not in row
 
 
 def test_short_descriptions_of_results(run: tagfill.Run) -> None:

@@ -97,6 +97,11 @@ def test_never_overwrites_its_source(labels, capsys):
         (["missing.csv", "o.csv", "--to", "csv_wide"], "missing.csv: no such file or folder"),
         (["labels.csv", "o.csv", "--to", "voc"], "voc can only be read — write one of"),
         (["labels.csv", "o.csv", "--to", "xls"], "unknown label format 'xls'"),
+        (
+            ["labels.csv", "o.csv", "--to", "exel"],
+            "did you mean csv_wide? use one of csv_long, csv",
+        ),
+        (["missing.csv", "o.csv", "--to", "jsnl"], "did you mean jsonl? use one of"),
         (["labels.csv", "o.csv", "--to", "jsonl", "--from", "xls"], "unknown label format 'xls'"),
         (["labels.csv", "o.csv"], "--to"),
         (["labels.csv", "o.csv", "--to", "jsonl", "--absent", "maybe"], "--absent"),

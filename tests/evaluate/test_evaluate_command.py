@@ -75,6 +75,10 @@ def test_table_for_people(files, capsys):
         (".", [], "this folder has no model"),
         ("scores.csv", ["--split", "val"], "no split 'val'"),
         ("scores.csv", ["--average-precision", "trapezoid"], "non_interpolated"),
+        ("scores.csv", ["--threshold", "nan"], "finite"),
+        ("scores.csv", ["--bootstrap", "-1"], "from 0 to 1,000,000"),
+        ("scores.csv", ["--bootstrap", "9" * 20], "from 0 to 1,000,000"),
+        ("scores.csv", ["--bootstrap", "9", "--seed", "-1"], "--seed must be 0 or more"),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(files, capsys, scores, arguments, message):

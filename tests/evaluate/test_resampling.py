@@ -35,7 +35,7 @@ def test_statistic_is_the_metric_of_the_resampled_images(empty_classes):
 def test_precision_recall_statistic_is_the_metric_of_the_resampled_images():
     scores, labels = simulated(np.random.default_rng(0))
     decided = scores > 0.7
-    statistic = precision_recall_statistic(decided, labels, lambda result: result.class_f1_of_means)
+    statistic = precision_recall_statistic(decided, labels, "class_f1_of_means")
     weights = np.random.default_rng(1).integers(0, 3, size=(len(scores), 2))
     for number, value in enumerate(statistic(weights)):
         rows = np.repeat(np.arange(len(scores)), weights[:, number])

@@ -148,11 +148,13 @@ def test_a_hub_that_is_not_there_is_one_sentence(tmp_path, capsys, monkeypatch):
     assert "the hub refused me/pets" in capsys.readouterr().err
 
 
-def test_a_wrong_name_is_refused(hub, tmp_path, capsys):
+@pytest.mark.parametrize("name", ["me", "no such/name/at all", "me/", "me/my birds"])
+def test_a_wrong_name_is_refused_before_anything_else(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     labels = tmp_path / "done.csv"
-    labels.write_text("image,cat\nx.jpg,1\n")
-    assert main(["push", str(labels), "no such/name/at all"]) == 2
-    assert "owner/name" in capsys.readouterr().err
+    labels.write_text("image,cat\nx.jpg,maybe\n")
+    assert main(["push", str(labels), name]) == 2
+    assert "use owner/name" in capsys.readouterr().err
 
 
 def test_convert_describes_its_columns(tmp_path, capsys):

@@ -90,6 +90,15 @@ def test_a_job_of_tags_has_the_rows_that_predict_writes(tmp_path):
         )
 
 
+@pytest.mark.parametrize("option", ["workers", "actors", "input-size", "block"])
+@pytest.mark.parametrize("value", ["-1", "0"])
+def test_impossible_numbers_are_refused(option, value, tmp_path, capsys):
+    pictures(tmp_path / "photos", 1)
+    words = ["features", str(tmp_path / "photos"), "--out", str(tmp_path / "out")]
+    assert main([*words, f"--{option}", value]) == 2
+    assert value in capsys.readouterr().err
+
+
 def test_features_from_the_command_line(tmp_path, capsys):
     pictures(tmp_path / "photos")
     words = ["features", str(tmp_path / "photos"), "--out", str(tmp_path / "out"), "--json"]

@@ -87,6 +87,18 @@ def test_learning_from_estimates() -> None:
     assert float(got.total) == close(5.15682 / 6 + 0.3285 / 2)
 
 
+def test_both_sides_of_role_and_the_published_terms() -> None:
+    """MLSPL Eq. 11, q = .5, k = 1.7: the estimates' side has -log .5 everywhere, count 1.5.
+
+    The published code divides the evidence, .69315 and .16425, by K = 3.
+    """
+    estimates = torch.zeros_like(X)
+    got = losses.learn_from(estimates, X, Z, k=1.7, weight=1.0)
+    assert float(got.total) == close(0.69315 + 0.69315 + (0.2 / 3) ** 2)
+    published = losses.learn_from(estimates, X, Z, k=1.7, weight=1.0, per_class=True)
+    assert float(published.total) == close(0.69315 + 0.69315 / 3 + (0.2 / 3) ** 2)
+
+
 def test_entropy_maximization() -> None:
     """EM Eq. 3-4, alpha = .2: H(.5) .69315, H(.2) .50040, H(.4) = H(.6) .67301."""
     expected = 0.3285 - 0.2 * (0.69315 + 0.50040 + 2 * 0.67301)
@@ -143,6 +155,39 @@ def test_label_aware_consistency() -> None:
     """
     terms = losses.label_aware_consistency(torch.eye(2), torch.tensor([0, 1]), torch.tensor([0, 1]))
     assert terms.tolist() == close([-1.0, -1.0])
+
+
+def test_contrast_of_the_published_code() -> None:
+    """LAC's code: two embeddings of class 0 with s = 1, one of class 1 with s = 0 to both.
+
+    -log(e / (e + 1)) = .31326 for the two; the third is alone.
+    """
+    similarity = torch.tensor([[9.0, 1.0, 0.0], [1.0, 9.0, 0.0], [0.0, 0.0, 9.0]])
+    terms = losses.supervised_contrast(similarity, torch.tensor([0, 0, 1]))
+    assert terms.tolist() == close([0.31326, 0.31326, 0.0])
+
+
+def test_knowledge_transfer() -> None:
+    """SST, SARB: known entries .22314 + .69315 + .10536 + .91629 over 4.
+
+    Blended entries with label .5 join them: .5 (.22314 + 1.60944) for p = .2.
+    Contrast of class 0: both positive and orthogonal, 1 - 0; no other pair is known.
+    """
+    assert float(losses.known_mean(X, PARTLY)) == close(1.93794 / 4)
+    blended = torch.tensor([[False, False, True], [False, False, False]])
+    got = losses.blended_mean(X, PARTLY, torch.tensor(0.5, dtype=X.dtype), blended)
+    assert float(got) == close((1.93794 + 0.91629) / 5)
+    features = torch.tensor([[[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
+    seen = torch.tensor([[1, -1], [1, 1]])
+    assert float(losses.label_contrast(features, seen)) == close(1.0)
+
+
+def test_pairs_that_occur_together() -> None:
+    """SST: (0, 1) together in image 1: .2 x .22314. The others, p - .05: p^2 (-log(1 - p))."""
+    seen = torch.tensor([[1, 1, -1], [-1, 1, -1]])
+    expected = 0.2 * 0.22314 + 0.45**2 * 0.59784 + 0.15**2 * 0.16252
+    expected += 0.35**2 * 0.43078 + 0.85**2 * 1.89712 + 0.55**2 * 0.79851
+    assert float(losses.co_occurrence(X, seen).sum()) == close(expected)
 
 
 def test_unbiased_pu() -> None:

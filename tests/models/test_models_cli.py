@@ -28,6 +28,7 @@ def test_one_backbone_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     for fact in ("448 x 448", "2048 x 14 x 14", "42.5 M", "timm/resnet101.tv_in1k", "bsd-3"):
         assert fact in out
+    assert main(["backbones", "test_vit", "--size", "9" * 20]) == 2
     assert main(["backbones", "test_vit", "--size", "64", "--json"]) == 0
     metadata = json.loads(capsys.readouterr().out)
     assert (metadata["size"], metadata["stride"], metadata["channels"]) == (64, 16, 64)

@@ -147,6 +147,8 @@ def test_images_for_a_model_of_features_are_a_clear_error(photos, tmp_path, caps
         (["x.jpg", "--format", "parquet"], "parquet is not text"),
         (["x.jpg", "--out", "tags.xyz"], "does not determine the format"),
         (["x.jpg", "--workers", "0"], "must be at least 1"),
+        (["x.jpg", "--workers", "9" * 20], "at most 1,024"),
+        (["x.jpg", "--batch-size", "9" * 20], "at most 65,536"),
         (["x.jpg", "--top", "0"], "at least 1"),
     ],
 )

@@ -148,11 +148,12 @@ def test_command_shows_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "3 train, 1 test" in printed
 
 
+@pytest.mark.parametrize("option", ["difficulty", "count", "size", "seed", "workers"])
 def test_command_answers_a_mistake_with_one_message(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert main(["scenes", str(tmp_path / "out"), "--difficulty", "7"]) == 2
-    assert "difficulty must be from 0 to 1" in capsys.readouterr().err
+    assert main(["scenes", str(tmp_path / "out"), f"--{option}", "9" * 20]) == 2
+    assert f"{option} must be from " in capsys.readouterr().err
 
 
 def test_command_and_function_share_their_defaults():

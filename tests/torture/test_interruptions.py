@@ -77,8 +77,10 @@ def ends_the_same(command: Callable[[Path], list[str | Path]], tmp_path: Path, n
         out = tmp_path / f"disturbed-{number}"
         words = command(out)
         code = disturbed(words, signals[number % 3], chance.uniform(0.3, 1) * length)
+        patience = length
         while code != 0:
             assert code != 2, "an interruption must never need a remedy"
-            code = disturbed(go_on(words, out), signal.SIGKILL, length * chance.uniform(1, 4))
+            code = disturbed(go_on(words, out), signal.SIGKILL, patience * chance.uniform(1, 4))
+            patience *= 1.5  # a machine that is busier than before still ends it
         assert model_bytes(out) == model_bytes(whole)
         assert not leftovers(out)

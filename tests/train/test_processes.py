@@ -24,6 +24,7 @@ from tagfill.train.device import make_accelerator
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.gather import World
 from tagfill.train.inputs import FeatureInputs, scores
+from tagfill.train.placement import place
 
 ROWS = torch.tensor([3, 7, 11, 2, 19, 23, 5])  # an odd number: one share is padded
 EPOCH = 3
@@ -48,13 +49,14 @@ def loss_and_gradients(name: str) -> dict[str, Tensor]:
     truth = make_truth()
     observed, features = some_of_each(truth), make_features(truth)
     method = started(name, observed, truth)
-    world, accelerator = World.current(), make_accelerator()
+    world = World.current()
     network = ToyNetwork()
     network.project.requires_grad_(method.needs.embeddings)
     strong = features[None] + 0.1 if method.needs.two_views else None
     inputs = FeatureInputs(features, strong)
     data = StageData(inputs, observed, truth if method.needs.truth else None)
-    forward = Forward(accelerator.prepare(network), method, data, accelerator, world, seed=0)
+    placement = place(network, make_accelerator(), ema=None, shard=False)
+    forward = Forward(placement, method, data, seed=0)
     batch = next(inputs.batches([world.share(ROWS)], EPOCH))
     terms = method.loss(forward(ROWS, batch, EPOCH, 0, 0))
     total = torch.stack(list(terms.values())).sum()
@@ -64,9 +66,9 @@ def loss_and_gradients(name: str) -> dict[str, Tensor]:
         if parameter.grad is not None:
             tensors[f"network.{key}"] = parameter.grad
     for number, group in enumerate(method.parameter_groups()):
-        for place, parameter in enumerate(group.parameters):
+        for index, parameter in enumerate(group.parameters):
             if parameter.grad is not None:
-                tensors[f"method.{number}.{place}"] = parameter.grad.to_dense()
+                tensors[f"method.{number}.{index}"] = parameter.grad.to_dense()
     tensors["scores"] = scores(network, FeatureInputs(features[:13]), world, torch.device("cpu"))
     return tensors
 

@@ -17,6 +17,7 @@ ONE_CYCLE = {"schedule": "one_cycle", "warmup": 0.2, "ema_warmup": False}
 RESNET_50 = {"backbone": "resnet50", "input_size": 448}
 RESNET_101 = {"backbone": "resnet101", "input_size": 448}
 WHOLE = {"freeze_stages": 0, "freeze_batchnorm": False, "lgconv": False}
+PLAIN = {**RESNET_50, **WHOLE, "head": "linear"}
 LINEAR = {**ADAM, "inputs": "features", "epochs": 25, "batch_size": 16, "learning_rate": 1e-3}
 MLSPL = {**ADAM, "inputs": "images", "batch_size": 16, "learning_rate": 1e-5, "augment": "flip"}
 EM_APL = {**MLSPL, "batch_size": 8, "epochs": 10, "patience": 0, "learning_rate": 1e-5}
@@ -55,17 +56,29 @@ Q2L = {
     "strong_jitter": False,
 }
 FROZEN_BELOW = {"freeze_stages": 2, "freeze_batchnorm": True, "lgconv": False}
+GLOBAL = {
+    **RESNET_101,
+    "head": "ssgrl",
+    "lgconv": True,
+    "freeze_stages": 4,
+    "freeze_batchnorm": True,
+}
 LEM = {"hidden": None, "feedforward": 8192, "heads": 4, "encoder_layers": 1, "decoder_layers": 2}
 SSGRL = {"hidden": 1024, "joint": 512, "words": 300, "steps": 3, "halve": True}
 PU_MLC_METHOD = {"shares": 2, "tempered_factor": True, "eps": 1e-10, "mixup": 1.0}
 EM_APL_METHOD = {"eps": 1e-5, "theta": 0.9, "training_view": True}
 
 PAPERS: dict[str, dict[str, Any]] = {
-    "mlspl linear": {"protocol": "mlspl", "mode": "linear", "stages": [LINEAR]},
+    "mlspl linear": {
+        "protocol": "mlspl",
+        "mode": "linear",
+        "model": PLAIN,
+        "stages": [LINEAR],
+    },
     "mlspl fine-tuned": {
         "protocol": "mlspl",
         "mode": "finetune",
-        "model": {**RESNET_50, **WHOLE, "head": "linear"},
+        "model": PLAIN,
         "stages": [{**MLSPL, "epochs": 10}],
         "val_split": "published",
     },
@@ -82,6 +95,7 @@ PAPERS: dict[str, dict[str, Any]] = {
         "mode": "linear_init",
         "method": "role",
         "method_preset": "cub",
+        "model": PLAIN,
         "stages": [{**LINEAR, "batch_size": 8}, {**MLSPL, "epochs": 5}],
         "settings": {"k": 31.4},
     },
@@ -90,6 +104,7 @@ PAPERS: dict[str, dict[str, Any]] = {
         "mode": "linear_init",
         "method": "role",
         "method_preset": "nus",
+        "model": PLAIN,
         "stages": [LINEAR, {**MLSPL, "epochs": 5}],
         "settings": {"k": 1.9},
     },
@@ -117,23 +132,26 @@ PAPERS: dict[str, dict[str, Any]] = {
     },
     "em_apl, VOC": {
         "protocol": "em_apl",
-        "model": {**RESNET_50, **WHOLE, "head": "linear"},
+        "model": PLAIN,
         "stages": [EM_APL],
         "settings": {**EM_APL_METHOD, "alpha": 0.2, "beta": 0.02, "warmup": 0.5},
         "val_split": "published",
     },
     "em_apl, COCO": {
         "protocol": "em_apl_coco",
+        "model": PLAIN,
         "stages": [{**EM_APL, "batch_size": 16}],
         "settings": {**EM_APL_METHOD, "alpha": 0.1, "beta": 0.9, "warmup": 0.5},
     },
     "em_apl, NUS": {
         "protocol": "em_apl_nus",
+        "model": PLAIN,
         "stages": [{**EM_APL, "batch_size": 16}],
         "settings": {**EM_APL_METHOD, "alpha": 0.1, "beta": 0.2, "warmup": 0.4},
     },
     "em_apl, CUB": {
         "protocol": "em_apl_cub",
+        "model": PLAIN,
         "stages": [{**EM_APL, "learning_rate": 1e-4}],
         "settings": {**EM_APL_METHOD, "alpha": 0.01, "beta": 0.4, "warmup": 0.3},
     },
@@ -158,19 +176,14 @@ PAPERS: dict[str, dict[str, Any]] = {
     },
     "pu_mlc, COCO": {
         "protocol": "pu_mlc",
-        "model": {
-            **RESNET_101,
-            "head": "ssgrl",
-            "lgconv": True,
-            "freeze_stages": 4,
-            "freeze_batchnorm": True,
-        },
+        "model": GLOBAL,
         "head": SSGRL,
         "stages": [PU_MLC],
         "settings": {**PU_MLC_METHOD, "gamma": 0.55, "alpha": 1.0},
     },
     "pu_mlc, VOC 2007": {
         "protocol": "pu_mlc_voc07",
+        "model": GLOBAL,
         "head": SSGRL,
         "stages": [{**PU_MLC, "learning_rate": 4e-5, "ema": 0.991, "epochs": 55, "batch_size": 90}],
         "settings": {**PU_MLC_METHOD, "gamma": 0.85, "alpha": 2.0},
@@ -220,6 +233,26 @@ def test_protocol_is_the_papers(name: str) -> None:
         assert_holds(vars(settings), paper.get(key, {}))
     if "val_split" in paper:
         assert config.data.val_split == paper["val_split"]
+
+
+def test_a_protocol_holds_for_its_own_method_if_that_is_named() -> None:
+    named = {"protocol": "pu_mlc", "method": "pu_mlc"}
+    assert resolved(named).stages == resolved({"protocol": "pu_mlc"}).stages
+    chosen = resolved({**named, "method_preset": "voc07"}).stages[0].method
+    assert (chosen.preset, chosen.settings) == ("voc07", {"shares": 2})
+
+
+@pytest.mark.parametrize("name", sorted(set(PROTOCOLS) - {"none"}))
+def test_no_value_of_a_protocol_is_missing_in_the_table(name: str) -> None:
+    protocol = PROTOCOLS[name]
+    rows = [paper for paper in PAPERS.values() if paper["protocol"] == name]
+    compared = {"mode", "head_preset"}  # seen in the stages and in the values of the head
+    for paper in rows:
+        compared.update(paper.get("model", {}), *paper["stages"])
+    for settings in (protocol.settings, *protocol.by_method.values()):
+        stated = {key.removeprefix("linear_").removeprefix("finetune_") for key in settings}
+        assert stated <= compared
+    assert protocol.method is None or any("settings" in paper for paper in rows)
 
 
 def test_every_protocol_is_in_the_table() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -180,6 +181,16 @@ def test_damaged_metrics_are_named_and_measured_again(data: Path, tmp_path: Path
     assert folder.read_events()[-1] == {"event": "mine"}
 
 
+def test_a_model_that_was_deleted_is_made_again(data: Path, tmp_path: Path) -> None:
+    fit(request(data), tmp_path / "run")
+    before = weights(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "model")
+    with pytest.raises(TagfillError, match="not finished — continue with `tagfill train --resume"):
+        RunFolder(tmp_path / "run").read_metrics()
+    resume(tmp_path / "run")
+    assert weights(tmp_path / "run") == before
+
+
 def test_leftovers_of_killed_processes_are_removed(data: Path, tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         fit(request(data), tmp_path / "run", [StopAt(6)])
@@ -222,12 +233,30 @@ def test_a_failed_start_is_not_in_the_way(data: Path, tmp_path: Path) -> None:
         ("checkpoint_seconds", -1.0),
         ("time_limit", float("nan")),
         ("seed", -1),
+        *((name, 10**20) for name in ("threads", "workers", "seed")),
     ],
 )
 def test_impossible_numbers_are_refused(name: str, value: float) -> None:
     stages = (StageConfig(MethodConfig("an")),)
     with pytest.raises(TagfillError, match=f"{name.replace('_', ' ')} must be"):
         RunConfig(DataConfig("x"), stages, **{name: value})
+
+
+NUMBERS = ("epochs", "batch_size", "learning_rate", "weight_decay", "l2", "head_multiplier")
+NUMBERS += ("warmup", "clip", "accumulate", "schedule_epochs", "ema", "patience", "strong_views")
+COUNTS = ("epochs", "batch_size", "accumulate", "schedule_epochs", "patience", "strong_views")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in NUMBERS for value in (-1, float("nan"), float("inf"))),
+        *((name, 10**20) for name in COUNTS),
+    ],
+)
+def test_impossible_numbers_of_a_stage_are_refused(name: str, value: float) -> None:
+    with pytest.raises(TagfillError, match=f"{name.replace('_', ' ')} must be"):
+        StageConfig(MethodConfig("an"), **{name: value})
 
 
 def test_few_images_are_remarked_on(tmp_path: Path) -> None:

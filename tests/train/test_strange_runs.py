@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -189,3 +190,15 @@ def test_links_that_lead_out_of_a_run_are_not_followed_when_it_is_written_to(
     resume(run.path)
     assert run.is_finished
     assert before == {file: file.read_bytes() for file in before}
+
+
+@pytest.mark.timeout(120)
+def test_pipes_in_a_run_are_not_waited_for(run: RunFolder) -> None:
+    piped = [run.metrics, run.events, run.scores("test"), run.path / "report.html", run.path / FILE]
+    for file in piped:
+        file.unlink(missing_ok=True)
+        os.mkfifo(file)
+    resume(run.path)
+    write_report(run.path)
+    tagfill.open_run(run.path).recover()
+    assert not any(file.is_fifo() for file in piped)

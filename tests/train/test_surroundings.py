@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from tagfill.errors import TagfillError
+from tagfill.files import atomic_path
 from tagfill.train import cache, extract
 from tagfill.train.cache import FeatureStore
 
@@ -127,6 +128,25 @@ def test_a_graph_that_is_being_written_is_not_pruned(tmp_path: Path) -> None:
     os.utime(old_draft, (yesterday, yesterday))
     cache.prune(0, tmp_path)
     assert list(folder.iterdir()) == [draft]
+
+
+def test_what_is_being_written_to_a_store_survives_a_prune(tmp_path: Path) -> None:
+    store = FeatureStore({"view": "toy"}, tmp_path)
+    with atomic_path(store.folder / "a.npy") as draft:
+        draft.write_bytes(b"half")
+        assert cache.prune(0, tmp_path)
+        assert [file.name for file in store.folder.iterdir()] == [draft.name]
+    assert (store.folder / "a.npy").read_bytes() == b"half"
+
+
+def test_records_of_backbones_are_pruned_with_the_rest(tmp_path: Path) -> None:
+    record = tmp_path / "backbones" / "a.json"
+    record.parent.mkdir()
+    record.touch()
+    cache.prune(1, tmp_path)
+    assert record.exists()
+    cache.prune(0, tmp_path)
+    assert not record.exists()
 
 
 def test_a_damaged_list_of_the_cache_is_no_obstacle(tmp_path: Path) -> None:

@@ -246,9 +246,22 @@ def report(run: str | Path | Run, out: str | Path | None = None) -> Path:
     return _opened(run).report(out)
 
 
+_PERCENTAGES = (
+    "mAP",
+    "overall F1",
+    "class F1",
+    "estimated mAP",
+    "estimated precision",
+    "estimated recall",
+    "recall of written tags",
+)
+
+
 @speaks_python
 def compare(*runs: str | Path | Run, out: str | Path | None = None) -> Table:
     """Metrics of several runs side by side, in percent.
+
+    Where no absent tag is known, mAP, precision and recall are estimates and called so.
 
     Args:
         runs: runs or their folders.
@@ -262,20 +275,33 @@ def compare(*runs: str | Path | Run, out: str | Path | None = None) -> Table:
 
         write_comparison(opened, out)
     rows = [_compared(run) for run in opened]
-    return Table(rows, title="comparison", bars=("mAP", "overall F1", "class F1"))
+    shown = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    filled = [{name: row[name] for name in shown} for row in rows]
+    return Table(filled, title="comparison", bars=_PERCENTAGES)
 
 
 def _compared(run: Run) -> dict[str, Any]:
     split = next((name for name in ("test", "val") if run.metrics.get(name)), None)
     measured = run.metrics[split] if split else {}
     rates = measured.get("at_fitted_thresholds") or measured.get("at_threshold") or {}
-    shares = {"overall F1": "overall_f1", "class F1": "class_f1_mean_of_f1"}
+    estimated = measured.get("estimated") or {}
+    shares = {
+        "overall F1": rates.get("overall_f1"),
+        "class F1": rates.get("class_f1_mean_of_f1"),
+        "estimated precision": estimated.get("overall_precision"),
+        "estimated recall": estimated.get("overall_recall"),
+        "recall of written tags": estimated.get("recall_of_written"),
+    }
+    percentages = {
+        "mAP": measured.get("mAP"),
+        "estimated mAP": estimated.get("mAP"),
+        **{name: None if share is None else 100 * share for name, share in shares.items()},
+    }
     return {
         "run": run.name,
         "method": run.metrics["method"],
         "images": split,
-        "mAP": measured.get("mAP"),
-        **{name: rates.get(key) and 100 * rates[key] for name, key in shares.items()},
+        **{name: percentages[name] for name in _PERCENTAGES},
     }
 
 

@@ -110,7 +110,7 @@ def _decided(source: str, dataset: Dataset, problems: Problems) -> tuple[Dataset
         optional(module, "serve")
     from tagfill.serve.stored import stored_decisions
 
-    return stored_decisions(source, dataset)
+    return stored_decisions(source, dataset, problems)
 
 
 def _write_file(

@@ -12,6 +12,7 @@ from tagfill.cli.output import emit, say
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels import Dataset
+from tagfill.labels.formats import find_writable
 
 
 def convert(
@@ -38,6 +39,7 @@ def convert(
 
     if croissant and to != "csv_wide":
         raise TagfillError("Croissant metadata describe wide tables", remedy="add --to csv_wide")
+    find_writable(to)
     dataset = reading.load(data)
     lost = save(dataset, out, to, force=force)
     if croissant:

@@ -46,7 +46,7 @@ def demo(
     log.print(f"training {len(story.METHODS)} methods with {seeds} seeds each")
     rows = story.compare(data, seeds, lambda text: log.print(f"  {text}"))
     closed = story.gap_closed(rows)
-    log.print("looking for the hidden tags, and writing the report (a minute or two)")
+    log.print("looking for the hidden tags, and writing the report")
     recovery, suggested = story.recover_tags(data)
     report, comparison = story.write_pages(data, recovery)
     if json:

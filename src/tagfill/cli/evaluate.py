@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tagfill.train.trained import TrainedRun
 
 DEFAULT_THRESHOLD = 0.5
+MOST_RESAMPLES = 1_000_000
 
 
 def evaluate(
@@ -53,6 +55,12 @@ def evaluate(
     """
     from tagfill.cli.evaluate_view import show
 
+    if threshold is not None and not math.isfinite(threshold):
+        raise TagfillError(f"--threshold must be a finite number, got {threshold}")
+    if not 0 <= bootstrap <= MOST_RESAMPLES:
+        raise TagfillError(f"--bootstrap must be from 0 to {MOST_RESAMPLES:,}, got {bootstrap:,}")
+    if seed < 0:
+        raise TagfillError(f"--seed must be 0 or more, got {seed}")
     if not model.exists():
         raise TagfillError("no such run, model folder or score file", file=model)
     dataset = reading.load(data)

@@ -52,6 +52,9 @@ def features(
     from tagfill.jobs.work import FeatureWork
     from tagfill.train.folder import RunFolder
 
+    for name, value in (("workers", workers), ("actors", 1 if actors is None else actors)):
+        if not 1 <= value <= 1_024:
+            raise TagfillError(f"--{name} must be from 1 to 1,024, got {value:,}")
     source = backbone if run is None else str(RunFolder.open(run)[0].model.resolve())
     work = FeatureWork(source, size=input_size, threads=workers)
     return run_job_of(

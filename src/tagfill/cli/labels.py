@@ -34,7 +34,11 @@ class TableOptions:
         ),
     ] = None
     separator: Annotated[
-        str | None, Parameter(help="The only separator of tags; by default ; | and , all separate.")
+        str | None,
+        Parameter(
+            help="The only separator of tags; by default ; | and , all separate, and blanks where"
+            " nothing else does and the words show it."
+        ),
     ] = None
     ignore_columns: Annotated[
         tuple[str, ...] | None,

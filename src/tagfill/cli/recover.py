@@ -28,7 +28,7 @@ def recover(
     budget: int | None = None,
     completed: Path | None = None,
     suspects: Path | None = None,
-    folds: int = 5,
+    folds: int | None = None,
     engine: Literal["local", "ray"] = "local",
     force: Force = False,
     quiet: Quiet = False,
@@ -47,7 +47,8 @@ def recover(
         budget: Instead: this many tags in total, the most useful to review.
         completed: Also write the labels, filled in as far as the precision allows.
         suspects: Also write the positives that look wrong.
-        folds: Number of heads, each trained without the images it scores.
+        folds: Number of heads, each trained without the images it scores; 5 by default, or 2 where
+            there are very many images.
         engine: Where features that are not cached are computed: in this process, or by the
             workers of a Ray cluster ($RAY_ADDRESS, else one on this machine).
     """

@@ -85,6 +85,12 @@ def sigmoid(logits: npt.ArrayLike) -> Floats:
 
 def mean_over_classes(values: Floats, defined: Mask, empty_classes: EmptyClasses) -> float:
     """Mean of [K] values; classes that are not defined are left out or count as zero."""
-    if empty_classes == "zero":
-        return float(np.where(defined, values, 0.0).mean())
-    return float(values[defined].mean()) if defined.any() else float("nan")
+    return float(means_over_classes(values, defined, empty_classes))
+
+
+def means_over_classes(values: Floats, defined: Mask, empty_classes: EmptyClasses) -> Floats:
+    """[...] means of [..., K] values; NaN where no class is defined and they are left out."""
+    total = np.where(defined, values, 0.0).sum(axis=-1)
+    classes = np.where(empty_classes == "zero", values.shape[-1], defined.sum(axis=-1))
+    means: Floats = np.divide(total, classes, out=np.full(total.shape, np.nan), where=classes > 0)
+    return means

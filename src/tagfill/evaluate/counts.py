@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import EmptyClasses, Floats, Mask, Scores, checked, mean_over_classes
+from tagfill.evaluate.arrays import EmptyClasses, Floats, Mask, Scores, checked, means_over_classes
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 
@@ -126,24 +126,30 @@ def precision_recall(counts: Counts, *, empty_classes: EmptyClasses = "skip") ->
         empty_classes: what classes without positives add to the class means (CP, CR, CF1). Their
             false positives always count in the overall metrics.
     """
+    rates = {name: float(rate) for name, rate in rates_of(counts, empty_classes).items()}
+    return PrecisionRecall(**rates)
+
+
+def rates_of(counts: Counts, empty_classes: EmptyClasses) -> dict[str, Floats]:
+    """The metrics of ``PrecisionRecall`` of counts [..., K], each [...]."""
     tp, fp, fn = (
-        float(part.sum())
+        part.sum(axis=-1)
         for part in (counts.true_positives, counts.false_positives, counts.false_negatives)
     )
     defined = counts.true_positives + counts.false_negatives > 0
-    class_precision = mean_over_classes(counts.precision, defined, empty_classes)
-    class_recall = mean_over_classes(counts.recall, defined, empty_classes)
-    return PrecisionRecall(
-        overall_precision=_share(tp, tp + fp),
-        overall_recall=_share(tp, tp + fn),
-        overall_f1=_share(2 * tp, 2 * tp + fp + fn),
-        class_precision=class_precision,
-        class_recall=class_recall,
-        class_f1_of_means=_share(
-            2 * class_precision * class_recall, class_precision + class_recall
-        ),
-        class_f1_mean_of_f1=mean_over_classes(counts.f1, defined, empty_classes),
+    precision, recall, f1 = (
+        means_over_classes(rates, defined, empty_classes)
+        for rates in (counts.precision, counts.recall, counts.f1)
     )
+    return {
+        "overall_precision": _ratio(tp, tp + fp),
+        "overall_recall": _ratio(tp, tp + fn),
+        "overall_f1": _ratio(2 * tp, 2 * tp + fp + fn),
+        "class_precision": precision,
+        "class_recall": recall,
+        "class_f1_of_means": _ratio(2 * precision * recall, precision + recall),
+        "class_f1_mean_of_f1": f1,
+    }
 
 
 def hamming_loss(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -164,8 +170,5 @@ def exact_match(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole != 0 else 0.0
+    """0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole != 0))

@@ -256,12 +256,10 @@ def _intervals(
         "mAP": mean_average_precision_statistic(
             scores, labels, definition=chosen.definition, empty_classes=rule
         ),
-        "overall_f1": precision_recall_statistic(
-            decided, labels, lambda result: result.overall_f1, empty_classes=rule
-        ),
-        "class_f1_of_means": precision_recall_statistic(
-            decided, labels, lambda result: result.class_f1_of_means, empty_classes=rule
-        ),
+        **{
+            name: precision_recall_statistic(decided, labels, name, empty_classes=rule)
+            for name in ("overall_f1", "class_f1_of_means")
+        },
     }
     return {
         name: bootstrap(statistic, len(labels), resamples=resamples, seed=seed)

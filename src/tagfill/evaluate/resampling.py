@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.evaluate.arrays import EmptyClasses, Floats
-from tagfill.evaluate.counts import Counts, PrecisionRecall, decision_masks, precision_recall
+from tagfill.evaluate.counts import Counts, decision_masks, rates_of
 from tagfill.evaluate.precision import Definition
 from tagfill.evaluate.weighted import WeightedAveragePrecision
 from tagfill.labels.table import POSITIVE
@@ -129,22 +129,17 @@ def mean_average_precision_statistic(
 def precision_recall_statistic(
     decided: npt.ArrayLike,
     labels: npt.ArrayLike,
-    metric: Callable[[PrecisionRecall], float],
+    metric: str,
     *,
     empty_classes: EmptyClasses = "skip",
 ) -> Statistic:
-    """A metric of decided tags as a statistic, such as ``lambda result: result.overall_f1``."""
+    """A metric of ``PrecisionRecall`` as a statistic, such as "overall_f1"."""
     entries = [kind.astype(np.float64) for kind in decision_masks(decided, labels)]
 
     def statistic(weights: Weights) -> Floats:
         transposed = weights.T.astype(np.float64)
         tp, fp, fn = (transposed @ part for part in entries)
-        return np.array(
-            [
-                metric(precision_recall(Counts(*row), empty_classes=empty_classes))
-                for row in zip(tp, fp, fn, strict=True)
-            ]
-        )
+        return rates_of(Counts(tp, fp, fn), empty_classes)[metric]
 
     return statistic
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 LISTED = 50
 """Most classes to list in a card."""
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 LABELS, DATA = "labels.csv", "data"
 
 
@@ -34,6 +36,7 @@ def push_model(run: Path, repository: str, *, public: bool = False) -> str:
         repository: "owner/name"; made where there is none.
         public: let everybody see a new repository.
     """
+    _check_name(repository)
     bundle = load(run)
     source = run / "model" if (run / "model").is_dir() else run
     with tempfile.TemporaryDirectory() as temporary:
@@ -54,6 +57,7 @@ def push_labels(
         images: folder of the images, to put them there too, with a ``metadata.jsonl`` beside them:
             ``datasets.load_dataset("imagefolder")`` reads both.
     """
+    _check_name(repository)
     dataset = load_labels(labels)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -117,6 +121,13 @@ def _card(metadata: dict[str, Any], repository: str, text: str) -> str:
     return f"---\n{front}\n---\n# {repository.split('/')[-1]}\n\n{text}\n"
 
 
+def _check_name(repository: str) -> None:
+    if not _REPOSITORY.fullmatch(repository):
+        raise TagfillError(
+            f"{repository!r} is no name of a repository", remedy="use owner/name, such as me/birds"
+        )
+
+
 def _push(folder: Path, repository: str, kind: Literal["model", "dataset"], public: bool) -> str:
     from huggingface_hub import HfApi
 
@@ -139,8 +150,8 @@ def _hub_errors(repository: str) -> Iterator[None]:
 
     try:
         yield
-    except HFValidationError:
-        raise TagfillError(f"{repository!r} is not a repository name: use owner/name") from None
+    except HFValidationError as error:
+        raise TagfillError(f"{repository!r} is no name of a repository ({error})") from None
     except LocalTokenNotFoundError:
         raise TagfillError(
             "the hub requires a login", remedy="set HF_TOKEN, or run `hf auth login` once"

@@ -21,6 +21,8 @@ from tagfill.models.weights import State
 _PROCEDURAL = ("transformers_version", "_name_or_path", "auto_map", "architectures", "dtype")
 _LABELS = ("id2label", "label2id")
 
+LARGEST_SIZE = 16_384
+
 
 @dataclass(frozen=True)
 class WeightSource:
@@ -50,8 +52,10 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
         pretrained: whether to load weights; only then may the hub be asked for a
             configuration whose weights it is said to hold.
     """
-    if size is not None and size < 1:
-        raise TagfillError(f"an image size of {size} pixels is not valid")
+    if size is not None and not 1 <= size <= LARGEST_SIZE:
+        raise TagfillError(
+            f"an image size of {size} pixels is not valid", remedy=f"use 1 to {LARGEST_SIZE}"
+        )
     if name in OFFLINE:
         return _offline_source(name, size)
     preset = PRESETS.get(name)

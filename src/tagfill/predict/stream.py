@@ -42,8 +42,9 @@ def predict_stream(
         batch_size: images at once.
         workers: threads that decode images.
     """
-    if batch_size < 1 or workers < 1:
-        raise TagfillError(f"batch size {batch_size} and workers {workers} must be at least 1")
+    for name, value, most in (("batch size", batch_size, 65_536), ("workers", workers, 1_024)):
+        if not 1 <= value <= most:
+            raise TagfillError(f"{name} must be at least 1 and at most {most:,}, got {value:,}")
     if engine.metadata.reads == "features":
         inputs = _feature_rows(engine, files)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from tagfill.evaluate import (
     Interval,
-    PrecisionRecall,
     Reliability,
     bootstrap,
     expected_calibration_error,
@@ -71,16 +69,16 @@ def statistics(held: HeldOut) -> dict[str, Statistic]:
         taken = np.where(held.labels == UNKNOWN, NEGATIVE, held.labels)
         return {"observed_mAP": mean_average_precision_statistic(held.logits, taken)}
 
-    def rate(metric: Callable[[PrecisionRecall], float]) -> Statistic:
+    def rate(metric: str) -> Statistic:
         share = precision_recall_statistic(held.decided, held.labels, metric)
         return lambda weights: 100 * share(weights)
 
     return {
         "mAP": mean_average_precision_statistic(held.logits, held.labels),
-        "overall_f1": rate(lambda result: result.overall_f1),
-        "class_f1": rate(lambda result: result.class_f1_mean_of_f1),
-        "overall_precision": rate(lambda result: result.overall_precision),
-        "overall_recall": rate(lambda result: result.overall_recall),
+        "overall_f1": rate("overall_f1"),
+        "class_f1": rate("class_f1_mean_of_f1"),
+        "overall_precision": rate("overall_precision"),
+        "overall_recall": rate("overall_recall"),
     }
 
 

@@ -86,9 +86,9 @@ def check(count: int, size: int, seed: int, difficulty: float, start: int = 0) -
         TagfillError: an argument is out of range; the message says which.
     """
     for name, value, low, high in (
-        ("count", count, 1, None),
+        ("count", count, 1, 10_000_000),
         ("size", size, *SIZES),
-        ("seed", seed, 0, None),
+        ("seed", seed, 0, 2**63 - 1),
         ("difficulty", difficulty, 0, 1),
         ("start", start, 0, None),
     ):

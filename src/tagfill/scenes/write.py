@@ -73,8 +73,8 @@ def write_scenes(
     check(count, size, seed, difficulty)
     if not 0 <= test_fraction < 1:
         raise TagfillError(f"test fraction must be at least 0 and below 1, got {test_fraction}")
-    if workers < 1:
-        raise TagfillError(f"workers must be 1 or more, got {workers}")
+    if not 1 <= workers <= 1_024:
+        raise TagfillError(f"workers must be from 1 to 1024, got {workers}")
     folder = Path(out)
     _prepare(folder, overwrite)
     jobs = [

@@ -12,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +34,8 @@ from tagfill.images import open_regular
 Features = npt.NDArray[np.float16]
 ABOUT = "about.json"
 _MARK = "blake2b:"
+_BATCH = 128
+"""Files that a thread hashes at a time; most often they have been hashed before."""
 _ITEM = np.dtype(np.float16).itemsize
 
 
@@ -45,8 +46,10 @@ def content_hash(content: bytes) -> str:
 
 def content_hashes(paths: Sequence[Path], workers: int = 8) -> list[str]:
     """A hash of each file's bytes."""
+    batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(_content_hash, paths))
+        hashed = pool.map(lambda batch: [_content_hash(path) for path in batch], batches)
+        return [content for batch in hashed for content in batch]
 
 
 def _content_hash(path: Path) -> str:
@@ -264,19 +267,29 @@ def _store_info(folder: Path) -> StoreInfo:
 
 
 def prune(older_than_days: float, root: Path | None = None) -> list[StoreInfo]:
-    """Delete stores, graphs and remote files not used for that long; returns the stores.
+    """Delete stores, graphs, records of backbones and remote files not used for that long.
 
-    A time of use in the future (the clock was changed) counts as now.
+    A time of use in the future (the clock was changed) counts as now. Folders stay: another process
+    may be writing to them.
+
+    Returns:
+        The stores.
     """
-    now = time.time()
+    now, place = time.time(), root or cache_root()
     limit = now - older_than_days * 86_400
     old = [store for store in stores(root) if min(store.used, now) <= limit]
     for store in old:
-        shutil.rmtree(store.path, ignore_errors=True)
-    for graph in ((root or cache_root()) / "graphs").glob("*.onnx"):
-        is_draft = graph.name.startswith(".")  # may be written right now
-        with suppress(FileNotFoundError):
-            if min(graph.stat().st_mtime, now) <= (min(limit, now - 86_400) if is_draft else limit):
-                graph.unlink()
+        _delete(store.path.iterdir(), now, now)
+    for pattern in ("graphs/*.onnx", "backbones/*.json"):
+        _delete(place.glob(pattern), limit, now)
     remote.prune(older_than_days)
     return old
+
+
+def _delete(files: Iterable[Path], limit: float, now: float) -> None:
+    """Delete files not used since a time, and drafts that nobody has been writing for a day."""
+    for file in files:
+        with suppress(FileNotFoundError):
+            since = min(limit, now - 86_400) if file.name.startswith(".") else limit
+            if min(file.stat().st_mtime, now) <= since:
+                file.unlink()

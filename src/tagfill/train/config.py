@@ -33,6 +33,13 @@ Precision = Literal["no", "fp16", "bf16"]
 
 LARGEST = 3e38
 """Largest float32; infinity and NaN are refused."""
+MOST = {
+    **dict.fromkeys(("epochs", "schedule_epochs", "patience", "accumulate"), 1_000_000),
+    **dict.fromkeys(("workers", "threads", "strong_views"), 1_024),
+    "batch_size": 10_000_000,
+    "seed": 2**63 - 1,
+}
+"""Beyond these no run would ever end, or begin."""
 
 
 @dataclass(frozen=True)
@@ -222,10 +229,11 @@ class RunConfig:
             )
 
 
-def _require(name: str, value: float | None, low: float, high: float = LARGEST) -> None:
-    if value is not None and not low <= value <= high:
-        open_ended = high == LARGEST and value < low
-        between = f"at least {low:g}" if open_ended else f"between {low:g} and {high:g}"
+def _require(name: str, value: float | None, low: float, high: float | None = None) -> None:
+    most = MOST.get(name, LARGEST) if high is None else high
+    if value is not None and not low <= value <= most:
+        open_ended = high is None and value < low
+        between = f"at least {low:g}" if open_ended else f"between {low:g} and {most:,}"
         raise TagfillError(f"{name.replace('_', ' ')} must be {between}, got {value:g}")
 
 

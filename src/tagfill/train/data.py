@@ -43,9 +43,9 @@ class Split:
     """
 
     table: LabelTable
-    truth: Labels | None = None
-    paths: tuple[Path, ...] | None = None
-    features: npt.NDArray[np.floating] | None = None
+    truth: Labels | None = field(default=None, repr=False)
+    paths: tuple[Path, ...] | None = field(default=None, repr=False)
+    features: npt.NDArray[np.floating] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)

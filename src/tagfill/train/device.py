@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
@@ -23,15 +20,3 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
     if AcceleratorState._shared_state:  # set by an earlier run, perhaps with another precision
         AcceleratorState._reset_state()
     return Accelerator(cpu=on_cpu, mixed_precision=precision)
-
-
-@contextmanager
-def single_thread(enabled: bool = True) -> Iterator[None]:
-    """Use one thread for matrices so small that threads would mostly wait."""
-    before = torch.get_num_threads()
-    if enabled:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -67,8 +67,8 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run reached its end."""
-        return self.metrics.is_file()
+        """Whether the run reached its end, and nobody deleted its model."""
+        return self.metrics.is_file() and (self.model / "model.json").is_file()
 
     @contextmanager
     def lock(self, enabled: bool = True) -> Iterator[None]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import Tensor
 
 from tagfill.methods.base import Method, Mixed, Step
 from tagfill.models.network import Network
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head
-from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, Inputs, derived_seed
+from tagfill.train.placement import Placement
 
 MIXUP_ALPHA = 0.3
 """Of the Beta distribution of mixing weights; PU-MLC's value."""
@@ -54,30 +54,18 @@ class Forward:
     batch as if it had never stopped.
 
     Args:
-        network: as training calls it.
+        placement: of the network.
         method: says which views it needs.
         data: labels.
-        accelerator: device and precision.
-        world: the processes.
         seed: of the stage.
-        whole: gathers a sharded weight.
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        method: Method,
-        data: StageData,
-        accelerator: Accelerator,
-        world: World,
-        seed: int,
-        whole: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        self.network, self.method, self.data = network, method, data
-        self.accelerator, self.world, self.seed, self.whole = accelerator, world, seed, whole
-        self.device = accelerator.device
-        plain = accelerator.unwrap_model(network)
-        head = plain.head if isinstance(plain, Network) else plain
+    def __init__(self, placement: Placement, method: Method, data: StageData, seed: int) -> None:
+        self.network, self.method, self.data, self.seed = placement.called, method, data, seed
+        self.accelerator, self.world = placement.accelerator, placement.world
+        self.device, self.whole = placement.device, placement.whole
+        trained = placement.trained
+        head: Any = trained.head if isinstance(trained, Network) else trained
         is_head = isinstance(head, Head)
         self.weights = head.classifier_weights() if is_head else tuple(head.parameters())
         self.classify = head.classify if method.needs.label_features else None
@@ -103,7 +91,7 @@ class Forward:
             step=step,
             strong=None if strong is None else self.world.gather_output(strong, len(rows)),
             mixed=None if mix is None else self._mixed_output(outputs["mixed"], mix),
-            weights=self.weights if self.whole is None else tuple(map(self.whole, self.weights)),
+            weights=tuple(map(self.whole, self.weights)),
             generator=torch.Generator().manual_seed(derived_seed(*position, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
             classify=self.classify,

@@ -12,10 +12,11 @@ import torch
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
+from tagfill.linear.threads import single_thread
 from tagfill.methods.base import Method, Needs
 from tagfill.models.plain_heads import Head, LinearConfig, LinearHead
 from tagfill.train.config import StageConfig
-from tagfill.train.device import make_accelerator, single_thread
+from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, derived_seed

@@ -102,9 +102,7 @@ class Stage:
         self.plain, self.ema = self.placement.network, self.placement.ema
         self.network, self.trained = self.placement.called, self.placement.trained
         self._learned: list[Tensor] = []
-        self.forward = Forward(
-            self.network, method, data, accelerator, self.world, seed, self.placement.whole
-        )
+        self.forward = Forward(self.placement, method, data, seed)
         self.watch = Watch(data.observed, data.hidden, self.device)
         self.selector = Selector(config.patience)
         self.position = Position()

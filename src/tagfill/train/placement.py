@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.models.ema import Ema
 from tagfill.train.gather import World
 from tagfill.train.inputs import Inputs, scores
+
+if TYPE_CHECKING:  # slow to import, and predictions do without
+    from accelerate import Accelerator
 
 
 class Placement:
@@ -39,7 +42,8 @@ class Placement:
     def _place(self, network: nn.Module, ema: float | None, warmup: bool) -> None:
         self.network = self.trained = network.to(self.device)
         self.ema = Ema(network, ema, warmup=warmup) if ema else None  # before accelerate patches
-        self.called = self.accelerator.prepare(network)
+        # it is on the device; accelerate would import what looks for sharded weights first
+        self.called = self.accelerator.prepare(network, device_placement=[False])
 
     def scores(self, module: nn.Module, inputs: Inputs) -> Tensor:
         """[N, K] logits of all images, with the BatchNorm statistics of process 0 everywhere."""

@@ -202,10 +202,11 @@ def _method(
     request: Request, default: MethodConfig | None, regime: str, notes: list[str]
 ) -> MethodConfig:
     name, preset, settings = request.method, request.method_preset, dict(request.method_settings)
-    if name == "auto" and default is not None:
+    if default is not None and name in ("auto", default.name):
+        if name == "auto":
+            notes.append(f"method: {default.name}, from the protocol")
         name, preset = default.name, preset or default.preset
         settings = {**default.settings, **settings}
-        notes.append(f"method: {name}, from the protocol")
     elif name == "auto":
         name = methods.AUTO
         notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")

@@ -17,10 +17,11 @@ from accelerate import Accelerator
 
 from tagfill.errors import TagfillError
 from tagfill.files import unlinked
+from tagfill.linear.threads import single_thread
 from tagfill.methods.base import Method
 from tagfill.train.config import RunConfig
 from tagfill.train.data import Sources, TrainingData, prepare
-from tagfill.train.device import make_accelerator, single_thread
+from tagfill.train.device import make_accelerator
 from tagfill.train.evaluate import evaluate
 from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path

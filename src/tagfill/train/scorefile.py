@@ -35,6 +35,8 @@ def key_of(model: Path, split: Split) -> str:
 
 def read(file: Path, key: str) -> Scores | None:
     """The scores ``write`` stored under the key; None if absent or damaged."""
+    if not file.is_file():  # a pipe would be waited for
+        return None
     try:
         with safe_open(file, framework="numpy") as stored:
             metadata = stored.metadata() or {}
