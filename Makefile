@@ -85,7 +85,7 @@ coverage: dev
 
 # The tests that disturb on purpose, at many more moments and with many more files.
 torture: dev
-	TAGFILL_TORTURE=20 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 --timeout 14400 tests/torture tests/jobs tests/labels/test_mutations.py tests/models/test_bundle.py
+	TAGFILL_TORTURE=10 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 --timeout 14400 tests/torture tests/jobs tests/labels/test_mutations.py tests/models/test_bundle.py
 	TAGFILL_SOAK_SECONDS=1800 $(BIN)/python -m pytest -q tests/serve/test_soak.py
 
 notebooks: dev

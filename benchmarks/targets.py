@@ -93,7 +93,7 @@ def recover(folder: Path, images: int, classes: int) -> Callable[[], object]:
 
     features, hidden = made_features(folder, images)
     labels = single_positives(hidden, classes)
-    return lambda: float(posterior(features, labels, folds=4).unknown.mean())
+    return lambda: float(posterior(features, labels).unknown.mean())
 
 
 def mean_ap(folder: Path, images: int, classes: int) -> Callable[[], object]:
