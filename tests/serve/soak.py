@@ -10,6 +10,7 @@ import struct
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ class Seen:
     statuses: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     wrong: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
     def note(self, kind: str, status: int, allowed: Sequence[int]) -> None:
         self.statuses[kind][status] += 1
@@ -75,7 +78,12 @@ class Client:
     ) -> httpx.Response:
         headers = {"x-csrf-token": self.csrf, **more.pop("headers", {})}
         began = time.perf_counter()
-        answer = await self.http.request(method, path, headers=headers, **more)
+        try:
+            answer = await self.http.request(method, path, headers=headers, **more)
+        except httpx.TransportError as error:
+            lasted, running = time.perf_counter() - began, time.monotonic() - self.seen.began
+            self.seen.lost.append(f"{kind}: {error!r} after {lasted:.1f} s, at {running:.0f} s")
+            raise
         self.seen.note(kind, answer.status_code, allowed)
         if answer.status_code == 200:
             self.seen.times[kind].append(time.perf_counter() - began)
@@ -131,18 +139,15 @@ async def oversized(client: Client) -> None:
             yield b"\0" * 100_000
 
     kind = {"content-type": "application/json"}
-    try:
-        if client.random.random() < 0.5:
-            path, content = "/api/review/decisions", endless()
-            await client.ask("oversized", "POST", path, (413,), content=content, headers=kind)
-        else:
-            head = (
-                b"POST /api/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\n"
-                b"Content-Length: 99000000\r\n\r\n"
-            )
-            await half("oversized", client, head, (413, 429))
-    except httpx.TransportError:
-        pass  # the answer may be lost when the server stops reading
+    if client.random.random() < 0.5:
+        path, content = "/api/review/decisions", endless()
+        await client.ask("oversized", "POST", path, (413,), content=content, headers=kind)
+    else:
+        head = (
+            b"POST /api/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\n"
+            b"Content-Length: 99000000\r\n\r\n"
+        )
+        await half("oversized", client, head, (413, 429))
 
 
 async def half(kind: str, client: Client, request: bytes, allowed: Sequence[int]) -> None:
@@ -217,7 +222,8 @@ async def soak(url: str, seconds: float, clients: int, photos: Sequence[bytes]) 
             client = Client(http, (host, int(port)), photos, tags, seen, draw)
             await client.begin()
             while time.monotonic() < until:
-                await draw.choice(MIX)(client)
+                with suppress(httpx.TransportError):  # noted in ``seen.lost``
+                    await draw.choice(MIX)(client)
                 await asyncio.sleep(draw.random() * 2 * PAUSE)
 
     async with httpx.AsyncClient(base_url=url, timeout=60) as first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,64 @@ def test_clients_that_never_finish_are_cut_off(
         assert answers[:2] == [b"", b""]
         assert b" 408 " in answers[2]
         assert session(url).get("/healthz").status_code == 200
+
+
+def test_a_refused_client_may_go_on_after_the_rest_of_its_request(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time for its next request begins when the refused one has ended."""
+    monkeypatch.setattr(protocol, "HEADER_SECONDS", 1.0)
+    with listening(opened, tmp_path / "review.db") as (url, service):
+        object.__setattr__(service.policy, "body_bytes", 100)
+        port = int(url.rpartition(":")[2])
+        chunk = b"c8\r\n" + b"x" * 200 + b"\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            csrf, cookie = credentials(url)
+            connection.sendall(
+                f"POST /api/review/undo HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n"
+                f"X-CSRF-Token: {csrf}\r\nContent-Type: application/json\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n".encode()
+                + chunk
+            )
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += connection.recv(4096)
+            assert b" 413 " in answer
+            for piece in (chunk, chunk, b"0\r\n\r\n"):
+                connection.sendall(piece)
+                time.sleep(0.3)
+            time.sleep(0.4)
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert b" 200 " in connection.recv(4096)
+
+
+def credentials(url: str) -> tuple[str, str]:
+    """The CSRF token of a new session, and its cookie."""
+    client = session(url)
+    ((name, value),) = client.cookies.items()
+    return client.headers["x-csrf-token"], f"{name}={value}"
+
+
+def test_silent_clients_make_room_for_new_ones(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 3)
+    with listening(opened, tmp_path / "review.db") as (url, _):
+        port = int(url.rpartition(":")[2])
+        clients = [HTTPConnection("127.0.0.1", port, timeout=10) for _ in range(6)]
+        for client in clients:
+            assert healthy(client)
+        assert [client.sock.recv(1) for client in clients[:3]] == [b"", b"", b""]
+        assert healthy(clients[5])
+        for client in clients:
+            client.close()
+
+
+def healthy(client: HTTPConnection) -> bool:
+    client.request("GET", "/healthz")
+    answer = client.getresponse()
+    answer.read()
+    return answer.status == 200
 
 
 def test_requests_cut_off_half_way_leave_the_server_well(opened: Any, tmp_path: Path) -> None:

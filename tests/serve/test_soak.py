@@ -61,6 +61,7 @@ def test_soak(run: Path, server: Process, capsys: pytest.CaptureFixture[str]) ->
         print(f"\nsoak: {seen.requests:,} requests of {CLIENTS} clients in {SECONDS:.0f} s")
         print(f"p95 in ms: {times}")
         print(f"memory: {early:.0f} MB, {late:.0f} MB at the end; {dict(seen.statuses)}")
+    assert seen.lost == []
     assert seen.wrong == []
     assert seen.errors == 0
     assert 'status="5' not in metrics

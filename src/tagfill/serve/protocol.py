@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
 """Seconds for the headers of a request to arrive."""
 READ_SECONDS = 30.0
 """Seconds after which a client that reads nothing is disconnected."""
+KEEP_SECONDS = 30
+"""Seconds an answered client may stay connected; far longer than clients keep idle connections."""
 MOST_CONNECTIONS = 512
 
 
@@ -23,18 +26,21 @@ class PatientOnce(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""
         super().connection_made(transport)
+        self._wait_for_headers()
         if len(self.connections) > MOST_CONNECTIONS:
-            transport.close()
-        else:
-            self._wait_for_headers()
+            self._most_dispensable().transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Part of a request has arrived."""
         if self._timer is None and self._idle:
             self._wait_for_headers()
+        rest_of_answered = self._idle and self.conn.their_state is h11.SEND_BODY
         super().data_received(data)
         if not self._idle:
             self._stop_waiting()
+        elif rest_of_answered and self.conn.their_state is h11.IDLE:
+            self._stop_waiting()
+            self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
@@ -60,6 +66,15 @@ class PatientOnce(H11Protocol):
     @property
     def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
+
+    def _most_dispensable(self) -> H11Protocol:
+        """The answered client that has been silent for longest, or else this one."""
+        silent = {
+            other: other.timeout_keep_alive_task.when()
+            for other in self.connections
+            if isinstance(other, H11Protocol) and other.timeout_keep_alive_task is not None
+        }
+        return min(silent, key=silent.__getitem__, default=self)
 
     def _wait_for_headers(self) -> None:
         self._timer = self.loop.call_later(HEADER_SECONDS, self._give_up)

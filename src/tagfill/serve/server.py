@@ -101,7 +101,7 @@ def make_server(service: Service, options: Options) -> uvicorn.Server:
     import uvicorn
 
     from tagfill.serve.app import create_app
-    from tagfill.serve.protocol import PatientOnce
+    from tagfill.serve.protocol import KEEP_SECONDS, PatientOnce
 
     config = uvicorn.Config(
         create_app(service),
@@ -111,7 +111,7 @@ def make_server(service: Service, options: Options) -> uvicorn.Server:
         ws="none",
         log_level="warning",
         server_header=False,
-        timeout_keep_alive=10,
+        timeout_keep_alive=KEEP_SECONDS,
         timeout_graceful_shutdown=5,
     )
     return uvicorn.Server(config)
