@@ -111,3 +111,11 @@ def test_probabilities_are_raised_to_eps_inside_logarithms():
     assert_terms(terms, [[11.512925, 11.512925]])
     loss = partial(asymmetric, gamma_negative=2, eps=1e-5)
     assert not gradient(loss, logits, labels)[0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_small_margin_keeps_confident_mistakes_finite(dtype):
+    loss = partial(asymmetric, margin=1e-8)
+    logits, unknown = torch.tensor([[40.0]], dtype=dtype), torch.tensor([[-1]])
+    torch.testing.assert_close(loss(logits, unknown).double(), torch.tensor([[18.42068]]).double())
+    assert torch.isfinite(gradient(loss, logits, unknown)).all()

@@ -67,6 +67,7 @@ def check_loss(
     check_permutation(loss, observed, classes=permute_classes)
     check_finite(loss, observed, extreme)
     check_bfloat16(loss, observed)
+    check_float16(loss, observed)
     check_inputs_untouched(loss, observed)
     if gradcheck:
         check_gradcheck(loss, observed)
@@ -128,6 +129,20 @@ def check_bfloat16(loss: Loss, observed: Tensor = OBSERVED) -> None:
     for value in (loss, partial(gradient, loss)):
         close = {"rtol": 0.05, "atol": 0.02, "check_dtype": False}
         torch.testing.assert_close(value(half, observed), value(single, observed), **close)
+
+
+def check_float16(loss: Loss, observed: Tensor = OBSERVED, extreme: float = 1000.0) -> None:
+    """In float16 a large batch overflows nothing: values are those of float32, gradients finite."""
+    unreduced = loss(torch.zeros(observed.shape), observed).ndim == 2
+    copies = 1 if unreduced else 2_000
+    labels = observed.repeat(copies, 1)
+    signs = torch.sign(random_logits(observed.shape)).repeat(copies, 1)
+    for scale in (extreme, 30.0, 8.0, 0.0):
+        half = (scale * signs).half()
+        assert torch.isfinite(gradient(loss, half, labels)).all(), f"gradient at {scale}"
+        torch.testing.assert_close(
+            loss(half, labels), loss(half.float(), labels), rtol=2e-3, atol=2e-3, check_dtype=False
+        )
 
 
 def check_bce_when_full(loss: Loss, labels: Tensor = FULL) -> None:

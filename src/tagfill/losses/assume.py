@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tagfill.losses.terms import by_label, cross_entropy, negative_term, positive_term
+from tagfill.losses.terms import by_label, cross_entropy, negative_term, positive_term, single
 
 
 def ignore_unknown(logits: Tensor, observed: Tensor) -> Tensor:
@@ -111,6 +111,7 @@ def assume_negative_smoothed(
         eps_p: smoothing of positives.
         eps_n: smoothing of known and assumed negatives.
     """
+    logits = single(logits)
     positive = (observed == 1).to(logits.dtype)
     return cross_entropy(logits, eps_n / 2 + (1 - eps_p / 2 - eps_n / 2) * positive)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tagfill.losses.terms import by_label, guarded_terms
+from tagfill.losses.terms import by_label, guarded_terms, single
 
 
 def entropy_maximization(
@@ -81,4 +81,5 @@ def entropy_with_pseudo_labels(
 
 def _entropy(logits: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     """H(p) from the two logarithms, 1 - p without cancellation."""
+    logits = single(logits)
     return torch.sigmoid(logits) * positive + torch.sigmoid(-logits) * negative

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.regularize import expected_positives
-from tagfill.losses.terms import cross_entropy
+from tagfill.losses.terms import cross_entropy, single
 
 
 class Estimation(NamedTuple):
@@ -49,7 +49,7 @@ def learn_from(
     Returns:
         Three scalars, already weighted.
     """
-    target = torch.sigmoid(other.detach())
+    target = torch.sigmoid(single(other.detach()))
     evidence, deviation = expected_positives(
         logits, observed, k=k, weight=weight, per_class=per_class
     )

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from tagfill.losses.terms import by_label, negative_term, positive_term
+from tagfill.losses.terms import by_label, negative_term, positive_term, single
 
 
 def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:
@@ -101,10 +101,12 @@ def focal_negative(
     if margin == 0:
         weight = torch.exp(-gamma * positive_term(logits))
         return _weighted(weight, negative_term(logits), detach_weight, eps)
+    logits = single(logits)
     probability = torch.sigmoid(logits)
     counts = probability > margin
     shifted = torch.where(counts, probability - margin, 0.5)
-    term = _weighted(shifted**gamma, -torch.log1p(-shifted), detach_weight, eps)
+    rest = torch.where(counts, torch.sigmoid(-logits) + margin, 0.5)  # 1 - q, exact near q = 1
+    term = _weighted(shifted**gamma, -torch.log(rest), detach_weight, eps)
     return torch.where(counts, term, 0.0)
 
 

@@ -31,6 +31,8 @@ import torch.nn.functional as F
 from scipy.special import betaln, roots_jacobi
 from torch import Tensor
 
+from tagfill.losses.terms import single
+
 NODES = 8
 """Points of the quadrature over t."""
 
@@ -89,7 +91,7 @@ def written_tags_nll(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor
     Returns:
         [N] terms. The gradient is in closed form: memory is N K, however many nodes there are.
     """
-    value: Tensor = _Likelihood.apply(logits, observed, *writer)  # type: ignore[no-untyped-call]
+    value: Tensor = _Likelihood.apply(single(logits), observed, *writer)  # type: ignore[no-untyped-call]
     return value
 
 
@@ -116,6 +118,7 @@ def posterior(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
     Returns:
         [N, K] probabilities.
     """
+    logits = single(logits)
     p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
     chances = _unseen(p, absent, observed < 0, writer)
     weight, _ = _given_labels(chances, writer)

@@ -47,4 +47,5 @@ def partial_cross_entropy(logits: Tensor, observed: Tensor, weight: Tensor) -> T
     Args:
         weight: [N, 1].
     """
-    return weight.to(logits.dtype) * ignore_unknown(logits, observed)
+    terms = ignore_unknown(logits, observed)
+    return weight.to(terms.dtype) * terms

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tagfill.losses.terms import negative_term, positive_term
+from tagfill.losses.terms import negative_term, positive_term, single
 
 Surrogate = Literal["logistic", "sigmoid"]
 
@@ -104,6 +104,7 @@ def variational_risk(
         [K] risks.
     """
     unlabeled = _unlabeled(observed, positives_in_unlabeled)
+    logits = single(logits)
     sharp = logits / temperature
     log_mean = _log_mean_sigmoid(sharp, unlabeled)
     factor = (log_mean if tempered_factor else _log_mean_sigmoid(logits, unlabeled)) * gamma
@@ -125,7 +126,7 @@ def adaptive_temperature(logits: Tensor, alpha: float) -> Tensor:
     Returns:
         [K] temperatures.
     """
-    spread = logits.detach().std(dim=0, correction=0)
+    spread = single(logits.detach()).std(dim=0, correction=0)
     return torch.where(spread > STILL, (alpha * spread).clamp(max=1.0), torch.ones_like(spread))
 
 
@@ -157,11 +158,12 @@ def mixup_consistency(
     Returns:
         [M, K] terms.
     """
+    logits = single(logits)
     target = torch.where(observed == 1, torch.zeros_like(logits), F.logsigmoid(logits))
     target = target.detach() if detach else target
     shares = torch.tensor([weight, 1 - weight], dtype=logits.dtype, device=logits.device).log()
     blend = torch.logaddexp(shares[0] + target[first], shares[1] + target[second])
-    predicted = F.logsigmoid(mixed)
+    predicted = F.logsigmoid(single(mixed))
     if eps:
         floor = torch.full_like(predicted, eps).log()
         blend, predicted = torch.logaddexp(blend, floor), torch.logaddexp(predicted, floor)
@@ -177,6 +179,7 @@ def _pu_parts(
     logits: Tensor, observed: Tensor, prior: Tensor, surrogate: Surrogate, included: bool
 ) -> tuple[Tensor, Tensor]:
     """pi E_P[l+], and E_U[l-] - pi E_P[l-]."""
+    logits = single(logits)
     if surrogate == "logistic":
         positive, negative = positive_term(logits), negative_term(logits)
     else:

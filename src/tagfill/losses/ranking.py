@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tagfill.losses.terms import single
+
 
 def pairwise_ranking(logits: Tensor, observed: Tensor) -> Tensor:
     """Every positive should beat every other entry of its image by a margin of 1 in probability.
@@ -21,6 +23,7 @@ def pairwise_ranking(logits: Tensor, observed: Tensor) -> Tensor:
     >>> pairwise_ranking(torch.zeros(1, 3), torch.tensor([[1, -1, 0]]))
     tensor([[2., 0., 0.]])
     """
+    logits = single(logits)
     positive = observed == 1
     others = (~positive).sum(1, keepdim=True)
     beaten_by = (torch.sigmoid(logits) * ~positive).sum(1, keepdim=True)

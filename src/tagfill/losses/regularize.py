@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.assume import ignore_unknown
+from tagfill.losses.terms import single
 
 
 def count_penalty(logits: Tensor, k: float) -> Tensor:
@@ -23,7 +24,7 @@ def count_penalty(logits: Tensor, k: float) -> Tensor:
     Returns:
         Scalar.
     """
-    counted = torch.sigmoid(logits).sum(1).mean()
+    counted = torch.sigmoid(single(logits)).sum(1).mean()
     return ((counted - k) / logits.shape[1]) ** 2
 
 

@@ -12,14 +12,22 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
+def single(values: Tensor) -> Tensor:
+    """Half precision as float32, like cross-entropy under autocast; all else as it is.
+
+    A sum over a batch overflows float16 (from 65,504 on) and loses most digits in bfloat16.
+    """
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+
+
 def positive_term(logits: Tensor) -> Tensor:
     """-log p, elementwise."""
-    return F.softplus(-logits)
+    return F.softplus(-single(logits))
 
 
 def negative_term(logits: Tensor) -> Tensor:
     """-log(1 - p), elementwise."""
-    return F.softplus(logits)
+    return F.softplus(single(logits))
 
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
@@ -39,6 +47,7 @@ def guarded_terms(logits: Tensor, eps: float = 0.0) -> tuple[Tensor, Tensor]:
     """
     if eps == 0:
         return positive_term(logits), negative_term(logits)
+    logits = single(logits)
     floor = torch.full_like(logits, math.log(eps))
     return (
         -torch.logaddexp(F.logsigmoid(logits), floor),
