@@ -12,7 +12,8 @@ from tagfill.bench.cells import SCORES, Outcome, kept_scores
 from tagfill.bench.compare import difference
 from tagfill.bench.counts import k_interval
 from tagfill.bench.plan import Cell, plan
-from tagfill.bench.table import NOT_RUN, Sheet, Table, spread
+from tagfill.bench.table import NOT_RUN, Report, Sheet, Table, spread
+from tagfill.bench.write import markdown
 from tagfill.evaluate import mean_average_precision
 
 GENERATOR = np.random.default_rng(0)
@@ -55,6 +56,39 @@ def test_overview_and_details(tmp_path: Path) -> None:
     em = sheet_rows(details)["EM"]
     assert em[:3] == ("2", "78.00 ± 2.83", "77.00 ± 2.83")
     assert em[-2:] == ("71.0", "71.5")
+
+
+def test_metrics_the_paper_does_not_give_are_only_in_the_details(tmp_path: Path) -> None:
+    made = recipe(('paper = "nobody"', 'paper = "nobody"\nmetrics = ["mAP", "OF1"]'))
+    outcomes = [
+        outcome(cell, 70.0, tmp_path)
+        for cell in plan(made, made.sizes["smoke"])
+        if cell.column == "one"
+    ]
+    overview, details = Table(made, outcomes, tmp_path).report().sheets
+    assert (
+        overview.title == "Test: mAP (non-interpolated), percent; the paper's number in parentheses"
+    )
+    assert sheet_rows(details)["AN"][4] == "50.00 ± 0.00"
+    quoting = recipe(
+        ('paper = "nobody"', 'paper = "nobody"\nmetrics = ["mAP", "OF1"]'),
+        ("paper = { one = 71.5 }", "paper_more = { OF1 = { one = 51.0 } }"),
+    )
+    _, more, _ = Table(quoting, outcomes, tmp_path).report().sheets
+    assert sheet_rows(more)["EM"][0] == "50.00 ± 0.00 (51.0)"
+
+
+@pytest.mark.parametrize(
+    ("paper", "heading"),
+    [("nobody", "What differs from the paper's set-up:"), ("no paper; ours", "Set-up:")],
+)
+def test_a_page_without_a_paper_differs_from_none(paper: str, heading: str) -> None:
+    made = recipe(
+        ('paper = "nobody"', f'paper = "{paper}"'),
+        ("seeds = 2", 'seeds = 2\ndiffers = ["drawn scenes"]'),
+    )
+    page = markdown(made, "smoke", "tagfill bench mine", Report((), ()))
+    assert f"\n{heading}\n\n- drawn scenes\n" in page
 
 
 def test_failures_are_shown(tmp_path: Path) -> None:

@@ -161,7 +161,12 @@ PAPERS: dict[str, dict[str, Any]] = {
         "head": {**LEM, "decoder_self_attention": False, "embedding": 128, "dropout": 0.1},
         "stages": [LAC, LAC],
         "methods": ["plc", "lac"],
-        "first_settings": {"threshold": 0.6, "weight": 1.0, "include_observed": True},
+        "first_settings": {
+            "threshold": 0.6,
+            "weight": 1.0,
+            "include_observed": True,
+            "normalize": "images",
+        },
         "settings": {
             "threshold": 0.6,
             "threshold_two": 0.9,
@@ -171,6 +176,9 @@ PAPERS: dict[str, dict[str, Any]] = {
             "lac_weight": 1.0,
             "stage_one": 0.0,
             "include_observed": True,
+            "form": "equation",
+            "pairs": "sum",
+            "normalize": "images",
         },
         "val_split": "published",
     },
@@ -194,7 +202,13 @@ PAPERS: dict[str, dict[str, Any]] = {
         "head": {**LEM, "decoder_self_attention": False, "dropout": 0.1},
         "stages": [Q2L],
         "methods": ["asl_q2l"],
-        "settings": {"gamma_positive": 0.0, "gamma_negative": 1.0},
+        "settings": {
+            "gamma_positive": 0.0,
+            "gamma_negative": 1.0,
+            "detach_weight": False,
+            "eps": 0.0,
+            "scale": 1.0,
+        },
     },
 }
 

@@ -20,7 +20,7 @@ class Recipe:
     Args:
         name: of its file.
         title: one line.
-        paper: paper and table the numbers beside ours are from.
+        paper: paper and table the numbers beside ours are from; or "none", "no paper; ...".
         shows: what the table is for, in a few sentences.
         expected: result and time to expect, in one line.
         kind: "runs" trains; "few_images" and "label_counts" only count labels.
@@ -48,6 +48,10 @@ class Recipe:
     vary: Vary = "training"
     average: bool = False
     curves: Mapping[str, Curve] = field(default_factory=dict)
+
+    @property
+    def has_paper(self) -> bool:
+        return not self.paper.startswith(("none", "no paper"))
 
     def size(self, name: str) -> Size:
         """A size by its name."""

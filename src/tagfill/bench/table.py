@@ -132,7 +132,8 @@ class Table:
         detailed = len(run) <= _DETAILED
         if len(self.recipe.columns) > 1 or not run:
             for metric in self.recipe.metrics:
-                yield self._overview(metric, main_split(metric), with_paper=True)
+                if not detailed or metric == self.recipe.metrics[0] or self._quotes(metric):
+                    yield self._overview(metric, main_split(metric), with_paper=True)
         if detailed:
             for column in run:
                 yield self._details(column)
@@ -140,6 +141,13 @@ class Table:
             yield self._overview(self.recipe.metrics[0], "val", with_paper=False)
             if self.recipe.baseline is not None:
                 yield self._differences()
+
+    def _quotes(self, metric: str) -> bool:
+        """Whether the paper gives this metric of any row."""
+        return any(self._paper(row, metric) for row in self._rows())
+
+    def _paper(self, row: Row, metric: str) -> Mapping[str, float]:
+        return row.paper if metric == self.recipe.metrics[0] else row.paper_more.get(metric, {})
 
     def _has_column(self, column: str) -> bool:
         return any(position[1] == column for position in self.entries)
@@ -150,7 +158,8 @@ class Table:
             (row.title, *self._overview_cells(name, row, metric, split, with_paper))
             for name, row in self.recipe.rows.items()
         ]
-        paper = "; the paper's number in parentheses" if with_paper else ""
+        quoted = with_paper and self._quotes(metric)
+        paper = "; the paper's number in parentheses" if quoted else ""
         averaged = ["average"] if self.recipe.average else []
         title = f"{_split_name(split)}: {METRICS[metric]}{paper}"
         return Sheet(title, ("", *titles, *averaged), tuple(rows))
@@ -158,8 +167,7 @@ class Table:
     def _overview_cells(
         self, name: str, row: Row, metric: str, split: str, with_paper: bool
     ) -> Iterator[str]:
-        main = metric == self.recipe.metrics[0]
-        paper = row.paper if main else row.paper_more.get(metric, {})
+        paper = self._paper(row, metric)
         for column in self.recipe.columns:
             text = self._place_text(name, row, column, metric, split)
             yield _with_paper(text, paper.get(column) if with_paper else None)

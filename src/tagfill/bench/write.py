@@ -30,7 +30,8 @@ def markdown(
         parts.append(_reading(recipe))
     if own.differs:
         differs = "\n".join(f"- {line}" for line in own.differs)
-        parts.append(f"What differs from the paper's set-up:\n\n{differs}")
+        heading = "What differs from the paper's set-up" if recipe.has_paper else "Set-up"
+        parts.append(f"{heading}:\n\n{differs}")
     parts += [
         f"![{recipe.title}: {recipe.curves[name].axis}]({picture_name(recipe, size, name)}.png)"
         for name in curves
