@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from filelock import FileLock
 from starlette.testclient import TestClient
 
 import tagfill
+from tagfill.evaluate.arrays import Floats
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
@@ -70,6 +72,19 @@ def service(opened: tuple[Library, ServedModel], tmp_path: Path) -> Iterator[Ser
     made = build_service(*opened, Options(database=str(tmp_path / "review.db")))
     yield made
     made.close()
+
+
+def with_chances(opened: tuple[Library, ServedModel], chances: Floats) -> ServedModel:
+    """The same model with other probabilities of the tags nobody wrote."""
+    model = opened[1]
+    posterior = replace(model.posterior, unwritten=chances)
+    return replace(model, posterior=posterior, _explained={})
+
+
+@pytest.fixture
+def careful(opened: tuple[Library, ServedModel]) -> tuple[Library, ServedModel]:
+    """Photos and a model that finds no tag likely, as after few photos."""
+    return opened[0], with_chances(opened, 0.05 * opened[1].posterior.unwritten)
 
 
 SHAM = """

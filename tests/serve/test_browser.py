@@ -150,6 +150,28 @@ def test_a_page_of_one_tag_by_keyboard_and_mouse(visit: Open, site: Any) -> None
     saved(page, service, count)
 
 
+def test_unlikely_photos_of_a_tag_are_shown_and_called_so(
+    chromium: Any, careful: Any, tmp_path: Path
+) -> None:
+    with listening(careful, tmp_path / "review.db") as (url, service):
+        page = chromium.new_page(locale="en-US")
+        page.goto(f"{url}/review")
+        first = page.locator(".tagrow").first
+        assert re.search(r"to review, at most \d %", first.inner_text())
+        first.click()
+        page.wait_for_selector(".tile")
+        tiles = page.locator(".tile")
+        shown = [float(text.rstrip(" %")) for text in tiles.locator(".chance").all_inner_texts()]
+        assert len(shown) == 24
+        assert shown == sorted(shown, reverse=True)
+        assert {tile.get_attribute("data-value") for tile in tiles.all()} == {"no"}
+        assert "No photo left is likely" in page.locator(".remark").inner_text()
+        page.keyboard.press("Enter")
+        assert set(saved(page, service, 24).values()) == {0}
+        page.wait_for_selector(".remark:has-text('All suggestions of') a:has-text('Other tags')")
+        page.close()
+
+
 def test_the_number_of_columns_is_adjusted_and_kept(visit: Open, site: Any) -> None:
     path = f"/review?view=tag&tag={busiest(site[1])}"
     page = visit(path)

@@ -35,9 +35,11 @@ def test_photos_are_found_by_tag_state_and_words(anna: Reviewer, service: Servic
         assert answer["total"] == (table.values[:, column] == value).sum()
         answer = anna.get("/api/photos", params={"state": state, "size": 500}).json()
         assert answer["total"] == (table.values == value).any(axis=1).sum()  # of any tag
-    likely = (service.queue.probability >= LIKELY) & (table.values == -1)
-    suggested = anna.get("/api/photos", params={"state": "suggested"}).json()
-    assert suggested["total"] == likely.any(axis=1).sum() < len(table)
+    suggested = anna.get("/api/photos", params={"tag": tag, "state": "suggested"}).json()
+    assert suggested["total"] == service.queue.status(column).open
+    shown = [photo["probability"] for photo in suggested["photos"]]
+    chances = np.where(table.values == -1, service.queue.probability, 0)[:, column]
+    assert shown == pytest.approx(np.sort(chances)[: -len(shown) - 1 : -1], abs=1e-4)
     named = anna.get("/api/photos", params={"q": table.images[3]}).json()
     assert [photo["photo"] for photo in named["photos"]] == [3]
     tagged = anna.get("/api/photos", params={"q": tag}).json()
@@ -123,10 +125,8 @@ def test_the_rest_is_offered_when_answers_say_it_is_right(
     anna: Reviewer, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stopping, "GOAL", 0.8)  # as sure as a few dozen photos can make one
-    queue = service.queue
     tag = service.library.table.classes[0]
-    queue._askable[:, 0] = service.library.table.values[:, 0] == -1
-    queue.probability[:, 0] = 0.9
+    service.queue.probability[:, 0] = 0.9
     assert anna.post("/api/review/accept", json={"tag": tag}).status_code == 409
     for _ in range(40):
         if anna.get(f"/api/review/tags/{tag}").json()["acceptable"]:
@@ -136,16 +136,16 @@ def test_the_rest_is_offered_when_answers_say_it_is_right(
     state = anna.get(f"/api/review/tags/{tag}").json()
     assert state["acceptable"]
     assert state["rest"]["low"] >= 0.8
-    assert 0 < state["open"] < 60
+    assert 0 < state["left"] < 60
     saved = anna.post("/api/review/accept", json={"tag": tag}).json()["saved"]
-    assert saved == state["open"]
-    assert anna.get(f"/api/review/tags/{tag}").json()["open"] == 0
+    assert saved == state["rest"]["count"] == state["left"]
+    assert anna.get(f"/api/review/tags/{tag}").json()["left"] == 0
     anna.post("/api/review/undo")
-    assert anna.get(f"/api/review/tags/{tag}").json()["open"] == state["open"]
+    assert anna.get(f"/api/review/tags/{tag}").json() == state
 
 
 def test_pages_of_a_tag_are_a_random_sample_of_the_likely(service: Service) -> None:
-    column = int(np.argmax((service.queue._askable).sum(axis=0)))
+    column = int(np.argmax(service.queue.askable.sum(axis=0)))
     service.queue.probability[:, column] = np.linspace(0.99, 0.51, len(service.library))
     service.queue._order.clear()
     order = service.queue.tag_order(column)
@@ -196,9 +196,9 @@ def test_answers_picked_by_people_do_not_make_the_rest_look_better() -> None:
 def test_answers_under_an_earlier_model_are_no_sample_of_the_next(
     anna: Reviewer, service: Service
 ) -> None:
-    column = int(np.argmax(service.queue._askable.sum(axis=0)))
+    column = int(np.argmax(service.queue.askable.sum(axis=0)))
     tag = service.library.table.classes[column]
-    service.queue.probability[service.queue._askable[:, column], column] = 0.9
+    service.queue.probability[:, column] = 0.9
     service.queue._order.clear()
     for card in anna.cards(view="tag", tag=tag, count=8)["grid"]:
         anna.say(card["photo"], tag, "yes", view="tag")
@@ -207,7 +207,7 @@ def test_answers_under_an_earlier_model_are_no_sample_of_the_next(
     service.queue.model = replace(service.model, run=Namesake(service.model.run, "next"))
     after = service.queue.status(column)
     assert (after.rest.sampled, after.rest.low) == (0, 0)
-    assert after.rest.count == after.open == before.open
+    assert after.rest.count == after.left == before.left
 
 
 def test_expected_share_is_the_mean_of_the_posterior() -> None:

@@ -17,6 +17,7 @@ from tagfill.serve import queue as queues
 from tagfill.serve.app import create_app
 from tagfill.serve.ledger import Ledger
 from tagfill.serve.library import Library
+from tagfill.serve.model import ServedModel
 from tagfill.serve.server import Options, build_service
 from tagfill.serve.service import Service
 
@@ -47,12 +48,50 @@ def test_the_most_useful_photo_is_first(anna: Reviewer, service: Service) -> Non
     first = anna.cards(view="photo", count=1)["photos"][0]
     queue = service.queue
     chance = np.nan_to_num(queue.probability)
-    gain = np.where(queue.open_entries(), expected_gain(chance, queue.ledger.values == -1), 0)
+    gain = np.where(queue._on_cards, expected_gain(chance, queue.ledger.values == -1), 0)
     most = -np.sort(-gain, axis=1)[:, : queues.SHOWN].sum(axis=1)
     gains = [most[card["photo"]] for card in anna.cards(view="photo", count=40)["photos"]]
     assert first["photo"] == anna.cards(view="photo", count=1)["photos"][0]["photo"]
     assert gains[0] == most.max() > gains[-1]
     assert gains == sorted(gains, reverse=True)
+
+
+def test_suggested_are_the_likeliest_photos_as_many_as_expected() -> None:
+    chance = np.array([[0.3, 0.6, 0.01], [0.4, 0.6, 0.0], [0.1, 0.6, 0.02], [0.35, 0.7, 0.0]])
+    suggested = queues.as_many_as_expected(chance)  # 1.15, 2.5 and 0.03 are expected
+    assert np.flatnonzero(suggested[:, 0]).tolist() == [1, 3]
+    assert suggested[:, 1].all()  # each is rather likely
+    assert np.flatnonzero(suggested[:, 2]).tolist() == [2]
+
+
+def test_a_model_that_finds_nothing_likely_is_reviewed_all_the_same(
+    careful: tuple[Library, ServedModel], tmp_path: Path
+) -> None:
+    service = build_service(*careful, Options(database=str(tmp_path / "review.db")))
+    anna = Reviewer(create_app(service), base_url="http://127.0.0.1:8731").begin("Anna")
+    assert (service.queue.probability < queues.POSSIBLE).all()
+    overview = anna.get("/api/review").json()
+    unknown = service.library.table.values == UNKNOWN
+    assert overview["totals"]["left"] == unknown.sum()
+    assert all(tag["open"] > 0 and tag["likeliest"] < 0.1 for tag in overview["tags"])
+    order = [tag["open"] for tag in overview["tags"]]
+    assert order == sorted(order, reverse=True)
+    tag = overview["tags"][0]["tag"]
+    column = service.column(tag)
+    chances = np.sort(service.queue.probability[unknown[:, column], column])[::-1]
+    seen = []
+    while grid := anna.cards(view="tag", tag=tag, count=20)["grid"]:
+        seen += [card["probability"] for card in grid]
+        for card in grid:
+            anna.say(card["photo"], tag, "no", view="tag")
+    assert seen == pytest.approx(chances, abs=1e-4)  # all of them, the likeliest first
+    state = anna.get(f"/api/review/tags/{tag}").json()
+    assert (state["open"], state["left"], state["no"]) == (0, 0, len(seen))
+    assert not state["acceptable"]
+    cards = anna.cards(view="photo", count=100)["photos"]
+    assert len(cards) == unknown.any(axis=1).sum()
+    assert all(card["suggestions"] for card in cards)
+    service.close()
 
 
 def test_an_answer_is_kept_with_who_when_model_and_probability(

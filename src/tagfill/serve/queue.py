@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 import sqlalchemy as sa
 
-from tagfill.evaluate.arrays import Mask
+from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Rows
 from tagfill.labels.split import stratified_split
 from tagfill.recover.choose import expected_gain
@@ -24,11 +24,13 @@ from tagfill.serve.stopping import rest_in_order
 
 LEASE_SECONDS = 300.0
 LIKELY = 0.5
-"""Suggestions of a tag are the entries at least this likely."""
+"""From here on a tag is rather there than not; the rest of such photos can be accepted unseen."""
 POSSIBLE = 0.1
-"""Less likely entries are not shown."""
+"""From here on a tag is asked about on the card of a photo."""
 SHOWN = 8
-"""Suggestions on the card of a photo."""
+"""Most tags on the card of a photo."""
+ALWAYS_SHOWN = 3
+"""Tags on the card of a photo, however unlikely they are."""
 GUIDED = 50
 """Photos of the guided start."""
 WHOLE_PHOTO = ""
@@ -59,16 +61,20 @@ class Queue:
         base = self.ledger.columns.base
         unknown = np.ones(self.probability.shape, dtype=bool)
         unknown[:, : base.shape[1]] = base == UNKNOWN
-        self._askable = unknown & (self.probability >= POSSIBLE)
-        chance = np.nan_to_num(self.probability)
-        gain = np.where(self._askable, expected_gain(chance, unknown), 0.0)
+        self.askable = unknown & ~np.isnan(self.probability)
+        chance = np.where(self.askable, self.probability, 0.0)
+        self.suggested = self.askable & as_many_as_expected(chance)
+        shown = self.suggested | (chance >= POSSIBLE) | _likeliest_of_photos(chance)
+        self._on_cards = self.askable & shown
+        worth = expected_gain(np.nan_to_num(self.probability), unknown)
+        gain = np.where(self._on_cards, worth, 0.0)
         best = -np.sort(-gain, axis=1)[:, :SHOWN].sum(axis=1)
         self._photos = np.argsort(-best, kind="stable")
         self._order: dict[int, Rows] = {}
 
-    def open_entries(self) -> Mask:
-        """[N, K] entries that are still open."""
-        still: Mask = self._askable & (self.ledger.decided == 0)
+    def _on_open_cards(self) -> Mask:
+        """[N, K] entries that cards of photos still ask about."""
+        still: Mask = self._on_cards & (self.ledger.decided == 0)
         return still
 
     def chance(self, row: int, column: int) -> float | None:
@@ -79,13 +85,13 @@ class Queue:
     # by tag
 
     def tag_order(self, column: int) -> Rows:
-        """Photos that may have a tag: likely ones in random order, then the others by chance.
+        """Photos that may have a tag: likely ones in random order, then all others by chance.
 
         In random order those reviewed first represent the rest.
         """
         if column not in self._order:
             chance = self.probability[:, column]
-            rows = np.flatnonzero(self._askable[:, column])
+            rows = np.flatnonzero(self.askable[:, column])
             likely, others = rows[chance[rows] >= LIKELY], rows[chance[rows] < LIKELY]
             seed = zlib.crc32(f"{self.model.name}\0{self._names[column]}".encode())
             np.random.default_rng(seed).shuffle(likely)
@@ -102,15 +108,19 @@ class Queue:
     def status(self, column: int) -> TagReview:
         """Progress of the review of a tag."""
         values, decided = self.ledger.values[:, column], self.ledger.decided[:, column]
-        likely, asked = self._likely(column), self._askable[:, column] & (decided > 0)
+        likely, asked = self._likely(column), self.askable[:, column] & (decided > 0)
+        suggested, left = self.suggested[:, column], self.askable[:, column] & (decided == 0)
+        likeliest = self.probability[left, column].max(initial=0.0)
         # what was known before this model's first answer cannot represent what it suggests
         first = self.ledger.first_lines.get(self.model.name, math.inf)
         drawn = likely[(decided[likely] == 0) | (decided[likely] >= first)]
         rest = rest_in_order(values[drawn] == POSITIVE, decided[drawn] > 0)
         return TagReview(
             tag=self._names[column],
-            suggested=len(likely),
-            open=int((decided[likely] == 0).sum()),
+            suggested=int(suggested.sum()),
+            open=int((suggested & left).sum()),
+            left=int(left.sum()),
+            likeliest=round(float(likeliest), 4),
             yes=int((values[asked] == POSITIVE).sum()),
             no=int((values[asked] == NEGATIVE).sum()),
             written=int((values == POSITIVE).sum()),
@@ -142,7 +152,7 @@ class Queue:
         if guided:
             wanted = [row for row in self.guided.tolist() if not self.is_complete(row)]
         else:
-            with_open = np.asarray(self.open_entries().any(axis=1))
+            with_open = np.asarray(self._on_open_cards().any(axis=1))
             wanted = self._photos[with_open[self._photos]].tolist()
         rows = (row for row in wanted if row not in exclude)
         return self._lease(rows, WHOLE_PHOTO, holder, count)
@@ -171,7 +181,7 @@ class Queue:
 
     def suggestions(self, row: int) -> list[int]:
         """Tags to ask about on a photo's card, most likely first."""
-        columns = np.flatnonzero(self.open_entries()[row])
+        columns = np.flatnonzero(self._on_open_cards()[row])
         order = np.argsort(-self.probability[row, columns], kind="stable")[:SHOWN]
         return [int(column) for column in columns[order]]
 
@@ -210,16 +220,38 @@ class Queue:
             return int(connection.execute(ended).rowcount)
 
 
+def as_many_as_expected(chance: Floats) -> Mask:
+    """[N, K] the likeliest photos of every tag: as many as are expected to have it.
+
+    All that are rather likely belong to them, and at least one wherever anything is possible.
+    """
+    expected = np.ceil(chance.sum(axis=0)).astype(np.intp)
+    counts = np.maximum(expected, (chance >= LIKELY).sum(axis=0)).clip(max=len(chance))
+    chosen = np.zeros(chance.shape, dtype=bool)
+    for column in np.flatnonzero(counts).tolist():
+        count = int(counts[column])
+        chosen[np.argpartition(-chance[:, column], count - 1)[:count], column] = True
+    return chosen
+
+
+def _likeliest_of_photos(chance: Floats) -> Mask:
+    """[N, K] the few likeliest tags of every photo."""
+    few = min(ALWAYS_SHOWN, chance.shape[1])
+    chosen = np.zeros(chance.shape, dtype=bool)
+    np.put_along_axis(chosen, np.argpartition(-chance, few - 1, axis=1)[:, :few], True, axis=1)
+    return chosen
+
+
 def totals(queue: Queue) -> Totals:
     """Progress over all tags."""
     ledger, base = queue.ledger, queue.ledger.columns.base
-    still_open, guided = queue.open_entries(), queue.guided.tolist()
+    left, guided = queue.askable & (ledger.decided == 0), queue.guided.tolist()
     return Totals(
         photos=len(ledger.library),
         tags=len(ledger.columns.names),
-        open=int((queue.probability[still_open] >= LIKELY).sum()),
-        possible=int(still_open.sum()),
-        expected=round(float(queue.probability[still_open].sum()), 1),
+        open=int((queue.suggested & left).sum()),
+        left=int(left.sum()),
+        expected=round(float(queue.probability[left].sum()), 1),
         decided=int((ledger.values != UNKNOWN).sum() - (base != UNKNOWN).sum()),
         found=int((ledger.values == POSITIVE).sum() - (base == POSITIVE).sum()),
         complete=len(ledger.completed),

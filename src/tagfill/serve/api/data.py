@@ -11,7 +11,6 @@ from tagfill.evaluate.arrays import Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.api.schema import RenameRequest, Saved
 from tagfill.serve.ledger import RENAME, Entry
-from tagfill.serve.queue import LIKELY
 from tagfill.serve.service import Asker, Served, Service
 
 router = APIRouter(prefix="/api", tags=["data"])
@@ -67,8 +66,9 @@ def photos(
 
 def _in_state(service: Service, columns: slice, state: State) -> Mask:
     values = service.ledger.values[:, columns]
-    likely = service.queue.probability[:, columns] >= LIKELY
-    return np.asarray(values == _KNOWN[state] if state in _KNOWN else (values == UNKNOWN) & likely)
+    if state in _KNOWN:
+        return np.asarray(values == _KNOWN[state])
+    return np.asarray((values == UNKNOWN) & service.queue.suggested[:, columns])
 
 
 def _with_word(service: Service, word: str) -> Mask:

@@ -189,17 +189,21 @@ class TagReview(Model):
     """Progress of the review of a tag.
 
     Args:
-        suggested: likely entries, answered or not.
+        suggested: the likeliest photos, as many as are expected to have the tag, answered or not.
         open: those not answered.
-        yes, no: what people decided about possible entries.
+        left: all photos not answered, however unlikely.
+        likeliest: the highest probability among them.
+        yes, no: what people decided.
         written: photos that have the tag now.
-        rest: what the answers say of the open ones.
+        rest: what the answers say of the unanswered photos with 50 % or more.
         acceptable: whether the rest may be accepted unseen.
     """
 
     tag: str
     suggested: int
     open: int
+    left: int
+    likeliest: float
     yes: int
     no: int
     written: int
@@ -208,12 +212,23 @@ class TagReview(Model):
 
 
 class Totals(Model):
-    """Progress over all tags."""
+    """Progress over all tags.
+
+    Args:
+        photos, tags: how many there are.
+        open: suggestions not answered.
+        left: all entries not answered, however unlikely.
+        expected: tags expected among them.
+        decided, found: labels and tags known from people.
+        complete: photos marked as complete.
+        guided: photos of the guided start, and how many of them are complete.
+        new_tags: tags that people added.
+    """
 
     photos: int
     tags: int
     open: int
-    possible: int
+    left: int
     expected: float
     decided: int
     found: int

@@ -7,7 +7,6 @@ import { chooser, complain, done, empty, guard, keysHelp, meter, undo } from "/s
 import { swipes } from "/static/js/swipe.js";
 
 const AHEAD = 4;
-const LIKELY = 0.5; // as on the server
 const MOST_EXCLUDED = 2000; // so many the server takes
 
 export async function show(main, query) {
@@ -224,7 +223,6 @@ class Deck {
     const change = (test) => Number(test(value)) - Number(test(suggestion.value));
     this.totals.decided += change((each) => each === "yes" || each === "no");
     this.totals.found += change((each) => each === "yes");
-    if (suggestion.probability >= LIKELY) this.totals.open += change((each) => each === null);
     suggestion.value = value;
     this.drawProgress();
   }

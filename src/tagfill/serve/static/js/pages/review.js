@@ -2,6 +2,7 @@
 
 import { get } from "/static/js/api.js";
 import { fill, h } from "/static/js/dom.js";
+import { atMost, LIKELY } from "/static/js/pages/tag.js";
 import { percent, t } from "/static/js/i18n.js";
 import { empty, meter } from "/static/js/ui.js";
 
@@ -19,7 +20,7 @@ export function tagUrl(tag) {
 async function menu(main) {
   const review = await get("/api/review");
   const { totals } = review;
-  if (!totals.possible && !totals.decided) {
+  if (!totals.left && !totals.decided) {
     fill(main, empty(t("review.nothing"), t("review.nothing.why"), h("a.button", { href: "/train" }, t("nav.train"))));
     return;
   }
@@ -46,12 +47,12 @@ function way(href, title, text, kind) {
 
 function row(tag) {
   const answered = tag.yes + tag.no;
-  const done = tag.suggested ? (tag.suggested - tag.open) / tag.suggested : 1;
+  const done = (tag.suggested - tag.open) / Math.max(1, tag.suggested);
   return h(
     "a.tagrow",
     { href: tagUrl(tag.tag), "data-done": tag.open === 0 ? "true" : null },
     h("strong", tag.tag),
-    h("span.faint", tag.open ? t("tag.open", { open: tag.open }) : t("tag.done")),
+    h("span.faint", tag.open ? t(tag.likeliest < LIKELY ? "tag.open.unlikely" : "tag.open", { open: tag.open, most: atMost(tag) }) : t("tag.done")),
     meter(done, t("progress")),
     h("small.faint", answered ? t("tag.answered", { yes: tag.yes, no: tag.no }) : t("tag.written", { written: tag.written })),
     tag.acceptable ? h("span.badge", t("tag.acceptable", { share: percent(tag.rest.expected) })) : null,

@@ -6,11 +6,17 @@ import { percent, t } from "/static/js/i18n.js";
 import { done, empty, enlarge, guard, keysHelp, meter, undo } from "/static/js/ui.js";
 
 const ROWS = 4;
+export const LIKELY = 0.5; // from here on a photo is set to yes
 const MARKS = { yes: "✓", no: "✕", unsure: "?" };
 
 export async function show(main, query) {
   const page = new Page(main, query.get("tag") ?? "");
   await page.start();
+}
+
+// The highest probability of the photos left.
+export function atMost(state) {
+  return percent(Math.max(0.01, state.likeliest));
 }
 
 class Page {
@@ -64,7 +70,7 @@ class Page {
 
   async load() {
     const { grid } = await post("/api/review/next", { view: "tag", tag: this.tag, count: this.columns * ROWS });
-    this.cards = grid.map((card) => ({ ...card, value: card.probability >= 0.5 ? "yes" : "no" }));
+    this.cards = grid.map((card) => ({ ...card, value: card.probability >= LIKELY ? "yes" : "no" }));
     this.focus = this.anchor = 0;
     this.deciding.forEach((button) => (button.hidden = !this.cards.length));
     if (!this.cards.length) {
@@ -212,7 +218,17 @@ class Page {
         pair(t("n.bounds"), estimated ? `${percent(state.rest.low)} – ${percent(state.rest.high)}` : "–"),
       ),
     );
-    fill(this.offer, state.acceptable ? this.offered(state) : []);
+    fill(this.offer, state.acceptable ? this.offered(state) : this.remark(state));
+  }
+
+  // What to expect where no photo is likely to show the tag.
+  remark(state) {
+    if (!state.left || state.likeliest >= LIKELY) return [];
+    const values = { tag: this.tag, most: atMost(state) };
+    return h("section.remark.card",
+      h("p", t(state.open ? "tag.unlikely" : "tag.only_unlikely", values)),
+      state.open ? null : h("a.button", { href: "/review" }, t("tag.others")),
+    );
   }
 
   offered(state) {
@@ -221,7 +237,7 @@ class Page {
       done(t("accepted", { count: saved.saved, tag: this.tag }), saved, () => Promise.all([this.load(), this.status()]));
       await Promise.all([this.load(), this.status()]);
     });
-    const values = { count: state.open, tag: this.tag, share: percent(state.rest.expected), low: percent(state.rest.low) };
+    const values = { count: state.rest.count, tag: this.tag, share: percent(state.rest.expected), low: percent(state.rest.low) };
     return h("section.offer.card",
       h("p", t("offer", values)),
       h("button", { type: "button", onclick: accept }, t("offer.accept", values)),
