@@ -177,7 +177,6 @@ def remove_leftovers(folder: Path, older_than: float = ABANDONED_SECONDS) -> int
     """Delete temporary files and folders of processes that died; returns how many there were.
 
     Args:
-        folder: searched with all its subfolders.
         older_than: seconds since the last write, for those of processes on other machines. 0 where
             nobody else can be writing.
     """

@@ -55,7 +55,6 @@ def find_images(
     """The files of image ids below a folder, in any spelling; see ``OtherSpellings``.
 
     Args:
-        root: the image folder.
         images: ids, relative to it.
         workers: threads; by default one for each processor.
     """
@@ -95,9 +94,6 @@ class OtherSpellings:
     Such an id is taken for the only file with the same name in other letters (case, Unicode form),
     with another suffix, in another folder (one of the two paths ends with the other) or, for bare
     numbers, with other leading zeros. Where several files fit, none is taken.
-
-    Args:
-        root: the image folder.
     """
 
     def __init__(self, root: str | Path) -> None:

@@ -93,7 +93,6 @@ def configured(
 
     Args:
         name: whose configuration it is, for errors.
-        kind: the dataclass.
         presets: named configurations.
         settings: values of single fields; text is converted.
         preset: the configuration to start from; the defaults if None.

@@ -162,25 +162,25 @@ def test_classes_and_calibration_are_those_of_the_run(content: RunContent) -> No
     drawn = calibration(content.evaluated)
     assert drawn is not None
     after = expected_calibration_error(held.probabilities, held.labels)
-    assert drawn.after == pytest.approx(100 * after)
-    assert drawn.after == pytest.approx(
+    assert drawn["after"] == pytest.approx(100 * after)
+    assert drawn["after"] == pytest.approx(
         100 * content.metrics["test"]["calibrated"]["expected_calibration_error"]
     )
-    assert drawn.before == pytest.approx(
+    assert drawn["before"] == pytest.approx(
         100 * content.metrics["test"]["calibration"]["expected_calibration_error"]
     )
-    assert drawn.entries == held.labels.size
+    assert drawn["entries"] == held.labels.size
 
 
 def test_pairs_count_images_with_both(content: RunContent) -> None:
     pairs, held = together(content), content.held_out["test"]
     assert pairs is not None
-    assert not pairs.observed_any
-    pair = pairs.pairs[0]
-    first, second = (content.classes.index(name) for name in (pair.first, pair.second))
-    assert pair.predicted == (held.decided[:, first] & held.decided[:, second]).sum()
-    assert pair.true == ((held.labels[:, first] == 1) & (held.labels[:, second] == 1)).sum()
-    assert pair.observed == 0
+    assert not pairs["observed_any"]
+    pair = pairs["pairs"][0]
+    first, second = (content.classes.index(name) for name in (pair["first"], pair["second"]))
+    assert pair["predicted"] == (held.decided[:, first] & held.decided[:, second]).sum()
+    assert pair["true"] == ((held.labels[:, first] == 1) & (held.labels[:, second] == 1)).sum()
+    assert pair["observed"] == 0
 
 
 def test_a_run_on_features_gets_a_table_instead_of_pictures(runs: tuple[Path, Path]) -> None:
@@ -220,10 +220,10 @@ def test_differences_are_the_paired_bootstrap(runs: tuple[Path, Path]) -> None:
     )
     assert differences_of(other, one)["mAP"] == wanted
     comparison = compare([first, second])
-    assert comparison.entries[1].differences["mAP"] == wanted
-    assert ("stages.1.method.name", ("an", "em")) in comparison.settings
+    assert comparison["entries"][1]["differences"]["mAP"] == wanted
+    assert ("stages.1.method.name", ("an", "em")) in comparison["settings"]
     values = mean_average_precision(other.logits, other.labels).average_precision
-    assert [row.values[1] for row in comparison.classes] == pytest.approx(100 * values)
+    assert [row["precisions"][1] for row in comparison["classes"]] == pytest.approx(100 * values)
 
 
 def test_the_comparison_page(runs: tuple[Path, Path], on_images: Path, tmp_path: Path) -> None:
@@ -374,11 +374,11 @@ def test_curves_count_repeated_epochs_once_and_part_stages(content: RunContent) 
     metrics = {**content.metrics, "best_epoch": 1, "best_score": 7.0}
     training = curves(replace(content, events=events, metrics=metrics))
     assert training is not None
-    assert (training.epochs, training.stages, training.seconds) == (3, 2, 3.0)
-    assert training.score is not None
-    assert [len(line.points) for line in training.score.lines] == [2, 1]
-    assert training.score.marks == (training.score.lines[1].points[0],)
-    assert len(training.loss.rules) == 1
+    assert (training["epochs"], training["stages"], training["seconds"]) == (3, 2, 3.0)
+    assert training["score"] is not None
+    assert [len(line.points) for line in training["score"].lines] == [2, 1]
+    assert training["score"].marks == (training["score"].lines[1].points[0],)
+    assert len(training["loss"].rules) == 1
     assert curves(replace(content, events=[])) is None
 
 

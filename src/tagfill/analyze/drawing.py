@@ -49,10 +49,8 @@ class Drawing:
     """A finished figure.
 
     Args:
-        figure: the picture.
         header, rows: its data as a table.
         findings: what it shows, in numbers.
-        notes: what a reader should know.
     """
 
     figure: Figure

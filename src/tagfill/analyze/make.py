@@ -38,8 +38,6 @@ def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
     """Draw figures into a folder.
 
     Args:
-        subject: the runs, and the options of figures.
-        out: the folder.
         kinds: names of ``KINDS``; all that can be made by default.
 
     Raises:

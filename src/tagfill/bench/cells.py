@@ -42,10 +42,7 @@ class Outcome:
     """The result of a cell.
 
     Args:
-        cell: which.
         metrics: none after a failure.
-        folder: of the run.
-        error: why there are no metrics.
     """
 
     cell: Cell
@@ -67,10 +64,7 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
     running is waited for.
 
     Args:
-        cell: which.
-        data: folder of the data.
         out: where results are cached; recipes and processes share them.
-        sinks: where progress goes.
 
     Raises:
         Interrupted: the user stopped; the run can be resumed.

@@ -32,7 +32,6 @@ def k_interval(
         positives: [N] of each image.
         images: M, how many are counted.
         draws: T.
-        seed: of the draws.
     """
     generator = np.random.default_rng(seed)
     size = min(images, len(positives))

@@ -62,7 +62,6 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     """Read a source; scenes are drawn once.
 
     Args:
-        source: of the recipe.
         data: the folder its paths are relative to.
         out: where scenes are stored.
     """

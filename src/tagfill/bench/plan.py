@@ -27,12 +27,9 @@ class Cell:
     """One run of a table.
 
     Args:
-        row, column: their names in the recipe.
         seed: counted from 0.
-        source: data.
         labels: what is hidden.
         method: its name; empty where a model is evaluated.
-        settings: of the run, flat.
         model: folder under the data folder of a model to evaluate.
     """
 
@@ -97,8 +94,6 @@ def plan(recipe: Recipe, size: Size, seeds: int | None = None) -> list[Cell]:
     """The cells of a size, row by row.
 
     Args:
-        recipe: the table.
-        size: one of its sizes.
         seeds: how many instead of the size's own number.
     """
     if seeds is not None and seeds < 1:
@@ -143,7 +138,6 @@ def choose(
     """Some of the cells.
 
     Args:
-        cells: of the recipe.
         only: rows or methods; empty for all.
         columns: empty for all.
     """

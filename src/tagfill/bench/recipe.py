@@ -18,8 +18,6 @@ class Recipe:
     """One table.
 
     Args:
-        name: of its file.
-        title: one line.
         paper: paper and table the numbers beside ours are from; or "none", "no paper; ...".
         shows: what the table is for, in a few sentences.
         expected: result and time to expect, in one line.

@@ -22,9 +22,6 @@ class Order:
     """A benchmark to run.
 
     Args:
-        recipe: the table.
-        size: name of its size.
-        data: folder of the data.
         out: where results are cached and tables are written.
         seeds: instead of the size's own number.
         only: rows or methods to run; others are shown as far as they are finished.

@@ -39,7 +39,6 @@ class Labels:
     Args:
         regime: see ``tagfill mask``; "full" hides nothing.
         seed: of the draw; 1200 is that of the papers.
-        settings: of the regime.
         images: share of the training images that are used.
         reviewed: number of unknown entries that were reviewed and are known.
         order: of that review: "likely" as `tagfill recover` ranks them, "uncertain" those nearest
@@ -70,7 +69,6 @@ class Column:
     """Data and settings across a table.
 
     Args:
-        title: of the column.
         data: name of a data source of the size.
         labels: what is hidden.
         settings: as in a row; a row's win.
@@ -171,8 +169,6 @@ class Size:
     """How much of a table is computed, and its data.
 
     Args:
-        data: sources by name.
-        seeds: how many.
         columns, rows: which are run; all by default.
         column_rows: rows that are run in single columns.
         column_seeds: how many seeds single columns have.
@@ -182,7 +178,6 @@ class Size:
         presets: of data sources, instead of those that rows name, such as the paper's k.
         regime_settings: of the regimes of all columns; these win over the columns' own.
         differs: what differs from the paper's set-up, in plain words.
-        time: what to expect.
     """
 
     data: Mapping[str, Source]

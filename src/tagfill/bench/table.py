@@ -41,8 +41,6 @@ class Report:
         sheets: tables for people.
         records: the metrics behind them, one a line of the CSV file.
         history: validation mAP after every epoch, where the recipe draws it.
-        notes: for the reader.
-        failures: messages of failed cells.
     """
 
     sheets: tuple[Sheet, ...]
@@ -82,7 +80,6 @@ class Table:
     """The outcomes of a recipe by row and column.
 
     Args:
-        recipe: of the table.
         outcomes: of its cells, in any order.
         out: where differences are cached.
     """

@@ -1,6 +1,7 @@
-"""Metrics with named definitions on score and label matrices; unknown entries are left out.
+"""Metrics with named definitions on score and label matrices.
 
-Metrics are fractions, except what is named mAP, which is in percent.
+Scores, probabilities and logits are [N, K], labels [N, K] of 1, 0 and -1; unknown entries are left
+out. Metrics are fractions, except what is named mAP, which is in percent.
 """
 
 from tagfill.evaluate.arrays import EmptyClasses, sigmoid

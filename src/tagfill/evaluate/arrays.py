@@ -56,7 +56,6 @@ def checked_targets(scores: npt.ArrayLike, targets: npt.ArrayLike) -> tuple[Scor
     """Scores, and probabilities of their labels: 0 to 1, NaN where nothing is known.
 
     Args:
-        scores: [N, K].
         targets: [N, K] probabilities that entries are positive; -1 or NaN where nothing is known,
             so that plain labels will do.
     """

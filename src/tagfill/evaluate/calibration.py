@@ -44,11 +44,9 @@ def fit_calibration(
       strictly increasing (Oron and Flournoy 2017); classes with few labels share one map.
 
     Args:
-        logits: [N, K].
         targets: [N, K] labels 1, 0, -1, or probabilities that entries are positive
             (``tagfill.priors.presence`` has them where labels are missing); entries of -1 or NaN
             are left out.
-        kind: of map.
         shrink: strength of the prior of ``platt``; 0 fits each class alone.
 
     Returns:
@@ -79,7 +77,6 @@ def apply_calibration(logits: npt.ArrayLike, calibration: Mapping[str, Any] | No
     """Probabilities of logits.
 
     Args:
-        logits: [N, K].
         calibration: what ``fit_calibration`` returned; None for the plain sigmoid.
 
     >>> apply_calibration([[2.0]], {"kind": "platt", "slope": [0.5], "bias": [-1.0]})

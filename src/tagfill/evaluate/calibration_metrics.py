@@ -33,8 +33,6 @@ def reliability(
     """The reliability diagram of all known entries pooled.
 
     Args:
-        probabilities: [N, K] in 0..1.
-        labels: [N, K] of 1, 0, -1.
         bins: number of bins of equal width; the last one includes 1.
     """
     predicted, truth = _known(probabilities, labels)
@@ -47,11 +45,6 @@ def expected_calibration_error(
     """ECE = sum over bins of (entries in bin / entries) * |mean probability - share of positives|.
 
     All known entries are pooled; most are easy negatives, so compare models on the same data only.
-
-    Args:
-        probabilities: [N, K] in 0..1.
-        labels: [N, K] of 1, 0, -1.
-        bins: number of bins of equal width.
     """
     return _gap(reliability(probabilities, labels, bins=bins))
 

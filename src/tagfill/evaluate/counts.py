@@ -82,8 +82,6 @@ def top_k(
     Ties go to the class of the lower number.
 
     Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown entries are passed over.
         threshold: when given, a tag must also reach this score (one, or [K]).
     """
     score_array, label_array = checked(scores, labels)
@@ -100,12 +98,7 @@ def descending(scores: Scores, labels: Labels) -> npt.NDArray[np.intp]:
 
 
 def count(decided: npt.ArrayLike, labels: npt.ArrayLike) -> Counts:
-    """Count right and wrong decisions on known entries.
-
-    Args:
-        decided: [N, K] whether the tag was predicted.
-        labels: [N, K] of 1, 0, -1.
-    """
+    """Count right and wrong decisions on known entries."""
     return Counts(
         *(kind.sum(axis=0).astype(np.float64) for kind in decision_masks(decided, labels))
     )
@@ -122,7 +115,6 @@ def precision_recall(counts: Counts, *, empty_classes: EmptyClasses = "skip") ->
     """Overall and per-class precision, recall and F1.
 
     Args:
-        counts: right and wrong decisions.
         empty_classes: what classes without positives add to the class means (CP, CR, CF1). Their
             false positives always count in the overall metrics.
     """

@@ -61,9 +61,7 @@ class DecisionRule:
         """Metrics expected where absence is not known, and the recall of known positives.
 
         Args:
-            logits: [N, K].
             targets: [N, K] probabilities that tags are there (``tagfill.priors.presence``).
-            labels: [N, K] of 1, 0, -1.
         """
         probabilities = apply_calibration(logits, self.calibration)
         decided = at_threshold(probabilities, self.thresholds.values)

@@ -82,25 +82,17 @@ class Metrics:
     """All metrics of a score matrix: fractions, but mAP in percent.
 
     Args:
-        images: N.
-        classes: K.
-        positives: known positive entries.
-        negatives: known negative entries.
-        unknowns: entries left out.
         mAP: under the chosen definition and rule.
         mAP_by_definition: under every definition, same rule.
         definitions: what was chosen: average precision, rule for empty classes, thresholds, ...
         classes_without_positives: their names.
-        at_threshold: decisions by threshold.
         hamming_loss: share of known entries that the threshold decides wrongly.
         exact_match: share of images with all known entries decided rightly.
         top_3: the three best classes of each image.
         top_3_at_threshold: those of the three that also reach the threshold.
         at_k: precision, recall and hit rate of the k best.
-        ranking: order of the classes within images.
         calibration: ``None`` if the scores are not probabilities.
         intervals: bootstrap intervals by name of the metric; empty without resamples.
-        per_class: one entry per class.
     """
 
     images: int
@@ -153,17 +145,13 @@ def summary(
     """Every metric of a score matrix.
 
     Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown entries are left out.
         classes: K names; numbers when not given.
         logits: the scores are logits. Thresholds and calibration then see their sigmoid, while
             rankings use the logits themselves, which saturate later.
         threshold: one, or [K].
-        definition: of the average precision.
         empty_classes: what classes without positives add to means over classes.
         ks: for precision, recall and hit rate at k.
         resamples: of the bootstrap; 0 for no intervals.
-        seed: of the bootstrap.
     """
     score_array, label_array = checked(scores, labels)
     if not label_array.size:

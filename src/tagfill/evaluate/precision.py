@@ -51,7 +51,6 @@ class MeanAveragePrecision:
         mAP: in percent; NaN when no class could be scored.
         average_precision: [K] fractions, NaN for classes without positives.
         without_positives: numbers of the classes that have no known positive.
-        definition: which average precision.
         empty_classes: whether those classes were skipped or counted as zero.
     """
 
@@ -71,10 +70,6 @@ def average_precision(
     positives: ``non_interpolated`` is (1/n) sum_i P(s_i), which is scikit-learn's step-wise sum
     with ties grouped; ``interpolated`` replaces P by its monotone envelope max_{t <= s} P(t) (VOC
     2010); ``eleven_point`` averages that envelope at the recalls 0, 0.1, ..., 1 (VOC 2007).
-
-    Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown entries are left out.
 
     Returns:
         [K] fractions; NaN for a class without positives.
@@ -106,8 +101,6 @@ def mean_average_precision(
     """Mean over classes of the average precision, in percent.
 
     Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown entries are left out.
         empty_classes: what classes without positives add to the mean.
     """
     values = average_precision(scores, labels, definition=definition)

@@ -82,12 +82,7 @@ def label_ranking_average_precision(
 
 
 def image_ranking(scores: npt.ArrayLike, labels: npt.ArrayLike) -> ImageRanking:
-    """All ranking metrics of every image, from one sort.
-
-    Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1.
-    """
+    """All ranking metrics of every image, from one sort."""
     score_array, label_array = checked(scores, labels)
     parts = [
         _rank_block(score_array[rows], label_array[rows]) for rows in blocks(*score_array.shape)
@@ -97,13 +92,7 @@ def image_ranking(scores: npt.ArrayLike, labels: npt.ArrayLike) -> ImageRanking:
 
 
 def at_k(scores: npt.ArrayLike, labels: npt.ArrayLike, ks: Sequence[int]) -> dict[int, AtK]:
-    """Precision, recall and hit rate of the k best, for each k; ties go to the lower class number.
-
-    Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1.
-        ks: the k to report.
-    """
+    """Precision, recall and hit rate of the k best; ties go to the lower class number."""
     score_array, label_array = checked(scores, labels)
     known = (label_array != UNKNOWN).sum(axis=1)
     positives = (label_array == POSITIVE).sum(axis=1)

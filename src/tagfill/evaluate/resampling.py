@@ -28,15 +28,7 @@ _RESAMPLES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Interval:
-    """A metric with its percentile bootstrap interval.
-
-    Args:
-        value: the metric on the images themselves.
-        low: lower end.
-        high: upper end.
-        level: nominal coverage, such as 0.95.
-        resamples: how many resamples it rests on.
-    """
+    """A metric with its percentile bootstrap interval."""
 
     value: float
     low: float
@@ -63,9 +55,6 @@ def bootstrap(
 
     Args:
         statistic: such as ``mean_average_precision_statistic(scores, labels)``.
-        images: N.
-        resamples: how many draws.
-        level: nominal coverage.
         seed: fixes the draws; the same seed draws the same images for every statistic.
     """
     value, drawn = _evaluate(statistic, images, resamples, seed)

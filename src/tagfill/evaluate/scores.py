@@ -25,7 +25,6 @@ class ScoreFile:
     """Scores in the order of a label table.
 
     Args:
-        scores: [N, K].
         notes: what was in the file but not used.
     """
 

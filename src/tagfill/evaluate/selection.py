@@ -25,7 +25,6 @@ class Criterion:
     """A criterion to compare models by.
 
     Args:
-        name: as used on the command line.
         why: the reason for this choice, in one sentence.
         score: (scores [N, K], labels [N, K]) -> metric, higher is better.
     """

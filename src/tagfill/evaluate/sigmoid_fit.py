@@ -61,7 +61,6 @@ def fit_line(entries: Entries, *, start: Line | None = None, fixed_bias: bool = 
     """The line of greatest likelihood.
 
     Args:
-        entries: what it is fitted to.
         start: where to begin; slope 1 and bias 0 by default.
         fixed_bias: keep the bias at 0 (temperature scaling).
     """

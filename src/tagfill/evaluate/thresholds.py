@@ -36,8 +36,6 @@ class Thresholds:
         support: [K] positives each class was fitted to, expected ones among them.
         unreached: numbers of the classes whose target precision no threshold reaches; they take
             the one with the highest precision.
-        goal: what was aimed at.
-        target: the precision or recall to reach.
     """
 
     values: Floats

@@ -17,10 +17,6 @@ class WeightedAveragePrecision:
 
     An image counts as often as its weight says, so the weights of a resample give exactly the
     average precision of the resampled images.
-
-    Args:
-        scores: [N, K].
-        labels: [N, K] of 1, 0, -1; unknown entries are left out.
     """
 
     def __init__(

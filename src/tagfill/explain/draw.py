@@ -45,11 +45,7 @@ def overlay(image: Image.Image, heat: Heat) -> Image.Image:
 
 
 def sheet(rows: Sequence[tuple[str, Image.Image, Sequence[Seen]]]) -> Image.Image:
-    """Images one below the other, each with the heat maps of its tags beside it.
-
-    Args:
-        rows: name, picture and tags of every image.
-    """
+    """Images one below the other, each with the heat maps of its tags beside it."""
     columns = 1 + max((len(tags) for _, _, tags in rows), default=0)
     width = 2 * MARGIN + columns * TILE + (columns - 1) * GAP
     tiles = [_fitted(picture) for _, picture, _ in rows]

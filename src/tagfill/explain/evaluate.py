@@ -45,9 +45,6 @@ def evaluate_pointing(
 
     Args:
         run: the run folder; images it trained on are left out.
-        bundle: its model.
-        dataset: images with boxes.
-        split: part of the data set to take; all of it when not given.
         limit: at most this many images, evenly spread.
     """
     if dataset.boxes is None:

@@ -25,7 +25,6 @@ class Explanation:
     """Predictions for one image, with heat maps.
 
     Args:
-        probabilities: [K].
         heat: [K, H, W] on the grid of the network's last feature map.
     """
 
@@ -42,7 +41,6 @@ def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Ex
     """Explanations of images, in order, a few at a time.
 
     Args:
-        bundle: a model that reads images.
         images: upright RGB pictures.
 
     Raises:

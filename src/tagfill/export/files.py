@@ -63,8 +63,6 @@ def quantize(source: Path, path: Path, photos: Numbers | None = None) -> None:
     pixels stay in float: they hold few weights and suffer most.
 
     Args:
-        source: the float file.
-        path: of the 8-bit file.
         photos: [N, 3, H, W] pixels in 0..1.
     """
     onnx = optional("onnx", "onnx")

@@ -51,7 +51,6 @@ def push_labels(
     """Put labels on the hub as a wide table with a card and Croissant metadata.
 
     Args:
-        labels: a label file.
         repository: "owner/name"; made where there is none.
         public: let everybody see a new repository.
         images: folder of the images, to put them there too, with a ``metadata.jsonl`` beside them:

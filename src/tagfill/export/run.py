@@ -40,9 +40,7 @@ class Exported:
     """An exported file and how it compares with torch.
 
     Args:
-        path: the file.
         engine: what ran it.
-        megabytes: its size.
         inputs: how many inputs were compared.
         difference: largest difference of probabilities and logits, share of changed decisions.
         milliseconds: median by engine and batch size.
@@ -80,7 +78,6 @@ def export_model(
     ``tolerance``. An 8-bit file is made from it and only measured: its error is its price.
 
     Args:
-        bundle: the model.
         out: the file; it appears only when all checks are done.
         to: onnx, or torch for a torch.export archive.
         int8: 8-bit weights; ONNX only.

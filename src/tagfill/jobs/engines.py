@@ -25,8 +25,6 @@ def run_blocks(
 
     Args:
         engine: local, or ray: the cluster of ``$RAY_ADDRESS``, or one on this machine.
-        work: what is done.
-        blocks: what it is done to.
         actors: workers of a cluster; by default one a processor.
 
     Raises:

@@ -28,7 +28,6 @@ class Done:
     """What a finished job wrote.
 
     Args:
-        folder: with the parts and the manifest.
         images: rows of all parts.
         failed: rows with an error.
         reused: images that an earlier start had done.
@@ -54,10 +53,6 @@ def run_job(
     """Do the work on all files and write the parts; an interrupted job continues where it stopped.
 
     Args:
-        work: what is done.
-        files: paths and URLs.
-        folder: of the results.
-        engine: who does it.
         block: files a part.
         actors: workers of a cluster.
         force: replace the results of another job.

@@ -81,7 +81,6 @@ def ridge_head(
         folder: written by ``tagfill features``.
         labels: of its images; images without labels are left out.
         strength: of the penalty, relative to the features' mean sum of squares.
-        engine: who adds up.
         actors: workers of a cluster.
         together: parts added up before they are sent.
     """

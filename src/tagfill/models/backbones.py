@@ -28,8 +28,6 @@ class Backbone(nn.Module):
     fixed in training mode.
 
     Args:
-        body: the architecture.
-        spec: what is known of it.
         unused: parameters of the body its map does not depend on; they never learn.
     """
 

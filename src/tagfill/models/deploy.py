@@ -34,7 +34,6 @@ class Metadata:
     """Everything needed to use a deployed model.
 
     Args:
-        classes: K names.
         thresholds: [K] probability from which on a tag is given; None for 0.5.
         reads: images, or features computed elsewhere.
         size: side of the square images.
@@ -140,7 +139,6 @@ class Deployable(nn.Module):
     """Normalization, network, calibration and sigmoid in one module.
 
     Args:
-        network: in evaluation mode.
         calibration: what ``tagfill.evaluate.fit_calibration`` gave; None for the plain sigmoid.
     """
 

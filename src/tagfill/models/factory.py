@@ -64,7 +64,6 @@ def rebuild_backbone(spec: BackboneSpec, most: float = math.inf) -> Backbone:
     """The same architecture with random weights; needs no network.
 
     Args:
-        spec: of a model file.
         most: parameters it may have; a larger one is refused before it takes memory.
     """
     if spec.library == "features":

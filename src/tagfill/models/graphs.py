@@ -54,8 +54,6 @@ def feature_engine(
 
     Args:
         backbone: its weights do not change any more.
-        kind: pooled features or maps.
-        device: where torch would run it.
         images: expected number of images; an export takes longer than a few of them.
     """
     if device.type == "cpu" and os.environ.get(ENGINE_VARIABLE) != "torch":

@@ -27,9 +27,6 @@ class HeadKind:
     """A kind of head.
 
     Args:
-        config: its settings.
-        head: its class.
-        presets: named settings.
         gives: its outputs other than scores.
         shows: what its maps are.
     """

@@ -82,8 +82,6 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
     The hub's own client would retry for a minute first.
 
     Args:
-        repository: of the hub, or a folder.
-        name: of the backbone, for the message.
         file: the file to fetch; None means the weights.
 
     Raises:

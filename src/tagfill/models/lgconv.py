@@ -27,9 +27,6 @@ class GlobalBranch(nn.Module):
     the output, take its groups (see ``wrap_convolutions``), and the scale starts ten times smaller:
     trained depthwise kernels often sum to nothing, their outputs are small and are blown up by the
     next BatchNorm, and the branch with them.
-
-    Args:
-        local: the convolution it accompanies.
     """
 
     def __init__(self, local: nn.Conv2d) -> None:

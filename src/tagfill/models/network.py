@@ -88,7 +88,6 @@ def build_network(
     Args:
         backbone: an offline name, a preset, any timm name, or ``hf:NAME``.
         head: its name, for the default settings, or a configuration.
-        classes: K.
         size: input side; None takes the backbone's own.
         pretrained: False leaves the backbone's weights random.
         weights: a file with the backbone's weights, instead of the usual ones.
@@ -117,7 +116,6 @@ def rebuild_network(
     """The network ``Network.to_json`` described, with random weights; needs no network access.
 
     Args:
-        description: of a model file.
         most: parameters its backbone and its head may have.
         state: the weights of the file; a backbone that they are known to fit gets them, and is
             built when it is first run.

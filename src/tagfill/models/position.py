@@ -22,7 +22,6 @@ def sine_position(
     are sin and cos of u / temperature^(2i / C). Carion et al. 2020, as used by Query2Label.
 
     Args:
-        height, width: of the grid.
         channels: a multiple of 4.
 
     Returns:

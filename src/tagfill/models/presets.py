@@ -54,7 +54,6 @@ class Preset:
 
     Args:
         model: timm name with weight tag, or ``hf:`` and the hub's name.
-        size: input side.
         used_by: where it comes from, for people.
         license: of the weights, where the library does not say.
         config: transformers configuration that differs from the model type's default, so that the

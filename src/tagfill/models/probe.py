@@ -22,7 +22,6 @@ class Look:
     Args:
         channels: depth of the feature map.
         stride: input pixels per cell of it.
-        parameters: their number.
         unused: names of parameters the map does not depend on.
     """
 

@@ -31,7 +31,6 @@ class WeightSource:
     Args:
         draft: the spec, without what only the architecture itself reveals.
         weights: where the weights are, with their version.
-        license: of the weights.
         repository: of the model hub, where the weights are there.
         read: fetches the tensors, under their authors' names.
     """
@@ -47,7 +46,6 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
     """Look a name up: offline names, presets, ``hf:NAME``, then timm.
 
     Args:
-        name: as the user wrote it.
         size: input side; None takes the usual one.
         pretrained: whether to load weights; only then may the hub be asked for a
             configuration whose weights it is said to hold.

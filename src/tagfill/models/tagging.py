@@ -47,7 +47,6 @@ class TagRule:
     """Which tags an image gets.
 
     Args:
-        classes: K names.
         thresholds: one for all, [K], or None for no lower limit.
         top: give at most this many.
         hierarchy: the classes each class implies: a tag is never more likely than those.

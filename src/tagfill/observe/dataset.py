@@ -24,8 +24,6 @@ def observe_dataset(
     drawn with a fresh generator from the same seed, as the published code does with its files.
 
     Args:
-        dataset: labels to mask.
-        regime: see ``make``.
         split: name of the split to mask, or "all"; by default "train" where there are splits, else
             all images.
 
@@ -50,7 +48,6 @@ def observe_official(dataset: Dataset, regime: Masking, seed: int) -> Dataset:
 
     Args:
         dataset: full labels with a split "train", perhaps "val", and others.
-        regime: see ``make``.
 
     Returns:
         The same data set with the observed labels as its table and the full ones as its truth.

@@ -27,7 +27,6 @@ class Masking:
 
     Args:
         draw: from full labels and a seed to observed labels.
-        settings: keyword arguments of ``draw``.
         boxes: whether ``draw`` takes object boxes.
     """
 

@@ -36,10 +36,7 @@ def predict_stream(
     At most a few batches of images are in memory at a time.
 
     Args:
-        engine: the model.
         files: image files, or ``.npy`` files of features where the model reads those.
-        rule: which tags are given.
-        batch_size: images at once.
         workers: threads that decode images.
     """
     for name, value, most in (("batch size", batch_size, 65_536), ("workers", workers, 1_024)):

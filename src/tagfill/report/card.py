@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import tomli_w
 
 from tagfill.errors import TagfillError
 from tagfill.methods import configure, find
+from tagfill.methods.base import Info
 from tagfill.report.classes import ClassRow
 from tagfill.report.content import RunContent
 from tagfill.settings import plain
@@ -21,69 +21,24 @@ FEW = 20
 """Known training positives below which a class is hardly learned."""
 
 
-@dataclass(frozen=True)
-class StageCard:
-    """One stage of training: the method with its paper, and all hyper-parameters.
-
-    An ``oracle`` learns from the full labels behind masked ones.
-    """
-
-    method: str
-    title: str
-    paper: str
-    alias_of: str | None
-    oracle: bool
-    settings: dict[str, str]
-    schedule: dict[str, str]
-
-
-@dataclass(frozen=True)
-class ModelCard:
-    """Content of the model card.
-
-    Args:
-        data: where labels and images came from.
-        network: architecture and weights.
-        weights, license: of the backbone.
-        stages: of training.
-        versions: of the software.
-        rare: classes with few known training positives.
-        unlearned: classes with none.
-        toml: settings that repeat the run.
-        again: the command for it.
-    """
-
-    data: dict[str, str]
-    network: dict[str, str]
-    weights: str
-    license: str
-    stages: tuple[StageCard, ...]
-    versions: dict[str, str]
-    rare: tuple[str, ...]
-    unlearned: tuple[str, ...]
-    toml: str
-    again: str
-
-
-def model_card(content: RunContent, rows: list[ClassRow]) -> ModelCard:
-    """Collect the card."""
+def model_card(content: RunContent, rows: list[ClassRow]) -> dict[str, Any]:
+    """Content of the card; ``toml`` and ``again`` are settings and command that repeat the run."""
     described, config = content.described, content.config
-    known = [row for row in rows if row.positives is not None]
-    return ModelCard(
-        data=_data(content),
-        network=_network(content),
-        weights=described["weights"]["source"],
-        license=described["weights"]["license"],
-        stages=tuple(_stage(stage) for stage in config.stages),
-        versions={
+    known = {row.name: row.positives for row in rows if row.positives is not None}
+    return {
+        "data": _data(content),
+        "network": _network(content),
+        **{name: described["weights"][name] for name in ("license", "source")},
+        "stages": [_stage(stage) for stage in config.stages],
+        "versions": {
             "python": content.metadata.get("python", "?"),
             **content.metadata.get("versions", {}),
         },
-        rare=tuple(row.name for row in known if 0 < (row.positives or 0) < FEW),
-        unlearned=tuple(row.name for row in known if not row.positives),
-        toml=tomli_w.dumps(plain(dataclasses.asdict(config))),
-        again=f"tagfill train --config {content.path / 'config.toml'} --out NEW_FOLDER",
-    )
+        "rare": [name for name, positives in known.items() if 0 < positives < FEW],
+        "unlearned": [name for name, positives in known.items() if not positives],
+        "toml": tomli_w.dumps(plain(dataclasses.asdict(config))),
+        "again": f"tagfill train --config {content.path / 'config.toml'} --out NEW_FOLDER",
+    }
 
 
 def _data(content: RunContent) -> dict[str, str]:
@@ -120,20 +75,21 @@ def _settings(name: str, settings: dict[str, Any]) -> str:
     return f"{name} ({listed})" if listed else name
 
 
-def _stage(stage: StageConfig) -> StageCard:
+def _stage(stage: StageConfig) -> dict[str, Any]:
     """A stage as text; the user's own method may no longer exist."""
     method = stage.method
-    title, paper, alias, oracle = Path(method.name).name, "", None, False
-    settings = dict(method.settings)
+    info, settings = Info(Path(method.name).name, ""), dict(method.settings)
     with contextlib.suppress(TagfillError):
         info = find(method.name).INFO
-        title, paper, alias, oracle = info.title, info.source, info.alias_of, info.needs.truth
         settings = dataclasses.asdict(configure(method.name, method.settings, method.preset))
     schedule = dataclasses.asdict(stage)
     del schedule["method"]
-    return StageCard(
-        method.name, title, paper, alias, oracle, _as_text(settings), _as_text(schedule)
-    )
+    return {
+        "method": method.name,
+        "info": info,
+        "settings": _as_text(settings),
+        "schedule": _as_text(schedule),
+    }
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:

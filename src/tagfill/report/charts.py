@@ -57,8 +57,6 @@ class Chart:
     """A chart in pixels.
 
     Args:
-        x_label, y_label: what the axes show.
-        x_ticks, y_ticks: their marks.
         lines: one each series.
         marks: single points that matter.
         bars: columns on the ground.

@@ -109,47 +109,11 @@ def _training_counts(content: RunContent, classes: int) -> list[Trio]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two classes, and how many images have both.
+def together(content: RunContent) -> dict[str, Any] | None:
+    """Co-occurrence as labeled in training images and as predicted for held-out ones.
 
-    Args:
-        observed: training images labeled with both.
-        predicted: held-out images given both.
-        true: held-out images that have both, where all their labels are known.
+    ``share`` is [k, k]: of the images given the row's tag, the share given the column's too.
     """
-
-    first: str
-    second: str
-    observed: int
-    predicted: int | None
-    true: int | None
-
-
-@dataclass(frozen=True, eq=False)
-class Together:
-    """Co-occurrence of classes.
-
-    Args:
-        classes: those of the map.
-        share: [k, k] of the images given the row's tag, the share given the column's too.
-        split: the images of the map.
-        images: how many they are.
-        pairs: those most often predicted, or else observed.
-        observed_any: whether any training image is labeled with two tags.
-    """
-
-    classes: tuple[str, ...]
-    share: list[list[float]]
-    split: str
-    images: int
-    pairs: tuple[Pair, ...]
-    observed_any: bool
-    of_all: int
-
-
-def together(content: RunContent) -> Together | None:
-    """Co-occurrence as labeled in training images and as predicted for held-out ones."""
     data, held = content.data, content.evaluated
     if data is None or len(content.classes) < 2:
         return None
@@ -164,16 +128,15 @@ def together(content: RunContent) -> Together | None:
     most = np.argsort(-np.diag(shown), kind="stable")[:MAP_CLASSES]
     chosen = np.sort(most)
     block = shown[np.ix_(chosen, chosen)]
-    share = block / np.maximum(np.diag(block)[:, None], 1)
-    return Together(
-        classes=tuple(content.classes[column] for column in chosen),
-        share=share.tolist(),
-        split=split,
-        images=images,
-        pairs=_pairs(content.classes, shown, observed, None if held is None else shown, truth),
-        observed_any=bool(observed.sum() > np.trace(observed)),
-        of_all=len(content.classes),
-    )
+    return {
+        "classes": [content.classes[column] for column in chosen],
+        "share": (block / np.maximum(np.diag(block)[:, None], 1)).tolist(),
+        "split": split,
+        "images": images,
+        "pairs": _pairs(content.classes, shown, observed, None if held is None else shown, truth),
+        "observed_any": bool(observed.sum() > np.trace(observed)),
+        "of_all": len(content.classes),
+    }
 
 
 def _both(given: npt.NDArray[np.bool_]) -> Counts:
@@ -187,17 +150,17 @@ def _pairs(
     observed: Counts,
     predicted: Counts | None,
     truth: Counts | None,
-) -> tuple[Pair, ...]:
+) -> list[dict[str, Any]]:
+    """Pairs of classes, and how many images have both."""
     first, second = np.triu_indices(len(names), k=1)
     order = np.argsort(-ranked[first, second], kind="stable")[:PAIRS]
-    return tuple(
-        Pair(
-            names[a],
-            names[b],
-            int(observed[a, b]),
-            None if predicted is None else int(predicted[a, b]),
-            None if truth is None else int(truth[a, b]),
-        )
+    counts = {"observed": observed, "predicted": predicted, "true": truth}
+    return [
+        {
+            "first": names[a],
+            "second": names[b],
+            **{key: None if both is None else int(both[a, b]) for key, both in counts.items()},
+        }
         for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True)
         if ranked[a, b]
-    )
+    ]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,68 +11,24 @@ import numpy as np
 from tagfill.evaluate import Difference, mean_average_precision, paired_bootstrap
 from tagfill.report.charts import Chart, Series, line_chart
 from tagfill.report.content import HeldOut, RunContent
-from tagfill.report.headline import Headline, headline, resamples_for, statistics
+from tagfill.report.headline import headline, resamples_for, statistics
 from tagfill.report.learned import epochs_of, score_points
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One run of a comparison.
-
-    Args:
-        name: of its folder, made unique.
-        method, backbone, head: in short.
-        headline: its metrics.
-        differences: of each metric, this run minus the first, where both were evaluated on the same
-            images and labels; empty otherwise, and for the first.
-        incomparable: why there are none.
-    """
-
-    name: str
-    method: str
-    backbone: str
-    head: str
-    headline: Headline | None
-    differences: Mapping[str, Difference]
-    incomparable: str | None
-
-
-@dataclass(frozen=True)
-class ClassDifference:
-    """Average precision of a class in every run, and how far each is from the first's."""
-
-    name: str
-    values: tuple[float | None, ...]
-    differences: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All that the page of a comparison shows."""
-
-    entries: tuple[Entry, ...]
-    metrics: tuple[str, ...]
-    classes: tuple[ClassDifference, ...]
-    curves: Chart | None
-    criterion: str | None
-    settings: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-def compare(contents: Sequence[RunContent]) -> Comparison:
-    """Compare runs with the first of them."""
+def compare(contents: Sequence[RunContent]) -> dict[str, Any]:
+    """All that the page of a comparison shows: runs, each compared with the first."""
     names = unique_names(contents)
     pairs = zip(names, contents, strict=True)
-    entries = tuple(_entry(name, content, contents[0]) for name, content in pairs)
-    keys = (metric.key for entry in entries if entry.headline for metric in entry.headline.metrics)
-    chart, criterion = _curves(names, contents)
-    return Comparison(
-        entries,
-        tuple(dict.fromkeys(keys)),
-        _classes(contents),
-        chart,
-        criterion,
-        _settings(contents),
-    )
+    entries = [_entry(name, content, contents[0]) for name, content in pairs]
+    shown = (entry["headline"].metrics for entry in entries if entry["headline"])
+    return {
+        "entries": entries,
+        "metrics": list(dict.fromkeys(metric.key for metrics in shown for metric in metrics)),
+        "classes": _classes(contents),
+        "curves": _curves(names, contents),
+        "criterion": contents[0].metrics["criterion"],
+        "settings": _settings(contents),
+    }
 
 
 def unique_names(contents: Sequence[RunContent]) -> list[str]:
@@ -86,7 +41,8 @@ def unique_names(contents: Sequence[RunContent]) -> list[str]:
     return [f"{content.name} ({number})" for number, content in enumerate(contents, 1)]
 
 
-def _entry(name: str, content: RunContent, first: RunContent) -> Entry:
+def _entry(name: str, content: RunContent, first: RunContent) -> dict[str, Any]:
+    """One run; ``incomparable`` says why there are no ``differences`` from the first."""
     differences: dict[str, Difference] = {}
     reason = None if content is first else why_not(content.evaluated, first.evaluated)
     if content is not first and reason is None:
@@ -94,15 +50,15 @@ def _entry(name: str, content: RunContent, first: RunContent) -> Entry:
         assert first.evaluated is not None
         differences = differences_of(content.evaluated, first.evaluated)
     network = content.described["network"]
-    return Entry(
-        name=name,
-        method=content.metrics["method"],
-        backbone=network["backbone"]["name"],
-        head=network["head"]["name"],
-        headline=headline(content),
-        differences=differences,
-        incomparable=reason,
-    )
+    return {
+        "name": name,
+        "method": content.metrics["method"],
+        "backbone": network["backbone"]["name"],
+        "head": network["head"]["name"],
+        "headline": headline(content),
+        "differences": differences,
+        "incomparable": reason,
+    }
 
 
 def why_not(one: HeldOut | None, other: HeldOut | None) -> str | None:
@@ -128,15 +84,15 @@ def differences_of(run: HeldOut, first: HeldOut) -> dict[str, Difference]:
     }
 
 
-def _classes(contents: Sequence[RunContent]) -> tuple[ClassDifference, ...]:
+def _classes(contents: Sequence[RunContent]) -> list[dict[str, Any]]:
     """Average precisions in percent, of the classes all runs know."""
     precisions = [_average_precisions(content) for content in contents]
     shared = [name for name in precisions[0] if all(name in rates for rates in precisions)]
-    rows = [
-        ClassDifference(name, *_against_first([rates[name] for rates in precisions]))
-        for name in shared
+    rows = {name: [rates[name] for rates in precisions] for name in shared}
+    return [
+        {"name": name, "precisions": row, "differences": [_minus(value, row[0]) for value in row]}
+        for name, row in rows.items()
     ]
-    return tuple(rows)
 
 
 def _average_precisions(content: RunContent) -> dict[str, float | None]:
@@ -148,17 +104,11 @@ def _average_precisions(content: RunContent) -> dict[str, float | None]:
     return {name: None if np.isnan(value) else 100 * value for name, value in pairs}
 
 
-def _against_first(
-    values: Sequence[float | None],
-) -> tuple[tuple[float | None, ...], tuple[float | None, ...]]:
-    first = values[0]
-    rest = (None if value is None or first is None else value - first for value in values)
-    return tuple(values), tuple(rest)
+def _minus(value: float | None, first: float | None) -> float | None:
+    return None if value is None or first is None else value - first
 
 
-def _curves(
-    names: Sequence[str], contents: Sequence[RunContent]
-) -> tuple[Chart | None, str | None]:
+def _curves(names: Sequence[str], contents: Sequence[RunContent]) -> Chart | None:
     """Validation metrics of the runs that were evaluated by the same criterion as the first."""
     criterion = contents[0].metrics["criterion"]
     lines = [
@@ -167,9 +117,7 @@ def _curves(
         if content.metrics["criterion"] == criterion
         and (points := score_points(epochs_of(content)))
     ]
-    if not lines:
-        return None, None
-    return line_chart(lines, x_label="epoch", y_label=criterion), criterion
+    return line_chart(lines, x_label="epoch", y_label=criterion) if lines else None
 
 
 def _settings(contents: Sequence[RunContent]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -31,9 +31,7 @@ class HeldOut:
 
     Args:
         name: test or val.
-        split: the images and their labels.
         logits: [N, K].
-        bundle: the model.
     """
 
     name: str
@@ -73,14 +71,7 @@ class RunContent:
     """A finished run.
 
     Args:
-        run: the run itself.
-        path: the run folder.
-        config: its settings.
-        metadata: recorded at the start: time, versions, command.
-        metrics: its metrics.
-        events: its log.
         described: the model's description.
-        bundle: the model, where it can be read.
         data: the labels, if unchanged.
         held_out: scored splits by name.
         gaps: what could not be read, and why.

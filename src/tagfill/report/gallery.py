@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
-from tagfill.recover.evaluate import Cut, cuts
+from tagfill.recover.evaluate import cuts
 from tagfill.recover.recovery import Recovery
 from tagfill.report.content import RunContent
 from tagfill.report.pictures import Shown, show
@@ -25,14 +26,11 @@ _CANDIDATES = 5000
 """Entries to choose from, the most extreme first."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Card:
     """One tag of one image.
 
     Args:
-        image: its name.
-        tag: in question.
-        column: number of the class.
         probability: that the tag is present.
         known: tags it is labeled with.
         path: the file, where there is one.
@@ -50,85 +48,41 @@ class Card:
     shown: Shown | None = None
 
 
-@dataclass(frozen=True)
-class Recovered:
-    """Missing tags.
-
-    Args:
-        images: the searched ones.
-        of_images: all images.
-        unknown: unlabeled entries among them.
-        expected_missing: tags expected to be missing.
-        share_written: share of the present tags that is known.
-        missing: tags that are missing, where the truth is known.
-        summary: what was found, in one sentence.
-        suggestions: tags at the requested expected precision.
-        precision: the requested precision.
-        cuts: how many tags at several precisions.
-        how: where the probabilities come from.
-        cards: the most likely.
-    """
-
-    images: int
-    of_images: int
-    unknown: int
-    expected_missing: float
-    share_written: float
-    missing: int | None
-    summary: str
-    suggestions: int
-    precision: float
-    cuts: tuple[Cut, ...]
-    how: tuple[str, ...]
-    cards: Sequence[Card]
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Where model and labels disagree.
-
-    Args:
-        split: the held-out images of the first three groups.
-        groups: ``unlabeled``, predicted tags without a label; ``imagined``, predicted tags that are
-            known to be absent; ``missed``, present tags that are not predicted; ``doubted``,
-            labeled tags of training images to which out-of-fold heads give a low probability.
-        all_known: whether every entry of the split is known.
-        no_negatives: whether no entry of the split is known to be negative.
-    """
-
-    split: str
-    groups: Mapping[str, Sequence[Card]]
-    all_known: bool
-    no_negatives: bool
-
-
 def recovered(
     content: RunContent, recovery: Recovery, precision: float = DEFAULT_PRECISION
-) -> Recovered:
-    """Metrics of recovery, and the most likely missing tags."""
+) -> dict[str, Any]:
+    """Metrics of recovery, and cards of the most likely missing tags.
+
+    ``images`` of all images (``of_images``) were searched; ``missing`` is None without full labels.
+    """
     assert content.data is not None
     split, truth = _split(recovery), recovery.truth
     probability, unknown = recovery.probability, recovery.unknown
     likeliest = _picked(-probability, unknown, RECOVERED)
     suggested = recovery.suggest(Amount(precision))
-    return Recovered(
-        images=len(recovery.table),
-        of_images=sum(map(len, content.data.splits.values())),
-        unknown=int(unknown.sum()),
-        expected_missing=recovery.expected_missing,
-        share_written=recovery.share_written,
-        missing=None if truth is None else int((truth[unknown] == POSITIVE).sum()),
-        summary=recovery.summary(suggested),
-        suggestions=len(suggested),
-        precision=precision,
-        cuts=tuple(cuts(probability, unknown, truth)),
-        how=recovery.evidence.how,
-        cards=_cards(split, likeliest, probability, truth),
-    )
+    return {
+        "images": len(recovery.table),
+        "of_images": sum(map(len, content.data.splits.values())),
+        "unknown": int(unknown.sum()),
+        "expected_missing": recovery.expected_missing,
+        "share_written": recovery.share_written,
+        "missing": None if truth is None else int((truth[unknown] == POSITIVE).sum()),
+        "summary": recovery.summary(suggested),
+        "suggestions": len(suggested),
+        "precision": precision,
+        "cuts": list(cuts(probability, unknown, truth)),
+        "how": recovery.evidence.how,
+        "cards": _cards(split, likeliest, probability, truth),
+    }
 
 
-def errors(content: RunContent, recovery: Recovery | None) -> Errors | None:
-    """Errors on held-out images, and doubtful labels of training images."""
+def errors(content: RunContent, recovery: Recovery | None) -> dict[str, Any] | None:
+    """Where model and labels disagree, in groups.
+
+    Of the held-out images: ``unlabeled``, predicted tags without a label; ``imagined``, predicted
+    tags that are known to be absent; ``missed``, present tags that are not predicted. ``doubted``
+    are labeled tags of training images to which out-of-fold heads give a low probability.
+    """
     held = content.evaluated
     if held is None:
         return None
@@ -139,39 +93,28 @@ def errors(content: RunContent, recovery: Recovery | None) -> Errors | None:
         "missed": _picked(chance, (labels == POSITIVE) & ~predicted, ERRORS),
     }
     groups = {name: _cards(held.split, entries, chance, None) for name, entries in picked.items()}
-    return Errors(
-        held.name,
-        groups | {"doubted": _doubted(content, recovery)},
-        all_known=not (labels == UNKNOWN).any(),
-        no_negatives=not held.has_negatives,
-    )
+    return {
+        "split": held.name,
+        "groups": groups | {"doubted": _doubted(content, recovery)},
+        "all_known": not (labels == UNKNOWN).any(),
+        "no_negatives": not held.has_negatives,
+    }
 
 
-def illustrated(
-    content: RunContent, tags: Recovered | None, mistakes: Errors | None
-) -> tuple[Recovered | None, Errors | None]:
-    """The same with thumbnails and heat maps on all cards."""
-    groups = {} if mistakes is None else dict(mistakes.groups)
-    if tags is not None:
-        groups["recovered"] = tags.cards
-    cards = [card for group in groups.values() for card in group]
-    made: Mapping[tuple[Path, int], Shown] = {}
-    if content.bundle is not None and content.reads_images:
-        wanted = dict.fromkeys((c.path, c.column) for c in cards if c.path is not None)
-        made = show(content.bundle, wanted)  # always in this order: the same page, byte by byte
-    done = {name: [_with_picture(card, made) for card in group] for name, group in groups.items()}
-    if tags is not None:
-        tags = replace(tags, cards=done.pop("recovered"))
-    return tags, None if mistakes is None else replace(mistakes, groups=done)
+def illustrate(content: RunContent, cards: Sequence[Card]) -> None:
+    """Give the cards thumbnails and heat maps, in this order: the same page, byte by byte."""
+    if content.bundle is None or not content.reads_images:
+        return
+    wanted = dict.fromkeys((card.path, card.column) for card in cards if card.path is not None)
+    made = show(content.bundle, wanted)
+    for card in cards:
+        if card.path is not None:
+            card.shown = made.get((card.path, card.column))
 
 
-def _with_picture(card: Card, made: Mapping[tuple[Path, int], Shown]) -> Card:
-    return card if card.path is None else replace(card, shown=made.get((card.path, card.column)))
-
-
-def _doubted(content: RunContent, recovery: Recovery | None) -> tuple[Card, ...]:
+def _doubted(content: RunContent, recovery: Recovery | None) -> list[Card]:
     if recovery is None or content.data is None:
-        return ()
+        return []
     split = _split(recovery)
     entries = recovery.suspects()
     pairs = zip(entries.rows.tolist(), entries.columns.tolist(), strict=True)
@@ -211,10 +154,10 @@ def _first_few(
 
 def _cards(
     split: Split, entries: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
-) -> tuple[Card, ...]:
+) -> list[Card]:
     table = split.table
     stated = split.eval_labels if truth is None else table.values
-    return tuple(
+    return [
         Card(
             image=table.images[row],
             tag=table.classes[column],
@@ -225,7 +168,7 @@ def _cards(
             true=None if truth is None else _verdict(int(truth[row, column])),
         )
         for row, column in entries
-    )
+    ]
 
 
 def _verdict(label: int) -> bool | None:

@@ -125,18 +125,11 @@ def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:
     return tuple(Metric(f"estimated_{key}", value) for key, value in named)
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """The reliability diagram before and after calibration, and its two errors in percent."""
+def calibration(held: HeldOut | None) -> dict[str, Any] | None:
+    """The reliability diagram before and after calibration, and its two errors in percent.
 
-    chart: Chart
-    before: float
-    after: float | None
-    entries: int
-
-
-def calibration(held: HeldOut | None) -> Calibration | None:
-    """How often tags of a given probability are present; None if that is unknown."""
+    None if it is not known how often tags of a probability are present.
+    """
     if held is None or not held.has_negatives:
         return None
     raw = sigmoid(held.logits.astype(np.float64))
@@ -149,10 +142,12 @@ def calibration(held: HeldOut | None) -> Calibration | None:
         for name, probabilities in named.items()
     }
     counts = list(bins.values())[-1]
-    entries = int(counts.entries.sum())
-    return Calibration(
-        _reliability_chart(bins, counts), errors["before"], errors.get("after"), entries
-    )
+    return {
+        "chart": _reliability_chart(bins, counts),
+        "before": errors["before"],
+        "after": errors.get("after"),
+        "entries": int(counts.entries.sum()),
+    }
 
 
 def _reliability_chart(bins: dict[str, Reliability], counts: Reliability) -> Chart:

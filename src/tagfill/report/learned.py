@@ -3,111 +3,45 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from tagfill.labels.stats import Statistics
-from tagfill.report.charts import Chart, Point, Series, line_chart
+from tagfill.report.charts import Point, Series, line_chart
 from tagfill.report.content import Metadata, RunContent
 from tagfill.train.data import Split
 
 
-@dataclass(frozen=True)
-class SplitCounts:
-    """Labels of one split.
-
-    Args:
-        name: train, val or test.
-        images, positives, negatives, unknowns: how many.
-        hidden: tags the full labels have and the observed ones do not, where both are there.
-        fully_labeled: whether scores are compared with full labels.
-    """
-
-    name: str
-    images: int
-    positives: int
-    negatives: int
-    unknowns: int
-    hidden: int | None
-    fully_labeled: bool
-
-    @property
-    def entries(self) -> int:
-        return self.positives + self.negatives + self.unknowns
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Summary of the training data.
-
-    Args:
-        regime: what the training labels look like.
-        splits: counts, training images first; empty where the labels are gone.
-        images: of every split, as the run noted them.
-        without_positive: classes that cannot be learned.
-        notes: what was decided, and why.
-    """
-
-    regime: str
-    splits: tuple[SplitCounts, ...]
-    images: dict[str, int]
-    without_positive: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def learned(content: RunContent) -> Learned:
-    """Count the labels."""
+def learned(content: RunContent) -> dict[str, Any]:
+    """Counts of the labels, and what was decided; no splits where the labels are gone."""
     data = content.data
-    return Learned(
-        regime=content.metrics["regime"],
-        splits=() if data is None else tuple(_counts(*item) for item in data.splits.items()),
-        images=dict(content.metrics["images"]),
-        without_positive=() if data is None else Statistics.of(data.train.table).without_positive,
-        notes=tuple(dict.fromkeys(event["text"] for event in content.happened("note"))),
-    )
+    lacking = () if data is None else Statistics.of(data.train.table).without_positive
+    return {
+        "regime": content.metrics["regime"],
+        "splits": [] if data is None else [_counts(*item) for item in data.splits.items()],
+        "images": content.metrics["images"],
+        "without_positive": lacking,
+        "notes": list(dict.fromkeys(event["text"] for event in content.happened("note"))),
+    }
 
 
-def _counts(name: str, split: Split) -> SplitCounts:
+def _counts(name: str, split: Split) -> dict[str, Any]:
+    """``hidden`` are tags that the full labels have and the observed ones do not."""
     table = split.table
-    hidden = None if split.truth is None else int((split.truth == 1).sum()) - table.positives
-    return SplitCounts(
-        name,
-        len(table),
-        table.positives,
-        table.negatives,
-        table.unknowns,
-        hidden,
-        fully_labeled=split.truth is not None or not table.unknowns,
-    )
+    return {
+        "name": name,
+        "images": len(table),
+        "positives": table.positives,
+        "negatives": table.negatives,
+        "unknowns": table.unknowns,
+        "entries": table.values.size,
+        "hidden": 0 if split.truth is None else int((split.truth == 1).sum()) - table.positives,
+    }
 
 
-@dataclass(frozen=True)
-class Curves:
-    """Training curves.
-
-    Args:
-        loss: what was minimized, over epochs of all stages.
-        score: the metric on validation images, where there was one.
-        criterion: its name.
-        best_epoch, best_score: of the last stage.
-        epochs, stages: how many.
-        seconds: that training took, without reading images for features.
-    """
-
-    loss: Chart
-    score: Chart | None
-    criterion: str
-    best_epoch: int | None
-    best_score: float | None
-    epochs: int
-    stages: int
-    seconds: float
-
-
-def curves(content: RunContent) -> Curves | None:
-    """Curves of a run; None if nothing was noted."""
-    epochs = epochs_of(content)
+def curves(content: RunContent) -> dict[str, Any] | None:
+    """Curves of loss and score over the epochs of all stages; None if nothing was noted."""
+    epochs, metrics = epochs_of(content), content.metrics
     if not epochs:
         return None
     stages = sorted({event["stage"] for event in epochs})
@@ -121,27 +55,20 @@ def curves(content: RunContent) -> Curves | None:
         Point(x, event["score"])
         for x, event in enumerate(epochs, 1)
         if event["stage"] == stages[-1]
-        and event["epoch"] == content.metrics["best_epoch"]
+        and event["epoch"] == metrics["best_epoch"]
         and event.get("score") is not None
     ]
-    return Curves(
-        loss=line_chart(_cut(losses, rules), x_label="epoch", y_label="loss", rules=rules),
-        score=line_chart(
-            _cut(scored, rules),
-            x_label="epoch",
-            y_label=content.metrics["criterion"],
-            marks=best,
-            rules=rules,
-        )
+    labels = {"x_label": "epoch", "y_label": metrics["criterion"]}
+    return {
+        "loss": line_chart(_cut(losses, rules), x_label="epoch", y_label="loss", rules=rules),
+        "score": line_chart(_cut(scored, rules), **labels, marks=best, rules=rules)
         if scored
         else None,
-        criterion=content.metrics["criterion"],
-        best_epoch=content.metrics["best_epoch"],
-        best_score=content.metrics["best_score"],
-        epochs=len(epochs),
-        stages=len(stages),
-        seconds=sum(event["seconds"] for event in epochs),
-    )
+        **{name: metrics[name] for name in ("criterion", "best_epoch", "best_score")},
+        "epochs": len(epochs),
+        "stages": len(stages),
+        "seconds": sum(event["seconds"] for event in epochs),
+    }
 
 
 def _cut(points: list[Point], rules: list[float]) -> list[Series]:

@@ -45,12 +45,10 @@ def write_report(
     """Write the report of a finished run.
 
     Args:
-        run: its folder.
         out: the file; ``report.html`` in the run folder by default.
         images: search this many training images for missing tags, evenly spread; 0 for none.
         recovery: an earlier result of ``recover``.
         precision: share of the suggested tags that should be right.
-        sinks: where progress goes.
 
     Raises:
         TagfillError: it is no run folder, or the run is not finished.
@@ -72,9 +70,7 @@ def write_comparison(
     """Write a page that compares finished runs with the first of them.
 
     Args:
-        runs: their folders.
         out: the file; ``comparison.html`` in the first folder by default.
-        sinks: where progress goes.
     """
     contents = [read_run(run, sinks) for run in runs]
     gaps = [f"{content.name}: {gap}" for content in contents for gap in content.gaps]
@@ -91,11 +87,11 @@ def run_metadata(
 ) -> dict[str, Any]:
     """All that the page of one run shows, by section."""
     rows = classes.class_rows(content)
-    recovered, mistakes = gallery.illustrated(
-        content,
-        None if recovery is None else gallery.recovered(content, recovery, precision),
-        gallery.errors(content, recovery),
-    )
+    recovered = None if recovery is None else gallery.recovered(content, recovery, precision)
+    mistakes = gallery.errors(content, recovery)
+    groups = list(mistakes["groups"].values()) if mistakes else []
+    groups += [recovered["cards"]] if recovered else []
+    gallery.illustrate(content, [card for group in groups for card in group])
     return {
         "content": content,
         "gaps": gaps,

@@ -34,7 +34,6 @@ def show(bundle: Bundle, wanted: Iterable[tuple[Path, int]]) -> dict[tuple[Path,
     """Thumbnails with heat maps.
 
     Args:
-        bundle: a model that reads images.
         wanted: image file and number of the class; files that can no longer be read are left out.
     """
     columns: dict[Path, list[int]] = {}

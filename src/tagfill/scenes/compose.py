@@ -30,7 +30,6 @@ class Box:
     """A thing that can be seen, and the smallest box around its visible pixels.
 
     Args:
-        name: its class.
         left, top, width, height: in pixels.
         area: number of visible pixels.
     """

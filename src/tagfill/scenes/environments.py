@@ -21,7 +21,6 @@ class Environment:
     """A setting.
 
     Args:
-        name: as things name it in ``lives``.
         weight: how often it is drawn.
         horizon: range of the horizon's height, 0 at the top of the picture, 1 at the bottom.
         paint: paints everything below the sky.

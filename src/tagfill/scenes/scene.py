@@ -27,7 +27,6 @@ class Scene:
     """A picture and the truth about it.
 
     Args:
-        index: its number in the sequence.
         environment: where it is set, such as ``"meadow"``.
         hour: ``"day"``, ``"dusk"`` or ``"night"``.
         image: RGB, square.

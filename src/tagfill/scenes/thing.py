@@ -28,7 +28,6 @@ class Thing:
     """A kind of thing.
 
     Args:
-        name: the class name.
         draw: the drawing, different for every random state.
         height: smallest and largest height in the foreground, in fractions of the picture.
         width: width of the drawing in units of its height.

@@ -62,7 +62,6 @@ def write_scenes(
     split.
 
     Args:
-        out: the folder; made if it is not there.
         test_fraction: share of the pictures in the split "test", evenly spread.
         workers: number of processes. More than one needs a main module that can be imported.
         overwrite: replace scenes that are already there.

@@ -113,7 +113,6 @@ class FeatureStore:
 
     Args:
         about: what determines the features: backbone, weights, input size, kind and view.
-        root: the cache folder.
     """
 
     def __init__(self, about: Mapping[str, Any], root: Path | None = None) -> None:

@@ -36,10 +36,8 @@ class Split:
     """Images of one split.
 
     Args:
-        table: observed labels.
         truth: [N, K] the full labels behind them, where known.
         paths: the image files, unless features are given.
-        features: [N, D] given features.
     """
 
     table: LabelTable
@@ -76,8 +74,6 @@ class TrainingData:
     """All splits of a run, over the same classes.
 
     Args:
-        train, val, test: the splits; val and test are optional.
-        notes: what was decided and why.
         sources: the label files as they were read.
     """
 
@@ -114,7 +110,6 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
     """Read labels, hold out validation and test images, and find the image files.
 
     Args:
-        config: where the labels are and what is held out.
         sources: label files that have been read already, with the same settings.
     """
     read = _Reader(config, dict(sources or {}))

@@ -52,12 +52,6 @@ class Forward:
 
     All random draws depend on (seed, epoch, batch) alone, so that training can continue from any
     batch as if it had never stopped.
-
-    Args:
-        placement: of the network.
-        method: says which views it needs.
-        data: labels.
-        seed: of the stage.
     """
 
     def __init__(self, placement: Placement, method: Method, data: StageData, seed: int) -> None:

@@ -111,7 +111,6 @@ class TrainingViews:
     """Inputs for evaluation with the augmented (weak) views of an epoch of training.
 
     Args:
-        inputs: the images.
         epoch: views are drawn again for each.
     """
 
@@ -136,7 +135,6 @@ class ImageInputs:
     """Image files, decoded and augmented by worker processes.
 
     Args:
-        paths: the N files.
         plain_view: what evaluation sees.
         weak_view, strong_view: what training sees; strong only for methods that need two views.
         seed: augmentation depends on (seed, epoch, row) alone, however many workers there are.

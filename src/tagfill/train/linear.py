@@ -51,10 +51,7 @@ def fit_linear(
     Args:
         features: [N, D].
         observed: [N, K] labels 1, 0, -1.
-        stage: method and schedule.
-        seed: fixes everything random.
         val: features and labels to select the epoch by; without them the last epoch is used.
-        events: where progress goes.
 
     Raises:
         TagfillError: the method cannot learn from these labels, or from features alone.

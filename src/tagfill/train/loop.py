@@ -61,10 +61,7 @@ class Stage:
     Args:
         network: maps inputs to ``Output``.
         method: started already.
-        config: optimizer, schedule and the rest.
-        data: inputs and labels.
         accelerator: placement, precision and processes.
-        events: where progress goes.
         keep: stores checkpoints, if there is a run folder for them.
         seed: order and random draws depend on it and the position alone.
         limits: deadline, saving interval, and requests to stop.

@@ -26,9 +26,7 @@ class Positives:
     """How many positives to expect, estimated once and only if a method asks.
 
     Args:
-        observed: [N, K] labels.
         features: gives the [N, D] pooled features the estimate is made from.
-        events: messages to the user.
         validation: labels of validation images; where training labels went through a review,
             those labeled in full say more than reviewed ones.
     """
@@ -95,16 +93,7 @@ def begin(
     seed: int,
     device: torch.device,
 ) -> None:
-    """Start a method on the data of its stage.
-
-    Args:
-        method: made from ``stage.method``.
-        stage: the length of training and the learning rates.
-        data: the labels.
-        positives: for the methods that need k or class priors.
-        seed: of the run.
-        device: where the method's tensors live.
-    """
+    """Start a method on the data of its stage."""
     expected, prior = positives.of(method.needs)
     method.start(
         Setup(

@@ -47,10 +47,7 @@ class Assembly:
     """The network of a run and its inputs, made from the configuration and the data.
 
     Args:
-        config: of the run.
-        data: its splits.
         device: where the backbone extracts features.
-        events: messages to the user.
         network: a trained one; by default a new one is built.
         limits: a request to stop also ends the extraction of features.
     """

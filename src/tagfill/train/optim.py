@@ -34,7 +34,6 @@ def make_optimizer(
         learning_rate: of the backbone, and of a head alone.
         head_multiplier: factor on the learning rate of the head where there is a backbone.
         weight_decay: on all of the network's parameters, as the published protocols do.
-        momentum: for sgd.
     """
     groups: list[dict[str, Any]]
     if isinstance(network, Network):
@@ -71,7 +70,6 @@ def make_schedule(
     Args:
         name: constant, one_cycle (torch's OneCycleLR) or cosine (to zero, without warm-up).
         optimizer: whose group learning rates are the peaks.
-        steps: optimizer steps in all.
         warmup: share of the steps in which one_cycle rises.
     """
     if name == "one_cycle":

@@ -34,10 +34,8 @@ class Protocol:
     """The training settings of a paper.
 
     Args:
-        source: paper and section.
         settings: override defaults; the user's own settings override them.
         method: the paper's own, used if the user names none.
-        val_split: how validation images are drawn.
         by_method: settings of single methods, which override ``settings``.
     """
 

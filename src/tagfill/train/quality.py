@@ -40,9 +40,7 @@ class Step:
     """A backbone and an input size.
 
     Args:
-        quality: its name.
         backbone: one that needs no download.
-        size: side of the input.
         cost: time per image relative to the first step.
         gain: validation mAP over the first step, about.
     """
@@ -71,7 +69,6 @@ def choose_quality(
     """The configuration with an input size, and why it is this one.
 
     Args:
-        config: the resolved one.
         request: a backbone or size that the user named is left as it is.
         paths: all images whose features will be needed.
     """

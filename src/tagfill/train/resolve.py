@@ -62,13 +62,6 @@ class Request:
     """A user's request; ``None`` and absent keys leave the choice to tagfill.
 
     Args:
-        data: where the labels are.
-        mode: how to train.
-        method: which method, or auto.
-        method_preset: a preset of the method.
-        method_settings: its hyper-parameters.
-        protocol: a paper's training protocol.
-        preset: fast, good or best.
         overrides: fields of ``ModelConfig``, ``StageConfig`` and ``RunConfig`` by name. Stage
             fields go to the last stage, in two_stage to both; with the prefix ``linear_``,
             ``finetune_`` or ``second_`` to stages of that kind only.
@@ -90,11 +83,8 @@ def resolve(
     """The complete configuration, and the reason for each choice.
 
     Args:
-        request: of the user.
         regime: what the training labels look like.
-        images: number of training images.
         given_features: whether the source has features instead of images.
-        has_gpu: of this machine.
     """
     notes: list[str] = []
     _check_choice("mode", request.mode, get_args(Mode))

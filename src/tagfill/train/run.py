@@ -45,9 +45,7 @@ def fit(
     """Train from a request; the run folder is new.
 
     Args:
-        request: what to train on, and how.
         out: the run folder; by default a new one under ``tagfill-runs``.
-        sinks: where progress goes.
         sources: label files that have been read already, as this request reads them.
 
     Raises:
@@ -104,8 +102,6 @@ def resume(path: Path, sinks: Sequence[Sink] = (), *, previous: bool = False) ->
     """Continue an interrupted run; it ends as if it had never stopped.
 
     Args:
-        path: the run folder.
-        sinks: where progress goes.
         previous: continue from the checkpoint before the last.
     """
     folder, config = RunFolder.open(path)

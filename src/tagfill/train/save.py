@@ -85,8 +85,6 @@ def saved_checkpoint(
     """The last checkpoint of a run, or the one before it; None if there is none yet.
 
     Args:
-        folder: of the run.
-        stages: how many the run has.
         previous: read the one before the last.
 
     Raises:

@@ -48,11 +48,8 @@ def score_images(
     """Scores of the model's classes for the images of a table; unreadable ones are left out.
 
     Args:
-        bundle: the model.
         dataset: where the table comes from; it knows the image folder or the features.
-        table: some or all of its images.
         images: image folders to try; None is the one that the data set implies.
-        workers: threads that decode images.
 
     Raises:
         TagfillError: the model needs images but the data are features, or the reverse.
@@ -97,8 +94,6 @@ def trained_on(run: TrainedRun, split: Split, sources: Sources | None = None) ->
     """How many of the images a run was trained on, if its data still exist.
 
     Args:
-        run: the run.
-        split: images.
         sources: label files that have been read already, with the settings of the run.
     """
     try:

@@ -35,9 +35,6 @@ def solve_head(
     Args:
         network: what the stage trains.
         method: started already.
-        config: of the stage.
-        data: inputs and labels.
-        seed: of the run.
         last: no stage follows, so that the head may choose its feature transform.
     """
     inputs = data.inputs

@@ -31,11 +31,8 @@ class TrainedRun:
     """A run folder with its data, model and scores, each read once on first use.
 
     Args:
-        folder: of the run.
-        config: its settings.
         data: what it was trained on, where that has been read already.
         metrics: those of the end of training, where they are known.
-        sinks: where progress goes.
     """
 
     def __init__(

@@ -51,7 +51,6 @@ def strong_view(to: Normalization, jitter: bool = False, *, flip: bool = True) -
     """A flip, Cutout of half the side, then RandAugment (two operations of magnitude 9).
 
     Args:
-        to: size and statistics of the input.
         jitter: also ColorJitter and RandomGrayscale, as in the published code of LAC (not in the
             paper).
         flip: False for the single view of Query2Label, which is never flipped.

@@ -26,9 +26,7 @@ class Watch:
     """Summarizes the logits of each epoch.
 
     Args:
-        observed: [N, K] labels.
         truth: [N, K] the full labels, where known.
-        device: where logits are.
     """
 
     def __init__(self, observed: Tensor, truth: Tensor | None, device: torch.device) -> None:

@@ -51,8 +51,6 @@ class Objective:
 
     Args:
         request: what is the same for all points.
-        out: where runs go.
-        sinks: where progress goes.
     """
 
     def __init__(self, request: Request, out: Path, sinks: Sequence[Sink] = ()) -> None:

@@ -33,8 +33,6 @@ class Search:
     """A study; every process with access to its storage can continue it.
 
     Args:
-        objective: trains and evaluates points.
-        space: the values to try.
         out: folder of the study, unless it is elsewhere.
         storage: URL of a database that several machines share.
         name: of the study in it.
@@ -56,7 +54,6 @@ class Search:
         """Continue until this many trials are finished, on any machine.
 
         Args:
-            trials: how many in all.
             grid: points to begin with.
         """
         for point in grid.points() if grid else ():
