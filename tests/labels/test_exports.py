@@ -15,8 +15,8 @@ from tagfill.errors import TagfillError
 from tagfill.labels import Dataset
 from tagfill.labels.edit import save_changes
 from tagfill.labels.formats import ReadOptions, _lists
-from tagfill.labels.formats._blanks import blanks_separate
 from tagfill.labels.formats._builder import LabelBuilder
+from tagfill.labels.formats._splitter import blanks_separate
 from tagfill.labels.io import load_labels
 
 PLANET = ("haze", "primary", "agriculture", "clear", "water", "road", "blow_down", "cloudy")
@@ -322,12 +322,61 @@ def test_ones_and_zeros_called_label_are_remarked_on(tmp_path: Path) -> None:
     assert any("if they are yes and no to a tag" in note for note in dataset.notes)
 
 
-@pytest.mark.parametrize("mark", ["+", " & ", "~", "/"])
-def test_other_marks_are_remarked_on(mark: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "mark", ["+", " & ", "~", "/", " - ", " und ", ", and ", "•", " > ", "::", "\t", ". "]
+)
+def test_other_marks_separate_if_the_parts_recur(mark: str, tmp_path: Path) -> None:
     words = ("sunset", "beach", "nikon", "sea", "sand", "sky")
-    rows = [f"{n}.jpg,{mark.join(tags)}" for n, tags in enumerate(sets(words, 40))]
-    notes = read(tmp_path, ["image,tags", *rows]).notes
-    assert any(f"--separator {mark.strip()!r} would make 6 tags" in note for note in notes)
+    drawn = sets(words, 40)
+    rows = [f'{n}.jpg,"{mark.join(tags)}"' for n, tags in enumerate(drawn)]
+    dataset = read(tmp_path, ["image,tags", *rows])
+    assert set(dataset.table.classes) == set(words)
+    assert set(known(dataset, "7.jpg")) == set(drawn[7])
+    before = dict(known(dataset, "7.jpg"))
+    values = dataset.table.values.copy()
+    added = next(name for name in words if name not in before)
+    values[7, dataset.table.classes.index(added)] = 1
+    values[7, dataset.table.classes.index(drawn[7][0])] = 0
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    again = known(load_labels(tmp_path / "o.csv"), "7.jpg")
+    assert again == {**before, added: 1, drawn[7][0]: 0}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["black & white", "rock & roll", "salt & pepper", "cat", "dog", "bread & butter"],
+        ["Crossbreed/Mixed", "Pointer/Setter", "Collie/Shepherd", "cat", "dog"],
+        ["and/or", "TCP/IP", "input/output", "km/h", "C++", "LGBTQ+", "18+"],
+        ["Jean-Luc", "St. Moritz", "Dr. No", "e.g.", "5:1", "a.b"],
+    ],
+)
+def test_marks_in_names_separate_nothing(names: list[str], tmp_path: Path) -> None:
+    rows = [f"{n}.jpg,{names[n % len(names)]}" for n in range(24)]
+    assert set(read(tmp_path, ["image,tags", *rows]).table.classes) == set(names)
+
+
+def test_paths_of_tags_imply_their_parents(tmp_path: Path) -> None:
+    tags = ["Animals/Birds/Robin", "Animals/Dogs", "Animals/Birds", "Places/Rome", "Places/Paris"]
+    rows = [f"{n}.jpg,{tags[n % 5]}; {tags[(n + 3) % 5]}" for n in range(10)]
+    dataset = read(tmp_path, ["image,tags", *rows])
+    assert dict(dataset.hierarchy)["Robin"] == ("Birds",)
+    assert set(known(dataset, "0.jpg")) == {"Animals", "Birds", "Robin", "Places", "Rome"}
+    values = dataset.table.values.copy()
+    values[0, dataset.table.classes.index("Rome")] = 0
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert (tmp_path / "o.csv").read_text().splitlines()[1] == "0.jpg,Animals/Birds/Robin"
+    assert known(load_labels(tmp_path / "o.csv"), "0.jpg")["Rome"] == 0
+
+
+def test_tags_that_may_be_one_or_several_are_refused(tmp_path: Path) -> None:
+    rows = ["a.jpg,dog/beach", "b.jpg,cat/sofa", "c.jpg,horse/tree", "d.jpg,sunset/sea"]
+    with pytest.raises(TagfillError, match=r"one tag or several — --separator '/' takes"):
+        read(tmp_path, ["image,tags", *rows])
+    whole = load_labels(tmp_path / "labels.csv", options=ReadOptions(separator=";"))
+    assert len(whole.table.classes) == 4
+    apart = load_labels(tmp_path / "labels.csv", options=ReadOptions(separator="/"))
+    assert len(apart.table.classes) == 8
 
 
 def test_numbers_of_classes_with_scores_are_refused(tmp_path: Path) -> None:
@@ -348,3 +397,72 @@ def test_unknown_lines_of_json_are_called_so(tmp_path: Path) -> None:
     rows = [json.dumps({"data_row": {"id": n}, "projects": {"p": {}}}) for n in range(3)]
     with pytest.raises(TagfillError, match="no list of images with tags"):
         read(tmp_path, rows, "l.ndjson")
+
+
+@pytest.mark.parametrize("form", ["- {}", "• {}", "* {}"])
+def test_lists_with_bullets(form: str, tmp_path: Path) -> None:
+    rows = [f'{n}.jpg,"' + "\n".join(map(form.format, tags)) + '"' for n, tags in ROWS]
+    dataset = read(tmp_path, ["image,tags", *rows])
+    assert set(dataset.table.classes) == {"cat", "dog", "polar bear"}
+
+
+ROWS = [(n, [["cat"], ["dog", "cat"], ["polar bear", "dog"]][n % 3]) for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        lambda tags: "; ".join(f"{n}. {tag}" for n, tag in enumerate(tags, 1)),
+        lambda tags: f"({', '.join(tags)})",
+        lambda tags: ", ".join(tag.replace(" ", "\u00a0") for tag in tags),
+        lambda tags: "".join(f"{tag}،" for tag in tags),
+        lambda tags: ", ".join(tags) + ", n/a",
+        lambda tags: ", ".join(tags).replace("cat", "c&#97;t"),
+    ],
+)
+def test_entries_as_people_write_them(entry: Any, tmp_path: Path) -> None:
+    dataset = read(tmp_path, ["image,tags", *(f'{n}.jpg,"{entry(tags)}"' for n, tags in ROWS)])
+    assert set(dataset.table.classes) == {"cat", "dog", "polar bear"}
+    assert known(dataset, "2.jpg") == {"polar bear": 1, "dog": 1}
+
+
+@pytest.mark.parametrize("form", ["{} (0.93)", "{} 93%", "{}: 93 %", "({}:1.2)", "{}=.5"])
+def test_tags_with_scores_are_refused(form: str, tmp_path: Path) -> None:
+    rows = [f'{n}.jpg,"' + ", ".join(map(form.format, tags)) + '"' for n, tags in ROWS]
+    with pytest.raises(TagfillError, match="followed by values"):
+        read(tmp_path, ["image,tags", *rows])
+
+
+@pytest.mark.parametrize("mark", [":", " ->", " -", " =", " →", " =>"])
+def test_typed_lists(mark: str, tmp_path: Path) -> None:
+    rows = [f"my-photo {n}.jpg{mark} {', '.join(tags)}" for n, tags in ROWS]
+    dataset = read(tmp_path, rows, "l.txt")
+    assert known(dataset, "my-photo 2.jpg") == {"polar bear": 1, "dog": 1}
+    values = dataset.table.values.copy()
+    values[0, dataset.table.classes.index("dog")] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.txt", ReadOptions())
+    assert (tmp_path / "o.txt").read_text().splitlines()[0] == f"my-photo 0.jpg{mark} cat, dog"
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "mac_roman", "cp850"])
+def test_western_encodings_are_told_apart(encoding: str, tmp_path: Path) -> None:
+    text = "Bild;Schlagwörter\na.jpg;Bäume, Käfer\nb.jpg;Grüße, Möwe\n"
+    (tmp_path / "l.csv").write_bytes(text.encode(encoding))
+    assert load_labels(tmp_path / "l.csv").table.classes == ("Bäume", "Käfer", "Grüße", "Möwe")
+
+
+def test_words_for_no_label_in_rows_of_their_own(tmp_path: Path) -> None:
+    dataset = read(tmp_path, ["image,label", "a.jpg,cat", "b.jpg,none", "c.jpg,n/a", "d.jpg,cat"])
+    assert dataset.table.classes == ("cat",)
+    assert known(dataset, "b.jpg") == {}
+
+
+def test_uploads_of_label_studio_in_a_table(tmp_path: Path) -> None:
+    rows = [f"/data/upload/1/8f3ab2c{n}-{n}.jpg,cat" for n in range(3)]
+    assert read(tmp_path, ["image,choice", *rows]).table.images == ("0.jpg", "1.jpg", "2.jpg")
+
+
+def test_attachments_of_airtable(tmp_path: Path) -> None:
+    rows = [f"Photo {n},{n}.jpg (https://x.com/v3/{n}),cat" for n in range(3)]
+    dataset = read(tmp_path, ["Name,Attachment,Tags", *rows])
+    assert dataset.table.images == ("0.jpg", "1.jpg", "2.jpg")

@@ -27,8 +27,9 @@ from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
-from tagfill.labels.formats._tags import join_tags, says_nothing, separators_in, split_tags
-from tagfill.labels.formats._text import head
+from tagfill.labels.formats._splitter import Splitter
+from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
+from tagfill.labels.formats._text import TYPED, head
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.jsonl import edited_lines
 from tagfill.labels.formats.label_studio import save_edited_tasks
@@ -138,9 +139,12 @@ def _write_rows(out: Path, rows: Sequence[Sequence[str]], source: Path | None) -
     buffer = io.StringIO()
     if text.lower().startswith("sep="):
         buffer.write(text.splitlines()[0] + end)
-    writer = csv.writer(buffer, delimiter=mark, lineterminator=end)
-    for row in rows:
-        writer.writerow(guarded(map(without_guard, row)))
+    if mark in TYPED:
+        joint = ": " if mark == ":" else f" {mark} "
+        buffer.writelines(joint.join(row) + end for row in rows)
+    else:
+        writer = csv.writer(buffer, delimiter=mark, lineterminator=end)
+        writer.writerows(guarded(map(without_guard, row)) for row in rows)
     try:
         content = buffer.getvalue().encode(UTF8 if marked else encoding.removesuffix("-sig"))
     except UnicodeEncodeError:  # a new tag has letters that the old encoding lacks
@@ -220,22 +224,23 @@ def _edit_long(
 def _edit_tags(
     sheet: Sheet, plan: Plan, records: list[list[str]], ids: Sequence[str], edit: _Edit
 ) -> bool:
+    splitter = plan.splitter
     texts = [record[column] for record in records for column in plan.tags if column < len(record)]
     usual = Counter(mark for text in texts for mark in separators_in([text])).most_common(1)
-    common = plan.separator or (usual[0][0] if usual else _other_than_delimiter(sheet))
+    common = usual[0][0] if usual else _other_than_delimiter(sheet)
     for number, labels, first in _pending(ids, edit):
         record = records[number]
         record += [""] * (len(sheet.header) - len(record))
         gone = {name for name, value in labels.items() if value != POSITIVE}
         added = [name for name, value in labels.items() if value == POSITIVE]
         for column in plan.tags:
-            tags = split_tags(without_guard(record[column]), plan.separator)
-            if any(edit.name_of(tag) in gone for tag in tags):
-                kept = [tag for tag in tags if edit.name_of(tag) not in gone]
-                record[column] = _entry(kept, record[column], common, plan.separator)
+            tags = splitter.split(without_guard(record[column]))
+            kept = [tag for tag in tags if edit.name_of(splitter.last(tag)) not in gone]
+            if len(kept) < len(tags):
+                record[column] = _entry(kept, record[column], common, splitter)
         if added and first:
             entry = record[plan.tags[0]]
-            record[plan.tags[0]] = _with_tags(added, entry, common, plan.separator)
+            record[plan.tags[0]] = _with_tags(added, entry, common, splitter)
     return False
 
 
@@ -244,24 +249,33 @@ def _other_than_delimiter(sheet: Sheet) -> str:
     return "," if is_csv and delimiter(head(sheet.path)) == ";" else ";"
 
 
-def _with_tags(names: list[str], text: str, common: str, only: str | None) -> str:
+def _with_tags(names: list[str], text: str, common: str, splitter: Splitter) -> str:
     if says_nothing(text):
         text = ""
     if text.strip()[:1] in ("", "[", "#"):
-        return _entry([*split_tags(without_guard(text), only), *names], text, common, only)
-    mark = only or next(iter(separators_in([text])), common)
+        return _entry([*splitter.split(without_guard(text)), *names], text, common, splitter)
+    mark = splitter.mark_in(text, common)
     spaced = f"{mark} " in text or (mark == "," and mark not in text)
-    space = " " if spaced and mark != " " else ""
-    return f"{text.rstrip(' ' + mark)}{mark}{space}{join_tags(names, mark + space)}"
+    space = " " if spaced and not mark.endswith(" ") else ""
+    joint = _joint(mark, space)
+    before = text.rstrip() if mark.strip().isalpha() else text.rstrip(f" {mark}")
+    return before + joint + join_tags(names, joint)
 
 
-def _entry(names: list[str], text: str, common: str, only: str | None) -> str:
-    if only is None and text.strip().startswith("["):
+def _entry(names: list[str], text: str, common: str, splitter: Splitter) -> str:
+    if splitter.only is None and text.strip().startswith("["):
         return json.dumps(names, ensure_ascii=False)
     if text.strip().startswith("#") and all(len(name.split()) == 1 for name in names):
         return " ".join(f"#{name}" for name in names)
-    mark = only or next(iter(separators_in([text])), common)
-    return join_tags(names, mark + (" " if mark != " " and f"{mark} " in text else ""))
+    mark = splitter.mark_in(text, common)
+    return join_tags(names, _joint(mark, " " if f"{mark} " in text else ""))
+
+
+def _joint(mark: str, space: str) -> str:
+    """A mark with the blanks it needs: words and odd marks have them on both sides."""
+    if not mark.strip() or mark.strip() in SEPARATORS:
+        return mark.strip() + space or " "
+    return f" {mark.strip()} "
 
 
 def _save_json(source: Path, out: Path, edit: _Edit) -> bool:

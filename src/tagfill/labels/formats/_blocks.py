@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter, is_filled
-from tagfill.labels.formats._text import has_single_quotes, head, records_of
+from tagfill.labels.formats._text import TYPED, has_single_quotes, head, records_of
 from tagfill.labels.formats._ticks import code_of, is_sum, sums_possible
 from tagfill.labels.table import UNKNOWN, Labels, Rows
 
@@ -52,8 +52,11 @@ def has_blocks(sheet: Sheet) -> bool:
     """Whether a table is a text file in UTF-8 with usual line ends and a header on top."""
     if sheet.header_row != 1 or encoding_of(sheet.path) != UTF8:
         return False
+    mark = delimiter(head(sheet.path))
+    if mark in TYPED or has_single_quotes(sheet.path, mark):
+        return False
     with sheet.path.open("rb") as file:
-        return not has_single_quotes(sheet.path, delimiter(head(sheet.path))) and not any(
+        return not any(
             b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n") for lines in _lines(file)
         )
 

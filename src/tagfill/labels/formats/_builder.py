@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset, Suggestions
 from tagfill.labels.formats._boxes import BoxList
-from tagfill.labels.formats._ids import clean_ids, find_root, is_text, plain_text
+from tagfill.labels.formats._ids import clean_ids, find_root, is_text, plain_text, typed_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._paths import PathList
 from tagfill.labels.formats.base import Absent, ReadOptions
@@ -78,7 +78,7 @@ class LabelBuilder:
 
     def label(self, name: str, row: int | None = None) -> int | None:
         """Number of a class, new or known; ``None`` (and an error) if the class list lacks it."""
-        name = plain_text(name)
+        name = typed_text(name) if self.free_tags else plain_text(name)
         number = self._label_of.get(name)
         if number is None:
             if not name:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._blanks import blanks_separate
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
     SPLIT,
@@ -16,6 +15,7 @@ from tagfill.labels.formats._names import (
     plain_name,
 )
 from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._splitter import Splitter, find_splitter
 from tagfill.labels.formats._tags import has_separator, split_tags
 from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image
 from tagfill.labels.formats.base import ReadOptions
@@ -168,13 +168,15 @@ class Columns:
         """Whether entries list several tags; commas count only if no image is repeated."""
         texts, images = self.sheet.column(number), self.sheet.column(self.image)
         marks = ";|," if len(set(images)) == len(images) else ";|"
-        return any(has_separator(text, marks) for text in texts) or self._in_blanks([number])
+        if any(has_separator(text, marks) for text in texts):
+            return True
+        splitter = self._splitter([number])
+        return bool(splitter.also or splitter.path)
 
-    def _in_blanks(self, numbers: Sequence[int]) -> bool:
-        """Whether blanks separate the tags in the entries of columns."""
-        spaced = any(" " in name for name in self.options.classes or ())
+    def _splitter(self, numbers: Sequence[int]) -> Splitter:
+        """How the tags in the entries of columns are told apart."""
         texts = (text for number in numbers for text in self.sheet.column(number))
-        return self.options.separator is None and not spaced and blanks_separate(texts)
+        return find_splitter(texts, self.options, self.sheet.path)
 
     def _labels_repeat(self, number: int) -> bool:
         """Whether rows of one image have different labels in a column."""

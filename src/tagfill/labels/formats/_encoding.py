@@ -30,6 +30,9 @@ _OTHER_SCRIPT = re.compile(rb"[\xc0-\xff]{4}")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _WESTERN = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛÝàáâãåæçèéêëìíîïñòóôõøùúûýÿŒœŠšŽž")
 _WESTERN_MARKS = frozenset("\xa0«»“”„‘’‚–—…€£§©®°²³´·½¼¾¡¿×ªº•™")  # noqa: RUF001
+_MISPLACED = re.compile(r"[A-Za-z](?:[À-ÖØ-ÝŠŽŒ]|[^\w\s\x00-\x7f’–—·])[a-z]")  # noqa: RUF001
+"""Capitals and marks inside words, which text in another encoding seems to have."""
+_WESTERN_CODES = ("cp1252", "mac_roman", "cp850")
 _OTHERS = ["cp1250", "cp1251", "cp1253", "cp1254", "mac_roman", "cp850", "cp932", "gb18030"]
 _TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ITS_ENCODING -t utf-8 OLD > NEW"
 
@@ -49,8 +52,9 @@ def encoding_note(path: Path) -> str | None:
     name = encoding_of(path)
     if name in (None, UTF8):
         return None
-    spoken = {"cp1252": "Windows-1252 (Latin-1)"}.get(str(name), str(name).upper())
-    return f"the text is {spoken}, not UTF-8, and was read as such"
+    spoken = {"cp1252": "Windows-1252 (Latin-1)", "mac_roman": "Mac Roman", "cp850": "DOS (CP850)"}
+    shown = spoken.get(str(name), str(name).upper())
+    return f"the text is {shown}, not UTF-8, and was read as such"
 
 
 @lru_cache(maxsize=64)
@@ -93,16 +97,21 @@ def _single_byte(path: Path) -> str | None:
         return None
     if _MULTIBYTE.search(sample):
         return _refuse(path)
-    text = sample.decode("cp1252", errors="replace")
-    beyond = {letter for letter in text if not letter.isascii()}
-    western = beyond <= _WESTERN | _WESTERN_MARKS and beyond & _WESTERN
-    if western and not _OTHER_SCRIPT.search(sample) and _decodes(path, "cp1252"):
-        return "cp1252"
+    western = [name for name in _WESTERN_CODES if _is_western(sample.decode(name, "replace"))]
+    if western and not _OTHER_SCRIPT.search(sample) and _decodes(path, western[0]):
+        return western[0]
     guess = charset_normalizer.from_bytes(sample, cp_isolation=[*_OTHERS, "cp1252"]).best()
     name = None if guess is None else guess.encoding
     if name is not None and _decodes(path, name):
         return name
     return _refuse(path)
+
+
+def _is_western(text: str) -> bool:
+    """Whether all letters are Western and in places where words have them."""
+    beyond = {letter for letter in text if not letter.isascii()}
+    fits = beyond <= _WESTERN | _WESTERN_MARKS and bool(beyond & _WESTERN)
+    return fits and _MISPLACED.search(text) is None
 
 
 def _lines_beyond_ascii(path: Path) -> bytes:

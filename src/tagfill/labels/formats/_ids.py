@@ -6,6 +6,8 @@ import os
 import posixpath
 import re
 import string
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, takewhile
 from pathlib import Path
@@ -28,6 +30,8 @@ _ODD = (
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
+_UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
+_ATTACHED = re.compile(r"([^()]+\.\w{3,4}) \(https?://\S+\)")
 _INVISIBLE = string.whitespace + "\u00a0\u2007\u202f\u3000\u200b\u200e\u200f\u2060\ufeff"
 
 
@@ -43,6 +47,11 @@ def is_text(name: str) -> bool:
 def plain_text(name: str) -> str:
     """A name without blanks and invisible characters around it."""
     return name.strip(_INVISIBLE)
+
+
+def typed_text(name: str) -> str:
+    """A name as people mean it: composed letters, and single plain blanks between words."""
+    return unicodedata.normalize("NFC", " ".join(plain_text(name).split()))
 
 
 def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tuple[str, ...]:
@@ -87,6 +96,7 @@ def clean_ids(
         The ids, and the image folder where it is known.
     """
     cleaned = list(map(_local, _writable(images, rows, source, problems)))
+    cleaned = [new or old for new, old in zip(uploaded_names(cleaned), cleaned, strict=True)]
     odd = odd_ids(cleaned)
     cleaned, root = _relative(cleaned, odd, source, root, problems)
     respelled: list[int] = []
@@ -146,12 +156,26 @@ def _lie_in(folder: Path, images: Sequence[str]) -> bool:
     return 2 * there > len(sample)
 
 
+def uploaded_names(sources: Sequence[str]) -> list[str | None]:
+    """The names that files had before they were uploaded to Label Studio; ``None`` for others.
+
+    The letters that it puts before the name are taken off, unless two uploads have the same name.
+    """
+    uploads = [_UPLOAD.fullmatch(source) for source in sources]
+    times = Counter(match[1] for match in {m[0]: m for m in uploads if m}.values())
+    return [unquote(match[1]) if match and times[match[1]] == 1 else None for match in uploads]
+
+
 def _local(image: str) -> str:
-    """The path that an address of a local file names.
+    """The path that an address of a local file names, or the file that Airtable has attached.
 
     >>> _local("file:///C:/my%20photos/a.jpg"), _local("file:///home/a.jpg"), _local("a.jpg")
     ('C:/my photos/a.jpg', '/home/a.jpg', 'a.jpg')
+    >>> _local("a.jpg (https://v5.airtableusercontent.com/v3/u/29)")
+    'a.jpg'
     """
+    if image.endswith(")") and (attached := _ATTACHED.fullmatch(image)):
+        return attached[1]
     if image[:7].lower() != "file://":
         return image
     path = unquote(image[7:])

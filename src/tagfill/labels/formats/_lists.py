@@ -14,15 +14,21 @@ from tagfill.labels.formats._entries import Tally, even_records
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
+from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
 from tagfill.labels.formats._ticks import REMEDY, code_of, quoted, some
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import UNKNOWN
 
-_PATH_LIKE = re.compile(r"[^>]+(?:>[^>]+)+")
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
-_VALUED = re.compile(r"(?:.*[^\W\d_].*|\d+)[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)")
+_NAME = r"(?:.*[^\W\d_].*?|\d+)"
+_VALUED = re.compile(
+    rf"{_NAME}[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)"
+    rf"|{_NAME}(?:[:=(]|\s)\s*(?:[01]?[.,]\d+|\d{{1,3}}(?:[.,]\d+)?\s?%)\s*\)?"
+    r"|\(.*:\s*\d(?:[.,]\d+)?\)"
+)
+"""A tag with how sure somebody is of it: ``dog: 0.9``, ``dog (90 %)``, ``(dog:1.2)``."""
 _MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?")
 
 
@@ -30,31 +36,36 @@ def read_tag_list(
     sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
 ) -> Dataset:
     """The data set of a table with the tags of an image in one entry, or in several."""
-    options = replace(options, separator=plan.separator)
+    splitter = plan.splitter
+    options = replace(options, hierarchy=splitter.path)
     builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=True)
     builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    records = list(even_records(sheet, problems, plan.image, spread=_spread(sheet, plan, options)))
+    records = list(even_records(sheet, problems, plan.image, spread=_spread(sheet, plan)))
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
     silent = Tally()
     _fill_down(records, plan.image, builder)
-    _refuse_values([(row, fields[column]) for row, fields in records for column in plain], sheet)
+    texts = [(row, fields[column]) for row, fields in records for column in plain]
+    _refuse_values(texts, sheet)
     for row, fields in records:
-        _blank_silent(fields, plan.tags, builder.classes, row, silent)
-        tags = [tag for column in plain for tag in _tags(fields[column], options)]
+        tags = [tag for column in plain for tag in _tags(fields[column], splitter)]
         image = without_guard(fields[plan.image])
         if not image and not len(builder) and tags:
             builder.declare(tags, row)
             continue
+        tags = [tag for tag in tags if not is_silent(tag, builder.classes, row, silent)]
         record = builder.record(image, row)
         builder.split(record, "" if plan.split is None else fields[plan.split], row)
         builder.tags(record, dict.fromkeys(tags), row)
         for column in paths:
             for path in _paths(fields[column]):
                 builder.path(record, path.split(_PATH), row)
-    texts = [fields[column] for _, fields in records for column in plain]
-    _note_separators(builder, texts)
-    note_words(builder, texts, silent)
+    used = [splitter.only] if splitter.only else separators_in(text for _, text in texts)
+    used = [mark for mark in used if mark != splitter.path]
+    if used:
+        hint = "; --separator sets the only one" if len(used) > 1 else ""
+        builder.notes.append(f"tags are separated by {', '.join(map(repr, used))}{hint}")
+    builder.notes += [*splitter.notes, *silence_note(silent)]
     return builder.dataset(format)
 
 
@@ -129,67 +140,33 @@ def _repeats(hot: Sequence[str]) -> bool:
     return any(text.count("0") > 1 or text.count("1") > 1 for text in hot)
 
 
-def _blank_silent(
-    fields: list[str], columns: Sequence[int], classes: Sequence[str], row: int, silent: Tally
-) -> None:
-    """Empty the entries that are words for no tags, unless a class list has them as tags."""
-    for column in columns:
-        if says_nothing(fields[column]) and fields[column].strip() not in classes:
-            silent.add(row, fields[column])
-            fields[column] = ""
+def is_silent(tag: str, classes: Sequence[str], row: int, silent: Tally) -> bool:
+    """Whether a tag is a word for no tags, unless a class list has it; such words are counted."""
+    if tag in classes or not says_nothing(tag):
+        return False
+    silent.add(row, tag)
+    return True
 
 
-def note_words(builder: LabelBuilder, texts: Sequence[str], silent: Tally) -> None:
-    """Note words read as "no tags", and marks that might separate tags but were not used."""
-    if silent.bad:
-        words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
-        builder.notes.append(f"{silent.bad:,} entries say {words} and were read as having no tags")
-    if builder.options.separator is not None:
-        return
-    whole = {tag for text in texts for tag in split_tags(text)}
-    pathlike = sorted(tag for tag in whole if _PATH_LIKE.fullmatch(tag))
-    if pathlike and builder.options.hierarchy is None and 3 * len(pathlike) >= len(whole):
-        builder.notes.append(
-            f"tags such as {pathlike[0]!r} look like paths: --hierarchy '>' makes them imply the"
-            " more general ones"
-        )
-    for mark in ("/", "+", "&", "~", " "):
-        split = {tag: [part.strip() for part in tag.split(mark) if part.strip()] for tag in whole}
-        joined = sorted(tag for tag in whole if len(split[tag]) > 1)
-        parts = {part for tag in whole for part in split[tag]}
-        longer = len({len(split[tag]) for tag in joined}) > 2
-        if 2 * len(joined) > len(whole) > 4 and (longer or len(parts) < len(whole)):
-            builder.notes.append(
-                f"tags such as {joined[0]!r} look like several: --separator {mark!r} would make"
-                f" {len(parts):,} tags of {len(whole):,}"
-            )
-            break
+def silence_note(silent: Tally) -> list[str]:
+    """A note on words that were read as "no tags"."""
+    words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
+    return [f"{silent.bad:,} entries say {words} and were read as no tags"] if silent.bad else []
 
 
-def _spread(sheet: Sheet, plan: Plan, options: ReadOptions) -> str | None:
+def _spread(sheet: Sheet, plan: Plan) -> str | None:
     """The separator that rejoins surplus fields: more tags, if tags come last."""
-    return options.separator or ";" if plan.tags[-1] == len(sheet.header) - 1 else None
+    return plan.splitter.only or ";" if plan.tags[-1] == len(sheet.header) - 1 else None
 
 
-def _tags(text: str, options: ReadOptions) -> list[str]:
-    tags = split_tags(without_guard(text), options.separator, options.hierarchy)
-    return [without_guard(tag) for tag in tags]
+def _tags(text: str, splitter: Splitter) -> list[str]:
+    return [without_guard(tag) for tag in splitter.split(without_guard(text))]
 
 
 def _paths(text: str) -> list[str]:
     """Paths such as ``animal|bird`` in one entry: not split at the mark inside them."""
     paths = (path.strip() for path in _PATH_ENDS.split(text))
     return [path for path in paths if path]
-
-
-def _note_separators(builder: LabelBuilder, texts: list[str]) -> None:
-    given = builder.options.separator
-    kept = builder.options.hierarchy
-    used = [given] if given else [mark for mark in separators_in(texts) if mark != kept]
-    if used and used != [" "]:
-        marks = ", ".join(repr(mark) for mark in used)
-        hint = "; --separator sets the only one" if len(used) > 1 else ""
-        builder.notes.append(f"tags are separated by {marks}{hint}")
 
 
 def read_long(
@@ -199,17 +176,19 @@ def read_long(
     builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=plan.value is None)
     builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     record_of: dict[str, int] = {}
-    bad = Tally()
+    bad, silent = Tally(), Tally()
     records = list(even_records(sheet, problems, plan.image))
     _fill_down(records, plan.image, builder)
     for row, fields in records:
         image, name = (without_guard(fields[column]) for column in (plan.image, plan.tags[0]))
         text = "1" if plan.value is None else fields[plan.value].strip()
-        label = builder.label(name, row) if name.strip() else None
-        silent = plan.value is None or not text
-        if not image and not record_of and label is not None and silent:
-            builder.declare([], row)
+        states_nothing = plan.value is None or not text
+        if not image and not record_of and name.strip() and states_nothing:
+            builder.declare([name], row)
             continue
+        if is_silent(name, builder.classes, row, silent):
+            name = ""
+        label = builder.label(name, row) if name.strip() else None
         if image not in record_of:
             record_of[image] = builder.record(image, row)
         builder.split(record_of[image], "" if plan.split is None else fields[plan.split], row)
@@ -220,6 +199,7 @@ def read_long(
             problems.error(f"value {text!r} without a label", file=sheet.path, row=row)
         builder.mark(record_of[image], label, UNKNOWN if code is None else code, row)
     _report_values(bad, sheet, plan, problems)
+    builder.notes += silence_note(silent)
     return builder.dataset(format)
 
 

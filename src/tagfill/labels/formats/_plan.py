@@ -19,6 +19,7 @@ from tagfill.labels.formats._names import (
     plain_name,
 )
 from tagfill.labels.formats._sheet import Sheet
+from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE
@@ -39,7 +40,7 @@ class Plan:
         tags: columns of tags (lists; in a long table the one column of labels).
         value: column of values (long).
         split: column of splits.
-        separator: the only mark that separates tags, told or found; ``None`` for all usual ones.
+        splitter: how tags are told apart in their entries.
         left_out: columns that are none of these, and why.
         notes: decisions a user should see.
     """
@@ -50,7 +51,7 @@ class Plan:
     tags: tuple[int, ...] = ()
     value: int | None = None
     split: int | None = None
-    separator: str | None = None
+    splitter: Splitter = field(default_factory=Splitter)
     left_out: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -201,15 +202,12 @@ class _Planner(Columns):
         if not tags:
             raise self._misfit("a tags column, called tags or keywords or set with --tags-column")
         plain = [n for n in tags if plain_name(self.header[n]) not in HIERARCHY_NAMES]
-        in_blanks = self._in_blanks(plain)
-        if in_blanks:
-            notes.append("tags are separated by blanks, judging by content (--separator)")
         return Plan(
             TAG_LIST,
             self.image,
             tags=tuple(tags),
             split=self.split,
-            separator=" " if in_blanks else self.options.separator,
+            splitter=self._splitter(plain),
             left_out=self._and_rest(set(tags)),
             notes=(*notes, *self._doubts(set(tags))),
         )

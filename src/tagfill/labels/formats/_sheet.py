@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tagfill.errors import TagfillError, counted
 from tagfill.labels.formats._names import is_image_name
-from tagfill.labels.formats._text import csv_records, head
+from tagfill.labels.formats._text import TYPED, csv_records, head
 from tagfill.labels.formats._ticks import code_of, is_image
 
 Record = tuple[int, list[str]]
@@ -22,8 +22,8 @@ Record = tuple[int, list[str]]
 SAMPLE = 500
 """Records read to determine what columns hold."""
 _DELIMITERS = ",;\t|"
-_AFTER_IMAGE = re.compile(r"[^,;\t|:]+\.\w{3,4}\s*:\s")
-"""An image and a colon, as in a list people type."""
+_AFTER_IMAGE = re.compile(rf"[^,;\t|:=>]+?\.\w{{3,4}}\"?(\s*:\s|\s+(?:{'|'.join(TYPED)})\s)")
+"""An image and a colon or the like, as in a list people type."""
 _LINES = 50
 _PREAMBLE = 10
 
@@ -189,8 +189,10 @@ def delimiter(text: str) -> str:
         return ","
     if lines[0].lower().startswith("sep=") and lines[0].strip()[4:]:
         return lines[0].strip()[4:][0]
-    if all(map(_AFTER_IMAGE.match, filter(str.strip, lines))):
-        return ":"
+    typed = [_AFTER_IMAGE.match(line) for line in lines if line.strip()]
+    marks = list({match[1].strip() for match in typed if match})
+    if all(typed) and len(marks) == 1:
+        return marks[0]
     titles = _titles(lines)
     lines = lines[titles:]
     marks = [mark for mark in _DELIMITERS if mark in lines[0]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from tagfill.labels.formats._ids import uploaded_names
 from tagfill.labels.formats._json import listed, mapped, number, objects, texts
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats.base import Absent
@@ -22,7 +22,6 @@ Task = Mapping[str, Any]
 _LOCAL = "/data/local-files/?d="
 _DATA = "/data/"
 _URL = re.compile(r"[A-Za-z][\w+.-]*://")
-_UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
 _MIN_KEYS = frozenset(["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"])
 """Keys of JSON-MIN that describe the annotation itself."""
 
@@ -33,18 +32,10 @@ def address(image: str) -> str:
 
 
 def images_of(tasks: Sequence[Task]) -> list[str]:
-    """The image id of every task: its path in local storage or among uploads, or its address.
-
-    The letters that Label Studio puts before the name of an uploaded file are taken off, unless
-    two uploads have the same name.
-    """
+    """The image id of every task: its path in local storage or among uploads, or its address."""
     sources = [_source(mapped(task.get("data"))) for task in tasks]
-    uploads = [_UPLOAD.fullmatch(source) for source in sources]
-    times = Counter(match.group(1) for match in {m.group(): m for m in uploads if m}.values())
-    return [
-        unquote(match.group(1)) if match and times[match.group(1)] == 1 else _plain(source)
-        for match, source in zip(uploads, sources, strict=True)
-    ]
+    names = uploaded_names(sources)
+    return [name or _plain(source) for name, source in zip(names, sources, strict=True)]
 
 
 def _source(data: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 r"""Several tags in one entry, with any common separator.
 
-Tags are separated by ``;``, ``|``, ``,``, their East Asian forms and line ends, all of them unless
+Tags are separated by ``;``, ``|``, ``,``, their Asian forms, tabs and line ends, all of them unless
 one is named; a backslash before a mark (or before a backslash) makes it part of the tag. Lists in
 brackets, as pandas, numpy and JSON write them, are taken apart too, also of objects with names, and
 so is the object with choices that Label Studio writes. A tag in quotes keeps the marks inside it.
@@ -9,6 +9,7 @@ so is the object with choices that Label Studio writes. A tag in quotes keeps th
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 from collections.abc import Iterable
@@ -18,8 +19,9 @@ from typing import Any
 from tagfill.labels.formats._ticks import TICKS
 from tagfill.labels.table import UNKNOWN
 
-SEPARATORS = ";|,、，；"  # noqa: RUF001
-_MARKS = rf"{SEPARATORS}\n\r"
+SEPARATORS = ";|,、，；،؛"  # noqa: RUF001
+_LINES = r"\n\r\t\v"
+_MARKS = rf"{SEPARATORS}{_LINES}"
 _ESCAPE = re.compile(rf"""([\\{_MARKS}]|^[\[{{#"'])""")
 _UNESCAPE = re.compile(rf"""\\([\\{_MARKS}\[{{#"'])""")
 _PART = re.compile(rf"(?:\\.|[^{_MARKS}])*[{_MARKS}]*\s*", re.DOTALL)
@@ -36,7 +38,10 @@ _SCORES = ("score", "confidence", "probability")
 NAME_KEYS = ("name", "label", "tag", "class", "title", "tagName", "className")
 """Keys under which an object may have the name of a tag."""
 _HASHTAG = re.compile(r"^#(?=[^\s#])")
-_HASHTAGS = re.compile(r"#[^\s#]+(?:\s+#[^\s#]+)+")
+_HASHTAGS = re.compile(r"#[^\s#]+(?:\s*#[^\s#]+)+")
+_IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
+_ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[A-Za-z]{2,8});")
+"""A letter as web pages write it."""
 
 
 def split_tags(text: str, separator: str | None = None, kept: str | None = None) -> list[str]:
@@ -59,6 +64,8 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
     ['Paris, France', 'tower']
     >>> split_tags("#cat"), split_tags("#cat, #dog"), split_tags(r"\#1")
     (['cat'], ['cat', 'dog'], ['#1'])
+    >>> split_tags("(cat, dog)"), split_tags("black &amp; white; cat")
+    (['cat', 'dog'], ['black & white', 'cat'])
     """
     return list(_split(text, separator, kept))
 
@@ -73,7 +80,9 @@ def _split(text: str, separator: str | None, kept: str | None) -> tuple[str, ...
         if _NUMBERS.fullmatch(plain):
             return tuple(plain.split())
         if _HASHTAGS.fullmatch(plain):
-            return tuple(tag.removeprefix("#").rstrip(SEPARATORS) for tag in plain.split())
+            return tuple(tag.strip(f"{SEPARATORS} ") for tag in plain.split("#") if tag.strip())
+        plain = _IN_PARENTHESES.sub(r"\1", plain) if _IN_PARENTHESES.fullmatch(plain) else plain
+        plain = _ENTITY.sub(lambda entity: html.unescape(entity[0]), plain)
         parts = (_HASHTAG.sub("", part.strip()) for part in _parts(plain, separator, kept))
     else:
         parts = (part.strip() for part in _parts(plain, separator, kept))
@@ -85,17 +94,23 @@ def join_tags(tags: Iterable[str], separator: str = ";") -> str:
     return separator.join(_ESCAPE.sub(r"\\\1", tag) for tag in tags)
 
 
-_NO_TAGS = {"-", "--", "\N{EM DASH}", "/", "untagged", "keine", "kein", "ohne", "aucun", "ninguna"}
+_NO_TAGS = """
+- -- \N{EN DASH} \N{EM DASH} / . untagged empty nothing leer nichts keine kein ohne aucun aucune
+rien ninguna ninguno nada not_tagged not_specified not_available no_tag no_tags no_keywords
+no_labels without_tags keine_angabe nicht_vorhanden
+#ref! #value! #name? #div/0! #num! #null! #bezug! #wert!
+"""
+_SILENT = frozenset(word.replace("_", " ") for word in _NO_TAGS.split())
 
 
 def says_nothing(text: str) -> bool:
     """Whether an entry is a word for no tags, as people and programs write it.
 
-    >>> says_nothing("-"), says_nothing("None"), says_nothing("nun")
+    >>> says_nothing("-"), says_nothing("(None)"), says_nothing("nun")
     (True, True, False)
     """
-    plain = text.strip().lower()
-    return plain in _NO_TAGS or (bool(plain) and TICKS.get(plain) == UNKNOWN)
+    plain = text.strip("()[]<>{} \t\r\n\u00a0").lower()
+    return plain in _SILENT or (bool(plain) and TICKS.get(plain) == UNKNOWN)
 
 
 def has_separator(text: str, marks: str = SEPARATORS) -> bool:
@@ -114,7 +129,7 @@ def _parts(text: str, separator: str | None, kept: str | None) -> list[str]:
     if separator is None:
         marks = SEPARATORS.replace(kept or "", "")
         text = _keep_quoted(text)
-        return re.findall(rf"((?:\\[\\{_MARKS}]|[^{marks}\n\r])+)", text)
+        return re.findall(rf"((?:\\[\\{_MARKS}]|[^{marks}{_LINES}])+)", text)
     pattern = rf"((?:\\[\\{_MARKS}]|(?!{re.escape(separator)}).)+)"
     return re.findall(pattern, text, re.DOTALL)
 

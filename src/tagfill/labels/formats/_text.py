@@ -13,6 +13,8 @@ from tagfill.labels.formats._encoding import UTF8, encoding_error, encoding_of
 from tagfill.labels.formats._ticks import is_image
 
 _HEAD = 1 << 20
+TYPED = (":", "->", "-", "=>", "=", "–", "—", "→")  # noqa: RUF001
+"""Marks after the image in lists that people type, as in ``a.jpg -> cat, dog``."""
 
 
 def open_text(path: Path, newline: str | None = None) -> IO[str]:
@@ -47,6 +49,11 @@ def csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         TagfillError: a quote in it is never closed, or its text cannot be decoded.
     """
     quote = "'" if has_single_quotes(path, delimiter) else '"'
+    if delimiter in TYPED:
+        after = re.compile(rf"\s{'*' if delimiter == ':' else '+'}{delimiter}\s+")
+        for row, line in text_lines(path):
+            yield row, [text.strip().strip('"') for text in after.split(line, maxsplit=1)]
+        return
     with open_text(path, newline="") as file:
         yield from records_of(file, delimiter, path, quote=quote)
 

@@ -11,18 +11,20 @@ from tagfill.image_files import RAW_SUFFIXES, SUFFIXES
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _YES = (
-    "1 x + ✓ ✔ ☑ ✅ ☒ yes y true t ja j wahr present vorhanden oui vrai sí si verdadero"
+    "1 x + ✓ ✔ ☑ ✅ ☒ 👍 [x] 100% yes y true t on checked selected positive pos present"
+    " ja j wahr vorhanden oui vrai sí si verdadero"
     " vero sim verdadeiro waar tak prawda да истина 是 有 はい"
 )
 _NO = (
-    "0 ✗ ✘ ❌ no n false f nein falsch absent non faux falso não nao nee onwaar nie"
+    "0 ✗ ✘ ❌ ☐ 👎 0% no n false f off unchecked negative neg absent"
+    " nein falsch non faux falso não nao nee onwaar nie"
     " fałsz нет ложь 否 无 無 いいえ"
 )
 _OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"
 TICKS: dict[str, int] = {
     "": UNKNOWN,
     **dict.fromkeys(_YES.split(), POSITIVE),
-    **dict.fromkeys(_NO.split(), NEGATIVE),
+    **dict.fromkeys([*_NO.split(), "[ ]"], NEGATIVE),
     **dict.fromkeys(_OPEN.split(), UNKNOWN),
 }
 """Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
@@ -48,7 +50,10 @@ _WORDS = re.compile(r"[^\s:=()]+")
 Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
 
 _ENDINGS = "|".join(suffix[1:] for suffix in sorted(SUFFIXES | RAW_SUFFIXES))
-_IMAGE = re.compile(rf"\S.*\.(?:{_ENDINGS})|\w+://\S+\.(?:{_ENDINGS})[?#]\S*", re.I | re.S)
+_IMAGE = re.compile(
+    rf"\S.*\.(?:{_ENDINGS})(?: \(https?://\S+\))?|\w+://\S+\.(?:{_ENDINGS})[?#]\S*", re.I | re.S
+)
+"""A file, also with the address that Airtable writes behind it, or an address with a query."""
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?\s?%?", re.IGNORECASE)
 _DATE = re.compile(
     r"(?:\d{4}[-:./]\d{1,2}[-:./]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?:[T ,].*)?"

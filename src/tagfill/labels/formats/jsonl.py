@@ -19,7 +19,6 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._blanks import blanks_separate
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import listed, load_json, mapped, parse_json
 from tagfill.labels.formats._names import (
@@ -29,7 +28,14 @@ from tagfill.labels.formats._names import (
     is_label_name,
     is_tags_name,
 )
-from tagfill.labels.formats._tags import NAME_KEYS, is_multi_hot, split_tags, tag_name, tag_names
+from tagfill.labels.formats._splitter import Splitter, find_splitter
+from tagfill.labels.formats._tags import (
+    NAME_KEYS,
+    is_multi_hot,
+    says_nothing,
+    tag_name,
+    tag_names,
+)
 from tagfill.labels.formats._text import head, text_lines
 from tagfill.labels.formats._ticks import (
     MINUS_ONE_REMEDY,
@@ -108,10 +114,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     file = _file(path)
     builder = LabelBuilder(file, options, problems, FORMAT.default_absent, free_tags=True)
     lines = list(_values(file))
-    builder.options = replace(options, separator=_separator(lines, options))
-    if builder.options.separator != options.separator:
-        builder.notes.append("tags are separated by blanks, judging by content (--separator)")
-    reader = LineReader(builder, _about_other_things(line for _, line in lines))
+    splitter = _splitter(lines, options, file)
+    builder.notes += splitter.notes
+    reader = LineReader(builder, splitter, _about_other_things(line for _, line in lines))
     for row, line in lines:
         if isinstance(line, dict):
             reader.read(row, line)
@@ -145,15 +150,15 @@ def _values(file: Path) -> Iterator[tuple[int, Any]]:
         yield row, parse_json(text.rstrip().rstrip(","), file, row)
 
 
-def _separator(lines: Iterable[tuple[int, Any]], options: ReadOptions) -> str | None:
-    """The only mark that separates tags where they are one text."""
+def _splitter(lines: Iterable[tuple[int, Any]], options: ReadOptions, file: Path) -> Splitter:
+    """How tags are told apart where they are one text."""
     texts = (
         value
         for _, line in lines
         for key, value in mapped(line).items()
         if isinstance(value, str) and _names_tags(key)
     )
-    return " " if options.separator is None and blanks_separate(texts) else options.separator
+    return find_splitter(texts, options, file)
 
 
 def _as_line(item: tuple[str, Any]) -> Any:
@@ -189,11 +194,15 @@ class LineReader:
 
     Args:
         builder: where the records go.
+        splitter: how tags are told apart where they are one text.
         other: keys that hold no labels.
     """
 
-    def __init__(self, builder: LabelBuilder, other: frozenset[str] = frozenset()) -> None:
-        self.builder, self.other = builder, other
+    def __init__(
+        self, builder: LabelBuilder, splitter: Splitter, other: frozenset[str] = frozenset()
+    ) -> None:
+        self.builder, self.splitter, self.other = builder, splitter, other
+        builder.options = replace(builder.options, hierarchy=splitter.path)
         self.ignored: dict[str, None] = {}
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
@@ -239,7 +248,7 @@ class LineReader:
 
     def _names(self, value: Any, row: int) -> list[str]:
         if isinstance(value, str):
-            return split_tags(value, self.builder.options.separator)
+            return [tag for tag in self.splitter.split(value) if not says_nothing(tag)]
         if value is None:
             return []
         names = tag_names(value)
@@ -302,13 +311,13 @@ def edited_lines(
     """The text of a file with other labels for some images, and whether it holds all of them."""
     whole = head(file).lstrip().startswith("[")
     lines = list(_values(file))
-    values, separator = [value for _, value in lines], _separator(lines, ReadOptions())
+    values, splitter = [value for _, value in lines], _splitter(lines, ReadOptions(), file)
     holds = True
     for line in values:
         key = _id_key(line) if isinstance(line, dict) else None
         image = _image_id(line[key]) if key is not None else None
         if image is not None and image in changes:
-            holds &= _edit_line(line, changes[image], name_of, separator)
+            holds &= _edit_line(line, changes[image], name_of, splitter)
     texts = [json.dumps(value, ensure_ascii=False) for value in values]
     return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
 
@@ -324,7 +333,7 @@ def _edit_line(
     line: dict[str, Any],
     labels: Mapping[str, int],
     name_of: Callable[[str], str],
-    separator: str | None,
+    splitter: Splitter,
 ) -> bool:
     """Change the labels of one line in place; returns whether it can hold negatives."""
     own = any(isinstance(line.get(key), list) for key in ("positives", "negatives"))
@@ -333,7 +342,7 @@ def _edit_line(
         lists = {key: POSITIVE for key in line if _holds_tags(key, line[key])}
     for key, value in lists.items():
         items = line.get(key)
-        items = split_tags(items, separator) if isinstance(items, str) else items
+        items = splitter.split(items) if isinstance(items, str) else items
         items = items if isinstance(items, list) else [] if items is None else [items]
         kept = [item for item in items if labels.get(name_of(tag_name(item) or ""), value) == value]
         there = [tag_name(item) for item in kept]

@@ -7,19 +7,16 @@ labelme (JSON with ``shapes`` and ``flags``) and Google Takeout (JSON with ``peo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._blanks import blanks_separate
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._entries import Tally
 from tagfill.labels.formats._json import mapped, objects, parse_json
-from tagfill.labels.formats._lists import note_words
 from tagfill.labels.formats._names import is_label_name, is_tags_name
 from tagfill.labels.formats._per_image import labeled_images, sample, split_of
+from tagfill.labels.formats._splitter import blanks_separate, find_splitter
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats.base import Format, ReadOptions
@@ -78,19 +75,16 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         for image, file in labeled_images(path, _SUFFIXES)
     }
     texts = [value for line in lines.values() for value in line.values() if isinstance(value, str)]
-    in_blanks = options.separator is None and blanks_separate(texts)
-    options = replace(options, separator=" ") if in_blanks else options
+    splitter = find_splitter(texts, options, path)
     builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = LineReader(builder)
+    reader = LineReader(builder, splitter)
     for row, (image, line) in enumerate(lines.items()):
         reader.read(row + 1, {**line, "file_name": str(image)})
         builder.split(row, split_of(image))
-    if in_blanks:
-        builder.notes.append("tags are separated by blanks, judging by content (--separator)")
+    builder.notes += splitter.notes
     bare = sum(not line for line in lines.values())
     if bare:
         builder.notes.append(f"{bare:,} of {len(builder):,} images have no file of tags")
-    note_words(builder, texts, Tally())
     return builder.dataset(FORMAT.name, path)
 
 

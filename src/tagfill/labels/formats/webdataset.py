@@ -12,11 +12,12 @@ from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import parse_json
-from tagfill.labels.formats._tags import split_tags
+from tagfill.labels.formats._splitter import find_splitter
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.formats.jsonl import LineReader
 
-_LABELS = (".json", ".cls", ".txt", ".tags")
+_TEXTS = (".cls", ".txt", ".tags")
+_LABELS = (".json", *_TEXTS)
 _MOST_BYTES = 1 << 20
 """Most bytes of the labels of one image."""
 
@@ -37,10 +38,13 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     if not shards:
         raise TagfillError("it has no .tar file", file=path)
     builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = LineReader(builder)
-    for shard in shards:
-        for key, files in _samples(shard):
-            _state(builder, reader, key, files, shard)
+    samples = [(shard, *sample) for shard in shards for sample in _samples(shard)]
+    texts = [_text(files, suffix) for _, _, files in samples for suffix in _TEXTS]
+    splitter = find_splitter(texts, options, path)
+    builder.notes += splitter.notes
+    reader = LineReader(builder, splitter)
+    for shard, key, files in samples:
+        _state(reader, key, files, shard)
     builder.notes.append("images are inside the tar files; training unpacks them into the cache")
     return builder.dataset(FORMAT.name)
 
@@ -83,23 +87,25 @@ def _images(path: Path) -> Iterator[tuple[str, bytes]]:
                 yield str(place), content()
 
 
-def _state(
-    builder: LabelBuilder, reader: LineReader, key: str, files: dict[str, bytes], shard: Path
-) -> None:
+def _text(files: dict[str, bytes], suffix: str) -> str:
+    return b"".join(files[s] for s in files if s.lower() == suffix).decode("utf-8", "replace")
+
+
+def _state(reader: LineReader, key: str, files: dict[str, bytes], shard: Path) -> None:
     image = next((suffix for suffix in files if is_image_file(f"x{suffix}")), None)
     if image is None:
         return
-    name = f"{key}{image}"
-    labels = {suffix.lower(): files[suffix].decode("utf-8", "replace") for suffix in files}
-    if ".json" in labels:
-        document = parse_json(labels[".json"], shard)
+    name, builder = f"{key}{image}", reader.builder
+    text = _text(files, ".json")
+    if text:
+        document = parse_json(text, shard)
         if isinstance(document, dict):
             reader.read(len(builder) + 1, {**document, "file_name": name})
             return
         builder.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
     record = builder.record(name)
-    for suffix in (".cls", ".txt", ".tags"):
-        builder.tags(record, dict.fromkeys(split_tags(labels.get(suffix, ""))))
+    for suffix in _TEXTS:
+        builder.tags(record, dict.fromkeys(reader.splitter.split(_text(files, suffix))))
 
 
 FORMAT = Format(

@@ -1,0 +1,307 @@
+"""How the tags in the entries of one source are told apart, by what all of its entries hold.
+
+The usual marks always separate (see ``_tags``). Any other one, ``dog + cat`` or ``dog and cat``,
+separates if the parts recur: on their own, or in other places of other entries. ``animal/bird``
+and ``animal/dog`` are paths instead. Where the entries leave both possible they are refused.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tagfill.errors import TagfillError
+from tagfill.labels.formats._tags import SEPARATORS, has_separator, separators_in, split_tags
+from tagfill.labels.formats.base import ReadOptions
+
+_BLANK = " "
+_WORDS = ("and", "und", "et", "y")
+_PATHS = ("/", ">", "\\", "→", "»", "›", "->", "::")  # noqa: RUF001
+"""Marks that paths of tags have."""
+_SOFT = frozenset("-–—.:!?=<>'&%")  # noqa: RUF001
+"""Marks that are common inside names, so that alone they raise no doubt."""
+_NO_MARKS = frozenset("%'’\"()[]{}_°" + SEPARATORS)  # noqa: RUF001
+_MARK = re.compile(r"(?<=[\w)])(\s*)([^\w\s]{1,3})(\s*)(?=[\w(])")
+_PREFIXES = (re.compile(r"[-•*‣▪●○–·+]\s+"), re.compile(r"\d{1,2}[.)]\s+"))  # noqa: RUF001
+"""What stands before the items of lists that people write."""
+_WORDY = 4.0
+"""Sentences have more words than this."""
+_SMALL = "a an the of in on at and with is are to from der die das ein eine und mit im am auf"
+_SMALL_WORDS = frozenset(_SMALL.split())
+"""Words of sentences, which tags lack."""
+_FEW = 50
+"""One of that many entries may be a phrase."""
+_OTHERS = SEPARATORS + "\n\r\t"
+_OPENING = ("[", "{", "(", "#", '"', "'")
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """How to take entries apart.
+
+    Args:
+        only: the only mark that separates tags, where the user names one.
+        also: marks that do so besides the usual ones.
+        path: the mark in tags that are paths, told or found.
+        prefix: what precedes every tag and is no part of it.
+        notes: decisions a user should see.
+    """
+
+    only: str | None = None
+    also: tuple[str, ...] = ()
+    path: str | None = None
+    prefix: re.Pattern[str] | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def split(self, text: str) -> list[str]:
+        """The tags of one entry."""
+        tags = split_tags(text, self.only, self.path)
+        if self.prefix is not None:
+            tags = [self.prefix.sub("", tag, count=1) for tag in tags]
+        for mark in self.also:
+            tags = [part for tag in tags for part in _parts(tag, mark)]
+        return tags
+
+    def last(self, tag: str) -> str:
+        """The name a tag has as a class: of a path, its last one."""
+        return tag.split(self.path)[-1].strip() if self.path else tag
+
+    def mark_in(self, text: str, usual: str) -> str:
+        """The mark to write between tags in an entry."""
+        if self.only:
+            return self.only
+        here = [mark for mark in self.also if len(_parts(text, mark)) > 1]
+        return next(iter([*separators_in([text]), *here]), self.also[0] if self.also else usual)
+
+
+def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> Splitter:
+    """How to take the entries of a source apart.
+
+    Raises:
+        TagfillError: a mark may separate tags or belong to them.
+    """
+    only, path = options.separator, options.hierarchy
+    if only is not None:
+        return Splitter(only, path=path)
+    entries = Counter(text.strip() for text in texts if text.strip())
+    spaced = any(_BLANK in name for name in options.classes or ())
+    if not spaced and blanks_separate(entries):
+        note = "tags are separated by blanks, judging by content (--separator)"
+        return Splitter(also=(_BLANK,), path=path, notes=(note,))
+    whole = Counter[str]()
+    for text, times in entries.items():
+        whole.update(dict.fromkeys(split_tags(text, None, path), times))
+    prefix = _prefix(whole)
+    if prefix is not None:
+        whole = Counter({prefix.sub("", tag, count=1): n for tag, n in whole.items()})
+    if path is None:
+        also, path, whole = _found_marks(whole, options.classes or (), source)
+    else:
+        also = ()
+    notes = []
+    if also:
+        marks = ", ".join(map(repr, also))
+        notes.append(f"{marks} separates tags, judging by content (--separator)")
+    if path is not None and options.hierarchy is None:
+        notes.append(f"tags with {path!r} are paths: they imply more general ones (--separator)")
+    return Splitter(None, also, path, prefix, (*notes, *_remarks(whole)))
+
+
+def _found_marks(
+    whole: Counter[str], classes: Iterable[str], source: Path
+) -> tuple[tuple[str, ...], str | None, Counter[str]]:
+    """Marks that separate tags, the one in paths, and the tags that are then left."""
+    listed = {name.lower() for name in classes}
+    also: tuple[str, ...] = ()
+    for mark in _candidates(whole):
+        joined = {tag: parts for tag in whole if (parts := _parts(tag, mark)) != [tag]}
+        if len(joined) < 2 or any(tag.lower() in listed for tag in joined):
+            continue
+        found = _Joined(mark, joined, {tag.lower(): n for tag, n in whole.items()})
+        if found.are_several:
+            also = (*also, mark)
+            whole = Counter(part for tag in whole.elements() for part in _parts(tag, mark))
+        elif found.are_paths:
+            return also, mark, Counter(_parts(tag, mark)[-1] for tag in whole)
+        elif found.are_doubtful:
+            raise found.doubt(source)
+    return also, None, whole
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Tags with a mark in them.
+
+    Args:
+        mark: the mark.
+        parts: the parts of each.
+        times: how often every tag occurs, these and the others, in lower case.
+    """
+
+    mark: str
+    parts: Mapping[str, Sequence[str]]
+    times: Mapping[str, int]
+
+    @property
+    def example(self) -> str:
+        return min(self.parts)
+
+    @property
+    def is_soft(self) -> bool:
+        return self.mark in _WORDS or set(self.mark) <= _SOFT | {_BLANK}
+
+    @property
+    def are_several(self) -> bool:
+        """Whether the parts recur as tags do: alone, or in other places of other entries."""
+        places: dict[str, set[bool]] = defaultdict(set)
+        times = Counter[str]()
+        for tag, parts in self.parts.items():
+            for place, part in enumerate(parts):
+                places[part.lower()].add(place == 0 and tag.startswith(part))
+                times[part.lower()] += 1
+        joined = {tag.lower() for tag in self.parts}
+        alone = {part for part in times if part in self.times and part not in joined}
+        moving = {part for part in times if len(places[part]) > 1}
+        again = sum(times[part] for part in alone | moving)
+        few = len(self.parts) < (3 if self.is_soft else 2)
+        most = 0.9 if self.is_soft else 2 / 3
+        recur = bool(moving) or len(alone) == len(times)
+        return recur and not few and again >= most * sum(times.values())
+
+    @property
+    def are_paths(self) -> bool:
+        """Whether every part always follows the same one, and many follow the same."""
+        above: dict[str, set[str]] = defaultdict(set)
+        for parts in self.parts.values():
+            for parent, child in zip(("", *parts), parts, strict=False):
+                above[child.lower()].add(parent.lower())
+        roots = {parts[0].lower() for parts in self.parts.values()}
+        tree = all(len(parents) == 1 for parents in above.values())
+        shared = len(self.parts) > 3 and 2 * len(roots) <= len(self.parts)
+        return self.mark in _PATHS and tree and shared and 2 * len(self.parts) >= len(self.times)
+
+    @property
+    def are_doubtful(self) -> bool:
+        """Whether most tags are joined, in ways that hardly recur."""
+        times = sum(self.times[tag.lower()] for tag in self.parts)
+        most = 2 * len(self.parts) > len(self.times)
+        return most and not self.is_soft and len(self.parts) > 2 and times < 2 * len(self.parts)
+
+    def doubt(self, source: Path) -> TagfillError:
+        mark = repr(self.mark.strip())
+        paths = f", --hierarchy {mark} if they are paths" if self.mark in _PATHS else ""
+        return TagfillError(
+            f"entries such as {self.example!r} may be one tag or several",
+            file=source,
+            remedy=f"--separator {mark} takes them apart{paths}, --separator ';' leaves them whole",
+        )
+
+
+def _parts(tag: str, mark: str) -> list[str]:
+    """The tags that a mark separates."""
+    if mark == _BLANK:
+        return tag.split()
+    between = rf"(?:^|\s+){mark}\s+" if mark in _WORDS else rf"\s*{re.escape(mark.strip())}\s*"
+    if mark != mark.strip():
+        between = re.escape(mark).replace("\\ ", r"\s+")
+    return [part for part in re.split(between, tag) if part]
+
+
+def _candidates(whole: Mapping[str, int]) -> list[str]:
+    """Marks between words, the most frequent first; some only if blanks surround them."""
+    times = Counter[str]()
+    for tag in whole:
+        found = {_as_mark(*match) for match in _MARK.findall(tag)}
+        found |= {word for word in _WORDS if len(_parts(f"x {tag}", word)) > 1}
+        times.update(mark for mark in found if mark)
+    return [mark for mark, count in times.most_common() if count > 1]
+
+
+def _as_mark(before: str, mark: str, after: str) -> str:
+    kinds = {unicodedata.category(letter) for letter in mark}
+    if set(mark) & _NO_MARKS or not kinds <= {"Po", "Pd", "Sm", "Sk", "Pf", "Pi"}:
+        return ""
+    if kinds == {"Pd"}:
+        return f" {mark} " if before and after else ""
+    if set(mark) <= set(".:?"):
+        return f"{mark} " if after else mark if len(mark) > 1 else ""
+    return mark
+
+
+def _prefix(whole: Mapping[str, int]) -> re.Pattern[str] | None:
+    """What precedes all tags: bullets, or numbers of items."""
+    for prefix in _PREFIXES:
+        if len(whole) > 1 and all(map(prefix.match, whole)):
+            return prefix
+    return None
+
+
+def _remarks(whole: Mapping[str, int]) -> list[str]:
+    """Notes on tags that look like several words for several things, or like sentences."""
+    words = {tag: tag.split() for tag in whole}
+    if whole and sum(map(len, words.values())) > _WORDY * len(whole):
+        return [f"tags such as {min(whole)!r} look like sentences; each was read as one tag"]
+    joined = sorted(tag for tag in whole if len(words[tag]) > 1)
+    parts = {part for tag in whole for part in words[tag]}
+    longer = len({len(words[tag]) for tag in joined}) > 2
+    if 2 * len(joined) > len(whole) > 4 and (longer or len(parts) < len(whole)):
+        return [
+            f"tags such as {joined[0]!r} look like several: --separator ' ' would make"
+            f" {len(parts):,} tags of {len(whole):,}"
+        ]
+    return []
+
+
+def blanks_separate(texts: Iterable[str]) -> bool:
+    """Whether entries are tags with blanks between them.
+
+    That is so if no other mark separates anything, hardly any entry has a word twice, and either
+    the words are glued inside (``blow_down clear``), or they are in several places of many
+    entries, as words of names such as ``polar bear`` are not.
+
+    >>> blanks_separate(["haze blow_down", "clear", "blow_down clear"])
+    True
+    >>> blanks_separate(["polar bear", "black bear", "black bird", "sea bird", "sea lion"])
+    False
+    """
+    entries = {text.strip() for text in texts if text.strip()}
+    if any(has_separator(entry, _OTHERS) or entry.startswith(_OPENING) for entry in entries):
+        return False
+    words = [entry.lower().split() for entry in entries]
+    joined = [entry for entry in words if len(entry) > 1]
+    if len(joined) < 2 or _FEW * sum(map(_is_phrase, joined)) > len(joined):
+        return False
+    return _are_glued(joined) or _are_combined(words, joined)
+
+
+def _is_phrase(words: list[str]) -> bool:
+    """Whether words are of a sentence, or marks stand between them."""
+    return (
+        len(set(words)) < len(words)
+        or not _SMALL_WORDS.isdisjoint(words)
+        or any(word.endswith((".", ":")) or not any(map(str.isalnum, word)) for word in words)
+    )
+
+
+def _are_glued(joined: list[list[str]]) -> bool:
+    """Whether words have an underscore where names of several words would have a blank."""
+    glued = [entry for entry in joined if any("_" in word.strip("_") for word in entry)]
+    return 3 * len(glued) >= len(joined)
+
+
+def _are_combined(words: list[list[str]], joined: list[list[str]]) -> bool:
+    """Whether the same words make up all entries, in changing places."""
+    places: dict[str, set[int]] = defaultdict(set)
+    for entry in joined:
+        for place, word in enumerate(entry):
+            places[word].add(min(place, 1) + (place == len(entry) - 1 > 0))
+    moving = [word for word in places if len(places[word]) > 1]
+    alone = {entry[0] for entry in words if len(entry) == 1}
+    long = any(len(entry) > 2 for entry in joined)
+    if long and moving and places.keys() <= alone:
+        return True
+    return 3 * len(moving) >= len(places) and len(words) >= 2 * len(places)
