@@ -104,6 +104,20 @@ def test_an_image_has_the_same_features_in_any_batch(backbone: Backbone) -> None
     np.testing.assert_array_equal(together, alone)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_that_share_a_batch_change_no_feature_and_no_order(
+    backbone: Backbone, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = graphs.find_graph(backbone)
+    assert path is not None
+    inputs = batch(11)
+    whole = graphs._session(path, 2).run(["pooled"], {"images": inputs})[0]
+    monkeypatch.setattr(graphs, "_PART_PIXELS", 2 * 64 * 64)
+    run = graphs._runtime_run(path, "pooled", threads)
+    for images in (1, 2, 3, 11):
+        np.testing.assert_array_equal(run(inputs[:images]), whole[:images])
+
+
 def test_exporting_leaves_the_backbone_as_it_was(backbone: Backbone) -> None:
     backbone.train()
     graphs.find_graph(backbone)

@@ -208,7 +208,9 @@ def _two_part_run(features: FeatureEngine, bundle: Bundle) -> Run:
 
     @torch.no_grad()
     def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
-        logits = bundle.network.head(torch.from_numpy(features.run((inputs - mean) / std))).logits
+        normalized = inputs - mean
+        normalized /= std
+        logits = bundle.network.head(torch.from_numpy(features.run(normalized))).logits
         return module.probabilities(logits).numpy(), logits.numpy()
 
     return run

@@ -13,6 +13,7 @@ import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +36,8 @@ TOLERANCE = 1e-3
 """Largest difference from torch that is accepted, relative to the largest feature."""
 WORTH_EXPORTING = 100
 """An export takes as long as torch needs for about this many images."""
+_PART_PIXELS = 2 * 224 * 224
+"""Pixels that a thread runs at once."""
 ENGINE_VARIABLE = "TAGFILL_ENGINE"
 _UNFIT = "unfit"
 
@@ -153,13 +156,31 @@ def _export(module: nn.Module, example: Tensor, path: Path) -> None:
 
 
 def _runtime_run(path: Path, kind: Kind, threads: int) -> Callable[[Numbers], Numbers]:
-    session = _session(path, threads)
-
-    def run(images: Numbers) -> Numbers:
-        features: Numbers = session.run([kind], {"images": images})[0]
+    def part(images: Numbers, threads: int = 1) -> Numbers:
+        features: Numbers = _session(path, threads).run([kind], {"images": images})[0]
         return features
 
+    def run(images: Numbers) -> Numbers:
+        if len(images) < threads:  # the threads share an image, for a quick answer
+            return part(images, threads)
+        return in_parts(part, images, threads)
+
     return run
+
+
+def in_parts(run: Callable[[Numbers], Numbers], images: Numbers, threads: int) -> Numbers:
+    """Run a batch as a few images at a time, by threads that do not wait for each other.
+
+    A third less work than the batch as a whole, whose activations do not fit the processor's cache,
+    and no pause after every layer.
+    """
+    most = max(1, _PART_PIXELS // (images.shape[-2] * images.shape[-1]))
+    size = min(most, -(-len(images) // threads))
+    parts = [images[start : start + size] for start in range(0, len(images), size)]
+    if threads == 1 or len(parts) == 1:
+        return np.concatenate([run(part) for part in parts])
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(run, parts)))
 
 
 @lru_cache(maxsize=4)
