@@ -171,6 +171,11 @@ def _oriented() -> Iterator[Kind]:
         exif = Image.Exif()
         exif[0x0112] = wrong
         yield Kind(f"orientation_{wrong}.jpg", saved(picture(), "JPEG", exif=exif), tolerance=60)
+    entries = b"".join(struct.pack("<HHII", tag, 7, 2**32 - 1, 8) for tag in range(50))
+    many = b"Exif\0\0II*\0" + struct.pack("<IH", 8, 65_535) + entries
+    yield Kind("exif_many.jpg", saved(picture(), "JPEG", exif=many), tolerance=60)
+    circle = b"Exif\0\0II*\0" + struct.pack("<IHHHIII", 8, 1, 0x8769, 4, 1, 8, 8)
+    yield Kind("exif_circle.jpg", saved(picture(), "JPEG", exif=circle), tolerance=60)
     yield Kind("exif_garbage.jpg", saved(picture(), "JPEG", exif=b"Exif\0\0garbage"), tolerance=60)
 
 
@@ -251,4 +256,12 @@ def _bombs() -> Iterator[Kind]:
     start = jpeg.index(b"\xff\xc0") + 5
     jpeg[start : start + 4] = struct.pack(">HH", 65_500, 65_500)
     yield Kind("claims_65500.jpg", bytes(jpeg), None)
+    progressive = saved(picture().convert("L"), "JPEG", progressive=True)
+    scan = progressive[progressive.rindex(b"\xff\xda") : -2]
+    yield Kind("scans.jpg", progressive[:-2] + 200 * scan + progressive[-2:], None)
+    yield Kind("moving.jpg", progressive + b"\xff\xda\0\0" * 500, grays(), 60)
+    fields = {256: 64, 257: 64, 258: 8, 259: 1, 262: 1, 273: 122, 277: 65_535, 278: 64, 279: 9}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in fields.items())
+    tiff = b"II*\0" + struct.pack("<IH", 8, len(fields)) + entries + struct.pack("<I", 8)
+    yield Kind("samples.tif", tiff + bytes(5000), None)
     yield Kind("claims.ppm", b"P6 1000000 1000000 255\n" + bytes(100), None)

@@ -46,7 +46,7 @@ def test_a_folder_of_all_kinds_is_checked(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """All kinds within 1.5 GB of address space, in a process of its own."""
+    """All kinds within 1.5 GB of address space, in a process of its own, and no stray words."""
     for kind in CORPUS:
         (tmp_path / kind.name).write_bytes(kind.content)
     script = """
@@ -67,4 +67,5 @@ print(count)
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
     )
+    assert done.stderr == ""
     assert int(done.stdout) == sum(kind.quarters is not None for kind in CORPUS)

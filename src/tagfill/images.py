@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import os
 import stat
 import warnings
@@ -20,6 +21,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from tagfill.errors import Problem, TagfillError
 from tagfill.image_files import find_images, is_image_file, other_names, walk_folders
+from tagfill.jpeg_scans import MOST_SCANS, too_many_scans
 
 MAX_PIXELS = 100_000_000
 """More than this is not decoded: a small file can claim any size and exhaust the memory."""
@@ -34,6 +36,9 @@ _CHECKED_SIZE = 32
 
 # Pillow warns from 89 million pixels on; here MAX_PIXELS makes it an error instead.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+# Of damaged files it says more than a user can use; what cannot be decoded is an error anyway.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def open_image(source: str | Path | bytes, size: int | None = None) -> Image.Image:
@@ -205,7 +210,10 @@ def _decode(source: BinaryIO, size: int | None) -> tuple[Image.Image, tuple[int,
                 image.draft(None, (size, size))
             if image.width * image.height > MAX_PIXELS:
                 raise TagfillError(_too_large(f"{image.width} x {image.height} pixels"))
-            return _to_rgb(ImageOps.exif_transpose(image)), stated
+            if too_many_scans(image, source):
+                raise TagfillError(f"has more than {MOST_SCANS} scans, and would take hours")
+            ImageOps.exif_transpose(image, in_place=True)
+            return _to_rgb(image), stated
     except TagfillError:
         raise
     except Image.DecompressionBombError as error:
@@ -224,7 +232,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode == "F" or image.mode.startswith("I"):
         return _eight_bit(image).convert("RGB")
     if image.has_transparency_data:
-        image = image.convert("RGBA")
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
         opaque = Image.new("RGB", image.size, "white")
         opaque.paste(image, mask=image.getchannel("A"))
         return opaque
@@ -234,9 +242,13 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 def _eight_bit(image: Image.Image) -> Image.Image:
     """Integers are read as 16-bit; floats as 0..1, or as 0..255 if they exceed 1."""
     values = np.asarray(image)
-    white = 65535 if image.mode != "F" else 255 if np.nanmax(values, initial=0) > 1 else 1
+    tops = range(0, len(values), _ROWS)  # a few rows at a time: eight bytes a pixel
+    white = 65535
+    if image.mode == "F":
+        brightest = max(np.nanmax(values[top : top + _ROWS], initial=0) for top in tops)
+        white = 255 if brightest > 1 else 1
     gray = np.empty(values.shape, dtype=np.uint8)
-    for top in range(0, len(values), _ROWS):  # a few rows at a time: eight bytes a pixel
+    for top in tops:
         part = np.nan_to_num(values[top : top + _ROWS].astype(np.float64), posinf=white, neginf=0)
         gray[top : top + _ROWS] = np.rint(np.clip(part / white, 0, 1) * 255)
     return Image.fromarray(gray)

@@ -131,6 +131,11 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         print(printable(f"tagfill: {message_of(error)}"), file=sys.stderr)
         return 2
+    except MemoryError:
+        if debug:
+            raise
+        print("tagfill: there is not enough memory for this", file=sys.stderr)
+        return 2
     except Interrupted as stop:
         print(f"tagfill: stopped; continue with: {stop}", file=sys.stderr)
         return 130

@@ -25,6 +25,11 @@ def as_hierarchy(document: Any) -> Hierarchy:
     }
 
 
+def check_hierarchy(classes: Sequence[str], hierarchy: Hierarchy) -> None:
+    """Raise ``TagfillError`` if tags imply each other in a cycle."""
+    _pairs(classes, hierarchy)
+
+
 def with_parents(tags: Iterable[str], hierarchy: Hierarchy) -> list[str]:
     """Tags and all that they imply, each once."""
     waiting, given = list(tags), dict[str, None]()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.calibration import check_calibration
-from tagfill.labels.hierarchy import as_hierarchy
+from tagfill.labels.hierarchy import as_hierarchy, check_hierarchy
 from tagfill.labels.table import Hierarchy
 from tagfill.models.checks import (
     LARGEST_SIDE,
@@ -119,6 +119,8 @@ class Metadata:
             if what["reads"] not in ("images", "features"):
                 raise KeyError("reads")
             lowest = 1 if what["reads"] == "images" else 0
+            hierarchy = as_hierarchy(document.get("hierarchy"))
+            check_hierarchy(classes, hierarchy)
             return cls(
                 classes=classes,
                 thresholds=limits,
@@ -126,7 +128,7 @@ class Metadata:
                 size=whole_number("size", what.get("size", 0), lowest, LARGEST_SIDE),
                 channels=whole_number("channels", what["channels"], 1, LARGEST_WIDTH),
                 maps=bool(what["maps"]),
-                hierarchy=as_hierarchy(document.get("hierarchy")),
+                hierarchy=hierarchy,
                 license=str(document["weights_license"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

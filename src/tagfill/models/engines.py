@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 ARCHIVE_FACTS = f"{METADATA}.json"
 Run = Callable[[Numbers], tuple[Numbers, Numbers]]
 """From inputs [N, ...] to probabilities and logits [N, K]."""
+LONGEST_BATCH = 600.0
+"""Seconds a batch may take: a made-up file can hold a loop without end."""
+ROUNDING = 1e-4
 _ANEW = "export it again"
 
 
@@ -162,6 +166,7 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
     import onnxruntime
 
     options = session_options(threads or torch.get_num_threads())
+    options.log_severity_level = 4
     content = sealed_bytes(path)
     try:
         session = onnxruntime.InferenceSession(
@@ -176,8 +181,16 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
     metadata = _metadata(text, path)
 
     def run(inputs: Numbers) -> tuple[Numbers, Numbers]:
-        probabilities, logits = session.run(["probabilities", "logits"], {entrance: inputs})
-        return probabilities, logits
+        limits = onnxruntime.RunOptions()
+        limits.log_severity_level = 4
+        timer = threading.Timer(LONGEST_BATCH, setattr, (limits, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            outputs = session.run(["probabilities", "logits"], {entrance: inputs}, limits)
+        finally:
+            timer.cancel()
+        return outputs[0], outputs[1]
 
     return Engine(metadata, _checked(run, metadata, path), "onnxruntime")
 
@@ -195,8 +208,11 @@ def _checked(run: Run, metadata: Metadata, path: Path) -> Run:
             raise TagfillError(
                 f"does not give one number for each of its classes {expected}", file=path
             )
-        if not np.isfinite(outputs[0]).all():
-            raise TagfillError("gives probabilities that are not numbers", file=path, remedy=_ANEW)
+        within = (outputs[0] >= -ROUNDING) & (outputs[0] <= 1 + ROUNDING)
+        if not within.all():
+            raise TagfillError(
+                "gives probabilities that are not numbers from 0 to 1", file=path, remedy=_ANEW
+            )
         return outputs
 
     return checked

@@ -17,6 +17,8 @@ from tagfill.files import write_bytes
 from tagfill.trust import require_trust
 
 KEY = b"tagfill_checksum"
+LARGEST = 2**31
+"""Bytes an ONNX file can have: it is one protobuf message."""
 _ENTRY, _NAME, _TEXT = b"\x72", b"\x0a", b"\x12"  # metadata_props, its key, its value
 
 
@@ -30,8 +32,10 @@ def sealed_bytes(path: Path) -> bytes:
     """The content of an ONNX file; a file without a checksum is accepted.
 
     Raises:
-        TagfillError: the file was changed after the export.
+        TagfillError: the file was changed after the export, or is too large for an ONNX file.
     """
+    if path.is_file() and path.stat().st_size >= LARGEST:
+        raise TagfillError("is too large for an ONNX file, which has at most 2 GB", file=path)
     content = _content(path)
     length = len(_seal(b""))
     if KEY in content and content[-length:] != _seal(content[:-length]):

@@ -8,7 +8,6 @@ import binascii
 import io
 import json
 import os
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,26 +15,21 @@ from typing import Any, TypeVar
 
 from fastapi import HTTPException, Request
 from PIL import Image, UnidentifiedImageError
-from PIL.TiffImagePlugin import STRIPOFFSETS, TILEOFFSETS
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from tagfill.errors import TagfillError
 from tagfill.images import FORMATS, open_image
+from tagfill.jpeg_scans import MOST_SCANS, too_many_scans
 
 MOST_IMAGES = 32
 MOST_PIXELS = 40_000_000
 MOST_SIDE = 2048
 """Largest side of pictures to explain."""
 MOST_NAME = 200
-MOST_SCANS = 100
-"""Of a JPEG: progressive ones have about ten, and each is a pass over the whole image."""
 SECONDS = 30.0
 """Seconds after which an unanswered request is dropped."""
 _FORMATS = tuple(name for name in FORMATS if name != "ICO")  # an icon is decoded to learn its size
-_MARKER = re.compile(rb"\xff+([^\x00\x01\xff\xd0-\xd8])", re.DOTALL)
-"""Markers of a JPEG that have a length, and its end."""
-_SCAN, _END = 0xDA, 0xD9
 
 Made = TypeVar("Made")
 _decoders = ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1), thread_name_prefix="decode")
@@ -153,12 +147,13 @@ def small(picture: Image.Image) -> Image.Image:
 
 def _decode(content: bytes, size: int, prepare: Callable[[Image.Image], Made]) -> Made | Refused:
     try:
-        with Image.open(io.BytesIO(content), formats=_FORMATS) as header:
+        stream = io.BytesIO(content)
+        with Image.open(stream, formats=_FORMATS) as header:
             width, height = header.size
-            scans = _scans(header, content)
+            many_scans = too_many_scans(header, stream)
         if width * height > MOST_PIXELS:
             return Refused(413, f"{width} x {height} pixels: at most {MOST_PIXELS:,} are decoded")
-        if scans > MOST_SCANS:
+        if many_scans:
             return Refused(413, f"a JPEG of more than {MOST_SCANS} scans is not decoded")
         return prepare(open_image(content, size))
     except TagfillError as error:
@@ -169,26 +164,3 @@ def _decode(content: bytes, size: int, prepare: Callable[[Image.Image], Made]) -
         return Refused(415, "is not an image that can be read")
     except Exception:  # decoders of many formats fail in many ways on bytes made to break them
         return Refused(415, "the image is broken")
-
-
-def _scans(image: Image.Image, content: bytes) -> int:
-    """Scans of a JPEG; of a TIFF made of JPEGs, those beyond one for each piece."""
-    if image.format in ("JPEG", "MPO"):
-        return _scans_to_end(content)
-    if image.info.get("compression") not in ("jpeg", "tiff_jpeg"):
-        return 0
-    tags: Any = image.tag_v2  # type: ignore[attr-defined]
-    pieces = max(len(tags.get(name, ())) for name in (STRIPOFFSETS, TILEOFFSETS))
-    return content.count(bytes((0xFF, _SCAN))) - pieces
-
-
-def _scans_to_end(content: bytes) -> int:
-    """Scans up to the end of the JPEG; the film of a moving photo may follow."""
-    count, place = 0, 2
-    while count <= MOST_SCANS and (marker := _MARKER.search(content, place)):
-        kind, place = marker[1][0], marker.end()
-        if kind == _END:
-            break
-        count += kind == _SCAN
-        place += int.from_bytes(content[place : place + 2], "big")
-    return count
