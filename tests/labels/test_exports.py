@@ -394,7 +394,7 @@ def test_tags_as_objects_of_custom_vision(tmp_path: Path) -> None:
 
 
 def test_unknown_lines_of_json_are_called_so(tmp_path: Path) -> None:
-    rows = [json.dumps({"data_row": {"id": n}, "projects": {"p": {}}}) for n in range(3)]
+    rows = [json.dumps({"row": {"id": n}, "projects": {"p": {}}}) for n in range(3)]
     with pytest.raises(TagfillError, match="no list of images with tags"):
         read(tmp_path, rows, "l.ndjson")
 

@@ -14,7 +14,7 @@ Pair = tuple[PurePosixPath, Path | None]
 """An image, relative to its folder, and the file about it."""
 
 _IMAGE_FOLDERS = {"images", "imgs", "img", "jpegimages"}
-_LABEL_FOLDERS = ("labels", "annotations", "Annotations", "captions", "tags", "xmls")
+_LABEL_FOLDERS = ("labels", "annotations", "Annotations", "captions", "tags", "xmls", "ann")
 _LOOKED_AT, _READ = 300, 30
 _TAKEOUT = 46
 _SHARE_AMONG_FOLDERS = 0.1
@@ -52,7 +52,8 @@ def split_of(image: PurePosixPath) -> str:
 
 def _stems(image: str) -> tuple[str, ...]:
     """How a file about an image may be called, without suffix; Google Takeout cuts long names."""
-    return image.rpartition(".")[0], image, f"{image}.supplemental-metadata"[:_TAKEOUT]
+    takeout = f"{image}.supplemental-metadata"[:_TAKEOUT]
+    return image.rpartition(".")[0], image, takeout, f"{image}___objects"
 
 
 def _folders(folder: PurePosixPath) -> Iterator[PurePosixPath]:

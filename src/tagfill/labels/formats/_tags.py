@@ -35,7 +35,10 @@ _NUMBERS = re.compile(r"\d+(?:\s+\d+)+")
 _ADJACENT = re.compile(r"""["']\s+["']""")
 _BRACKETS = ("[]", "{}", "()")
 _SCORES = ("score", "confidence", "probability")
-NAME_KEYS = ("name", "label", "tag", "class", "title", "tagName", "className")
+NAME_KEYS = (
+    *("name", "label", "tag", "class", "title", "category"),
+    *("tagName", "className", "classTitle", "displayName"),
+)
 """Keys under which an object may have the name of a tag."""
 _HASHTAG = re.compile(r"^#(?=[^\s#])")
 _HASHTAGS = re.compile(r"#[^\s#]+(?:\s*#[^\s#]+)+")
@@ -209,8 +212,11 @@ def tag_name(item: Any) -> str | None:
     An object with a score between 0 and 1 is a model's guess and no tag.
     """
     if isinstance(item, dict):
-        if any(item.get(key) not in (None, 0, 1) for key in _SCORES):
+        scores = [item.get(key) for key in _SCORES]
+        if any(score not in (None, 0, 1) for score in scores):
             return None
+        if 0 in scores:
+            return ""
         return next((item[key] for key in NAME_KEYS if isinstance(item.get(key), str)), None)
     if item is None or isinstance(item, str):
         return (item or "").strip()

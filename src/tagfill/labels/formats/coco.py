@@ -16,18 +16,19 @@ from tagfill.labels.formats._studio import is_task
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.jsonl import wrapped_list
+from tagfill.labels.formats.jsonl import is_export, wrapped_list
 from tagfill.labels.table import POSITIVE
 
 _KEYS = ("images", "annotations", "categories")
 _KEY = re.compile(rf'"({"|".join(_KEYS)})"\s*:\s*\[')
+_DATUMARO = re.compile(r'"categories"\s*:\s*\{')
 
 Item = Mapping[str, Any]
 
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    is_other = wrapped_list(text) is not None or is_task(text)
+    is_other = wrapped_list(text) or is_task(text) or is_export(text) or _DATUMARO.search(text)
     return text.startswith("{") and _KEY.search(text) is not None and not is_other
 
 

@@ -27,16 +27,18 @@ from tagfill.labels.table import POSITIVE
 
 _SHOWN = 3
 _NO_CLASS = re.compile(
-    r"(?:photos from |fotos von )?(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[a-z_]{5}|dcim", re.I
+    r"(?:photos from |fotos von )?(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[a-z_]{5}|dcim|.+\.info",
+    re.IGNORECASE,
 )
-"""Names that cameras and programs give to folders: dates, and 100CANON."""
+"""Names that cameras and programs give to folders: dates, 100CANON, and those of Eagle."""
 _CONTAINERS = {"images", "imgs", "img", "photos", "pictures", "data", "bilder", "fotos"}
 """Names of folders that hold all others."""
 
 
 def _detect(path: Path) -> bool:
-    tops = subfolders(path) if path.is_dir() else []
-    return not all(map(_NO_CLASS.fullmatch, tops)) and any(
+    above = _folders(path, _depth(path)[0]) if path.is_dir() else []
+    names = [name for folder in above for name in subfolders(folder)]
+    return not all(map(_NO_CLASS.fullmatch, names)) and any(
         folder.parts and any(map(is_image_file, names)) for folder, names in folders_below(path)
     )
 

@@ -21,6 +21,7 @@ from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import listed, load_json, mapped, parse_json
+from tagfill.labels.formats._json_shapes import first_value, plain_record
 from tagfill.labels.formats._names import (
     SPLIT,
     is_about_file,
@@ -60,8 +61,22 @@ def _file(path: Path) -> Path:
     return path / _METADATA if path.is_dir() else path
 
 
+def is_export(text: str) -> bool:
+    """Whether a text begins with a record of an annotation program."""
+    first = first_value(text)
+    return isinstance(first, dict) and not _TASKS.search(text) and plain_record(first) is not None
+
+
+def is_spread(text: str) -> bool:
+    """Whether objects about images follow each other, each on several lines."""
+    first, line = first_value(text), text.split("\n", 1)[0]
+    return isinstance(first, dict) and _id_key(first) is not None and first_value(line) is None
+
+
 def _detect(path: Path) -> bool:
     text = head(_file(path)).lstrip()
+    if is_export(text):
+        return False
     if _BY_IMAGE.match(text) or wrapped_list(text):
         return True
     if text.startswith("["):
@@ -204,6 +219,7 @@ class LineReader:
         self.builder, self.splitter, self.other = builder, splitter, other
         builder.options = replace(builder.options, hierarchy=splitter.path)
         self.ignored: dict[str, None] = {}
+        self._examples: dict[str, str] = {}
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
         """Open a record for a line and state what it says."""
@@ -255,10 +271,12 @@ class LineReader:
         plain = [name for name in names if name]
         if None in names:
             remedy = "write names alone, and only of tags that you trust where there are scores"
-            self._error(f"{quoted(value)} is not a list of class names", row, remedy)
+            shown = self._examples.setdefault("names", quoted(value))
+            self._error(f"{shown} is not a list of class names", row, remedy)
         elif is_multi_hot(value):
             remedy = "write the names of the classes that apply, or an object of names and values"
-            self._error(f"{quoted(value)} is a list of 1 and 0 without names", row, remedy)
+            shown = self._examples.setdefault("numbers", quoted(value))
+            self._error(f"{shown} is a list of 1 and 0 without names", row, remedy)
         else:
             return plain
         return []

@@ -14,6 +14,7 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import mapped, objects, parse_json
+from tagfill.labels.formats._json_shapes import plain_record
 from tagfill.labels.formats._names import is_label_name, is_tags_name
 from tagfill.labels.formats._per_image import labeled_images, sample, split_of
 from tagfill.labels.formats._splitter import blanks_separate, find_splitter
@@ -57,6 +58,9 @@ def _as_line(document: Any) -> dict[str, Any]:
     if shapes or flags or "imagePath" in content:
         stated = {name: value for name, value in flags.items() if isinstance(value, bool)}
         return {"labels": stated | {str(shape["label"]): 1 for shape in shapes if "label" in shape}}
+    plain = plain_record({**content, "file_name": "x.jpg"})
+    if plain is not None:
+        return {key: plain[key] for key in plain if key != "file_name"}
     if "photoTakenTime" in content:
         return {"tags": [person.get("name") for person in objects(content.get("people"))]}
     return {key: content[key] for key in content if is_tags_name(key) or is_label_name(key)}
