@@ -21,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, nearest
 
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
@@ -103,8 +103,8 @@ def configured(
     hints = get_type_hints(kind)
     for setting in settings or {}:
         if setting not in hints:
-            known = ", ".join(hints) or "none"
-            raise TagfillError(f"{name} has no setting {setting!r}", remedy=f"settings: {known}")
+            known = f"{nearest(setting, hints)}settings: {', '.join(hints) or 'none'}"
+            raise TagfillError(f"{name} has no setting {setting!r}", remedy=known)
     values = {
         setting: fitted(hints[setting], value, f"{name}: {setting}")
         for setting, value in (settings or {}).items()

@@ -179,7 +179,7 @@ def test_a_data_frame_of_tag_lists_is_read_like_a_table() -> None:
 
 
 def test_runs_side_by_side(run: tagfill.Run, tmp_path: Path) -> None:
-    table = tagfill.compare(run, run.path, out=tmp_path / "comparison.html")
+    table = tagfill.compare([run, run.path], out=tmp_path / "comparison.html")
     assert [row["run"] for row in table] == [run.name] * 2
     assert table.column("mAP") == [run.metrics["val"]["mAP"]] * 2
     assert table._repr_html_().count("<rect") == 6
@@ -238,6 +238,9 @@ def test_errors_speak_of_arguments(tmp_path: Path) -> None:
         ({"val_fraction": "x"}, "val_fraction cannot be 'x' — it takes a number"),
         ({"absent": "perhaps"}, "absent cannot be 'perhaps'"),
         ({"epochz": 3}, "unknown setting epochz — did you mean epochs"),
+        ({"inputs": "images"}, "unknown setting inputs"),
+        ({"data": "x"}, "unknown setting data"),
+        ({"method_settings": {"alpah": 1}, "method": "em"}, "did you mean alpha"),
         ({"mode": "linearr"}, "unknown mode"),
         ({"image": "photos"}, "fit has no argument 'image' — did you mean images"),
     ],

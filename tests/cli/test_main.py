@@ -12,9 +12,9 @@ from tagfill.cli.main import COMMANDS, main, spelled_out
 from tagfill.errors import TagfillError
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("options", [["methods"], ["methods", "--json"], ["--help"]])
 def test_a_reader_that_has_seen_enough_is_no_error(options: list[str]) -> None:
-    command = [sys.executable, "-m", "tagfill", "methods", *options]
+    command = [sys.executable, "-m", "tagfill", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

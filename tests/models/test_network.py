@@ -8,7 +8,6 @@ import torch
 from PIL import Image
 
 from tagfill.errors import TagfillError
-from tagfill.models.groups import parameter_groups
 from tagfill.models.network import Network, build_network, rebuild_network
 from tagfill.models.preprocess import eval_transform
 from tagfill.models.q2l import Q2LConfig
@@ -57,26 +56,6 @@ def test_damaged_descriptions_are_refused(damage: str) -> None:
     description[damage] = None
     with pytest.raises(TagfillError, match=r"damaged|number of classes"):
         rebuild_network(description)
-
-
-def test_parameter_groups_cover_what_learns_once() -> None:
-    network = small("q2l", freeze=1)
-    groups = parameter_groups(network, 1e-3, weight_decay=0.1, head_multiplier=10)
-    grouped = [id(parameter) for group in groups for parameter in group["params"]]
-    learning = [id(parameter) for parameter in network.parameters() if parameter.requires_grad]
-    assert sorted(grouped) == sorted(learning)
-    rate = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
-    decay = {
-        id(parameter): group["weight_decay"] for group in groups for parameter in group["params"]
-    }
-    net, head = network.backbone.body.net, network.head
-    assert rate[id(head.classifier.weight)] == pytest.approx(1e-2)
-    assert rate[id(net.layer4[0].conv1.weight)] == pytest.approx(1e-3)
-    assert decay[id(net.layer4[0].conv1.weight)] == 0.1
-    assert decay[id(net.layer4[0].bn1.weight)] == 0.0
-    assert decay[id(head.decoder.queries)] == 0.0
-    published = parameter_groups(network, 1e-3, weight_decay=0.1, decay_all=True)
-    assert {group["weight_decay"] for group in published} == {0.1}
 
 
 def test_evaluation_transform_squashes_and_normalizes() -> None:

@@ -258,16 +258,19 @@ _PERCENTAGES = (
 
 
 @speaks_python
-def compare(*runs: str | Path | Run, out: str | Path | None = None) -> Table:
+def compare(
+    *runs: str | Path | Run | Sequence[str | Path | Run], out: str | Path | None = None
+) -> Table:
     """Metrics of several runs side by side, in percent.
 
     Where no absent tag is known, mAP, precision and recall are estimates and called so.
 
     Args:
-        runs: runs or their folders.
+        runs: runs or their folders, one by one or in lists.
         out: also write an HTML page that compares them with the first.
     """
-    opened = [_opened(run) for run in runs]
+    listed = [[run] if isinstance(run, str | Path | Run) else run for run in runs]
+    opened = [_opened(run) for several in listed for run in several]
     if not opened:
         raise TagfillError("there are no runs to compare", remedy="give runs or their folders")
     if out is not None:

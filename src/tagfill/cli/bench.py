@@ -97,7 +97,6 @@ def _command(order: Order, name: str) -> str:
 
 
 def _show(recipe: Recipe, size: str, report: Report, files: list[Path]) -> None:
-
     for sheet in report.sheets:
         show_table(sheet.title, sheet.headers, sheet.rows)
     say(*(f"- {line}" for line in (*recipe.size(size).differs, *report.notes)))
@@ -121,7 +120,6 @@ def _show_list(result: Mapping[str, Any]) -> None:
 
 
 def _dry_run(order: Order, as_json: bool) -> int:
-
     _, wanted = order.cells()
     cells = [
         {

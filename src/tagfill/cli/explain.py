@@ -79,7 +79,6 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
-
     if tags is None:
         return None
     names = [name.strip() for name in tags.split(",") if name.strip()]
@@ -223,7 +222,6 @@ def _play(
 
 
 def _show_pointing(result: dict[str, Any]) -> None:
-
     say(*(f"note: {note}" for note in result["notes"]))
     named = sorted(result["classes"].items(), key=lambda item: -item[1]["accuracy"])
     named += [("mean of classes", result["mean"]), ("all cases", result["overall"])]
@@ -234,7 +232,6 @@ def _show_pointing(result: dict[str, Any]) -> None:
 
 
 def _show_pictures(result: dict[str, Any]) -> None:
-
     say(*(f"note: {note}" for note in result["notes"]))
     for image in result["images"]:
         tags = ", ".join(f"{tag['tag']} {tag['probability']:.0%}" for tag in image["tags"])

@@ -112,7 +112,6 @@ def _labeled(data: Path, images: Path | None, split: str | None) -> Labeled:
 
 
 def _show(report: Exported) -> None:
-
     difference = report.difference
     say(
         f"{report.path}: {report.megabytes:.1f} MB; on {report.inputs} inputs the largest"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tagfill.cli.options import Json, Quiet, given
 from tagfill.cli.output import emit, log, say
 from tagfill.cli.train import DataOptions
-
-if TYPE_CHECKING:
-    pass
 
 
 def fill(

@@ -64,7 +64,6 @@ def inspect(
 
 
 def _propose(dataset: Dataset, path: Path) -> None:
-
     if path.exists():
         raise TagfillError("exists already", file=path, remedy="choose another name")
     variants = find_variants(dataset.table)

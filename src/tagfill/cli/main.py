@@ -8,7 +8,7 @@ import sys
 from cyclopts import App, CycloptsError, Group
 
 from tagfill.compat import keep_freed_memory
-from tagfill.console import printable
+from tagfill.console import PlainConsole, printable
 from tagfill.errors import TagfillError
 from tagfill.remote import allow
 from tagfill.train.limits import Interrupted
@@ -57,6 +57,7 @@ app = App(
     help="Train multi-label image classifiers from incomplete labels and fill in the missing tags.",
     version_flags=["--version"],
     group_commands=Group("Other", sort_key=len(COMMANDS)),
+    console=PlainConsole(),
     help_format="plaintext",  # Markdown takes a third of the time of `tagfill --help`
     help_epilogue="--debug shows the traceback of an error. --trust-code allows running the"
     " Python file that a run folder, a configuration or a recipe names as its method. Both work"

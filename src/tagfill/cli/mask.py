@@ -100,7 +100,6 @@ def _rows(dataset: Dataset, split: str) -> Rows:
 
 
 def _show(result: Mapping[str, Any]) -> None:
-
     settings = "".join(f", {name} {value}" for name, value in result["settings"].items())
     left = ", ".join(result["left_fully_labeled"])
     lines = [

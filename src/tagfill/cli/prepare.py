@@ -158,7 +158,6 @@ def _doubts(prepared: Prepared) -> list[str]:
 
 
 def _show(result: Mapping[str, Any]) -> None:
-
     for note in result["notes"]:
         log.print(f"note: {note}")
     if result["images_missing"] is None:

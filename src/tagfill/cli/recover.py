@@ -128,7 +128,6 @@ def _save_completed(
 
 
 def _show(result: dict[str, Any]) -> None:
-
     say(*result["notes"])
     about = (
         f"about {result['expected_missing']:,.0f} tags are missing in {result['images']:,} images"

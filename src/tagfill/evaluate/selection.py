@@ -105,7 +105,7 @@ def choose_criterion(labels: npt.ArrayLike, *, name: str | None = None) -> Crite
     if not with_positives.any():
         raise TagfillError(
             "the validation labels have no positive, so models cannot be compared",
-            remedy="choose other validation images, or keep the last epoch",
+            remedy="choose other validation images, or keep the last epoch with --select last",
         )
     if name is not None:
         return _named(name, states)

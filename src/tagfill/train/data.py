@@ -80,8 +80,8 @@ class TrainingData:
     train: Split
     val: Split | None
     test: Split | None
-    notes: tuple[str, ...] = ()
-    sources: Sources = field(default_factory=dict)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    sources: Sources = field(default_factory=dict, repr=False)
 
     @property
     def classes(self) -> tuple[str, ...]:

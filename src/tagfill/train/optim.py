@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from tagfill.methods.base import ParameterGroup
-from tagfill.models.groups import parameter_groups
 from tagfill.models.network import Network
 from tagfill.train.config import OptimizerName, ScheduleName
 
@@ -35,19 +34,14 @@ def make_optimizer(
         head_multiplier: factor on the learning rate of the head where there is a backbone.
         weight_decay: on all of the network's parameters, as the published protocols do.
     """
-    groups: list[dict[str, Any]]
+    rates = {network: learning_rate}
     if isinstance(network, Network):
-        groups = parameter_groups(
-            network,
-            learning_rate,
-            weight_decay=weight_decay,
-            decay_all=True,
-            head_multiplier=head_multiplier,
-        )
-    else:
-        groups = [
-            {"params": [parameter for parameter in network.parameters() if parameter.requires_grad]}
-        ]
+        rates = {network.backbone: learning_rate, network.head: learning_rate * head_multiplier}
+    groups: list[dict[str, Any]] = [
+        {"params": learned, "lr": rate}
+        for part, rate in rates.items()
+        if (learned := [one for one in part.parameters() if one.requires_grad])
+    ]
     groups += [
         {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
         for group in extra

@@ -55,6 +55,8 @@ OF_THE_LOOP = (
 )
 OF_ONE_STAGE = ("linear", "finetune", "second")
 """Prefixes of settings that go to one kind of stage; ``second`` is of two_stage."""
+PARTS = {"data", "model", "stages", "method", "inputs"}
+"""Fields of configurations that are no settings of their own."""
 
 
 @dataclass(frozen=True)
@@ -308,9 +310,11 @@ def _fill(kind: Any, overrides: Mapping[str, Any], **fixed: Any) -> Any:
 
 
 def _check_known(overrides: Mapping[str, Any]) -> None:
-    stage = {known.name for known in dataclasses.fields(StageConfig)}
-    plain = {known.name for kind in (ModelConfig, RunConfig) for known in dataclasses.fields(kind)}
-    plain |= stage
+    stage, model, run = (
+        {known.name for known in dataclasses.fields(kind)} - PARTS
+        for kind in (StageConfig, ModelConfig, RunConfig)
+    )
+    plain = stage | model | run
     of_one_stage = {f"{prefix}_{name}" for prefix in OF_ONE_STAGE for name in stage}
     unknown = sorted(set(overrides) - plain - of_one_stage)
     if unknown:
