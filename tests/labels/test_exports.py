@@ -134,7 +134,7 @@ def test_minus_one_beside_all_other_values_is_doubt(tmp_path: Path) -> None:
     assert dataset.table.classes == ("Edema", "Fracture")
     assert known(dataset, "p2.jpg") == {"Edema": 0, "Fracture": 1}
     assert known(dataset, "p3.jpg") == {"Fracture": 1}
-    assert any("-1 beside 1, 0 and empty" in note for note in dataset.notes)
+    assert any("-1.0 beside 1, 0 and empty" in note for note in dataset.notes)
 
 
 TIMELAPSE = "File,RelativePath,DateTime,DeleteFlag,Species,Count,Sex,Dark"
@@ -466,3 +466,101 @@ def test_attachments_of_airtable(tmp_path: Path) -> None:
     rows = [f"Photo {n},{n}.jpg (https://x.com/v3/{n}),cat" for n in range(3)]
     dataset = read(tmp_path, ["Name,Attachment,Tags", *rows])
     assert dataset.table.images == ("0.jpg", "1.jpg", "2.jpg")
+
+
+def test_a_legend_below_the_table_is_no_image(tmp_path: Path) -> None:
+    rows = [f"{n}.jpg,cat;dog" for n in range(6)]
+    dataset = read(tmp_path, ["Photo,Tags", *rows, "", "Legend,Meaning", "cat,any cat"])
+    assert dataset.table.images == tuple(f"{n}.jpg" for n in range(6))
+    assert dataset.table.classes == ("cat", "dog")
+    assert "'Legend' stands below the table" in str(dataset.problems[0])
+
+
+def test_blank_rows_between_images_lose_none(tmp_path: Path) -> None:
+    dataset = read(tmp_path, ["Photo,cat,dog", "a.jpg,1,0", "", "", "b.jpg,0,1", "", "c.jpg,1,1"])
+    assert dataset.table.images == ("a.jpg", "b.jpg", "c.jpg")
+
+
+def test_a_second_line_names_columns_that_share_a_name(tmp_path: Path) -> None:
+    lines = [",file,labels,labels", ",,cat,dog", "0,a.jpg,1,0", "1,b.jpg,0,1"]
+    assert known(read(tmp_path, lines), "b.jpg") == {"cat": 0, "dog": 1}
+
+
+def test_files_of_one_name_in_several_folders(tmp_path: Path) -> None:
+    rows = [f"day {n // 3};{n % 3}.jpg;{'cat' if n % 2 else 'dog, cat'}" for n in range(9)]
+    dataset = read(tmp_path, ["Folder;File;Keywords", *rows])
+    assert len(dataset.table) == 9
+    assert known(dataset, "day 1/0.jpg") == {"cat": 1}
+    values = dataset.table.values.copy()
+    values[3, dataset.table.classes.index("dog")] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert (tmp_path / "o.csv").read_text().splitlines()[4] == "day 1;0.jpg;cat, dog"
+
+
+@pytest.mark.parametrize("header", ["photo,question,answer", "image,what,present"])
+def test_rows_of_questions_and_answers(header: str, tmp_path: Path) -> None:
+    rows = [f"{n}.jpg,{tag},{'yes' if n % 2 else 'no'}" for n in range(6) for tag in ("cat", "dog")]
+    assert known(read(tmp_path, [header, *rows]), "1.jpg") == {"cat": 1, "dog": 1}
+
+
+def test_images_listed_by_tag(tmp_path: Path) -> None:
+    rows = ["cat,a.jpg; b.jpg; c.jpg", 'dog,"b.jpg, d.jpg"', "tree,e.jpeg|a.jpg"]
+    dataset = read(tmp_path, ["tag,images", *rows])
+    assert known(dataset, "b.jpg") == {"cat": 1, "dog": 1}
+    assert known(dataset, "a.jpg") == {"cat": 1, "tree": 1}
+
+
+def test_doubts_are_unknown(tmp_path: Path) -> None:
+    dataset = read(tmp_path, ["image,tags", "a.jpg,cat; dog?", "b.jpg,dog", "c.jpg,what now?"])
+    assert known(dataset, "a.jpg") == {"cat": 1}
+    assert set(dataset.table.classes) == {"cat", "dog", "what now?"}
+    assert any("'dog?', were left unknown" in note for note in dataset.notes)
+
+
+def test_garbled_tags_are_remarked_on(tmp_path: Path) -> None:
+    notes = read(tmp_path, ["image,tags", "a.jpg,KÃ¤fer", "b.jpg,Hund"]).notes
+    assert any("'KÃ¤fer' for 'Käfer'" in note for note in notes)
+
+
+def test_tables_of_web_pages(tmp_path: Path) -> None:
+    rows = "".join(f"<tr><td>{n}.jpg<td>cat<br>polar&nbsp;bear</tr>" for n in range(3))
+    head = "<tr><th>Photo</th><th>Tags</th></tr>"
+    page = f"<html><table><tr><td>menu</table><table border=1>{head}{rows}</table></html>"
+    (tmp_path / "photos.xls").write_text(page)
+    dataset = load_labels(tmp_path / "photos.xls")
+    assert known(dataset, "2.jpg") == {"cat": 1, "polar bear": 1}
+    (tmp_path / "page.html").write_text("<html><p>no table</p></html>")
+    with pytest.raises(TagfillError, match="is a web page"):
+        load_labels(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [("on", "off"), ("[x]", "[ ]"), ("☑", "☐"), ("👍", "👎"), ("pos", "neg"), ("100%", "0%")],
+)
+def test_more_ticks(yes: str, no: str, tmp_path: Path) -> None:
+    rows = [f"{n}.jpg,{yes},{no}," for n in range(4)]
+    assert known(read(tmp_path, ["image,cat,dog,sea", *rows]), "2.jpg") == {"cat": 1, "dog": 0}
+
+
+def test_the_name_of_the_class_is_a_tick(tmp_path: Path) -> None:
+    rows = [f"{n}.jpg,{'cat' if n % 2 else ''},{'Dog' if n % 3 else ''}" for n in range(12)]
+    dataset = read(tmp_path, ["image,cat,dog", *rows])
+    assert known(dataset, "1.jpg") == {"cat": 1, "dog": 1}
+    assert known(dataset, "3.jpg") == {"cat": 1}
+
+
+def test_dashes_mean_what_the_user_says(tmp_path: Path) -> None:
+    rows = [f"{n}.jpg,{'x' if n % 4 else '-'},{'-' if n % 3 else 'x'}" for n in range(12)]
+    with pytest.raises(TagfillError, match="--absent negative or --absent unknown"):
+        read(tmp_path, ["image,cat,dog", *rows])
+    told = load_labels(tmp_path / "labels.csv", options=ReadOptions(absent="negative"))
+    assert known(told, "1.jpg") == {"cat": 1, "dog": 0}
+
+
+def test_many_columns_of_scores_are_one_message(tmp_path: Path) -> None:
+    names = [f"class {n}" for n in range(40)]
+    rows = [",".join([f"{n}.jpg", *["0.25", "0.5"] * 20]) for n in range(9)]
+    with pytest.raises(TagfillError, match=r"and 35 more columns\) — if these are prob") as caught:
+        read(tmp_path, [",".join(["image", *names]), *rows])
+    assert len(str(caught.value)) < 700

@@ -173,8 +173,8 @@ def test_minus_one_beside_zero_is_never_taken_for_absent(tmp_path: Path) -> None
         ("image,labels\na.jpg,1 0 1\nb.jpg,0 1 0\n", "lists of 1 and 0"),
         ("image,label,confidence\na.jpg,cat,0.9\na.jpg,dog,0.2\n", "--ignore-columns 'confidence'"),
         ("image,cat\na.jpg,0.91\nb.jpg,0.05\n", "by a threshold that you choose"),
-        ("image,cat\na.jpg,x\nb.jpg,-\n", "'-' has several meanings"),
-        ("class,images\ncat,a.jpg;b.jpg\ndog,b.jpg\n", "'a.jpg;b.jpg' names several images"),
+        ("image,cat\na.jpg,x\nb.jpg,-\n", "- may mean absent or unknown"),
+        ("images,cat\na.jpg;b.jpg,1\nc.jpg,0\n", "'a.jpg;b.jpg' names several images"),
         ("image,tags\n1.2E+11,cat\n1.3E+11,dog\n", "a spreadsheet rounded"),
         ("class,a.jpg,b.jpg\ncat,1,0\ndog,0,1\n", "exchange rows and columns"),
         (

@@ -107,6 +107,23 @@ def find_denials(classes: Iterable[str]) -> dict[str, str]:
     return denials
 
 
+def find_garbled(classes: Iterable[str]) -> dict[str, str]:
+    """Tags in UTF-8 that somebody read as Latin-1, with what they were.
+
+    >>> find_garbled(["KÃ¤fer", "Käfer", "cat"])
+    {'KÃ¤fer': 'Käfer'}
+    """
+    garbled = {}
+    for name in classes:
+        try:
+            meant = name if name.isascii() else name.encode("cp1252").decode()
+        except UnicodeError:
+            continue
+        if meant != name:
+            garbled[name] = meant
+    return garbled
+
+
 def merge_case(table: LabelTable) -> Aliases:
     """Aliases that merge names that differ only in case."""
     counts = dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))

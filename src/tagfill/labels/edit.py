@@ -108,7 +108,11 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
         ids = _ids_of(records, sheet, plan, before.image_root)
     lost = sorted(edit.changes.keys() - set(ids))
     if lost:
-        raise TagfillError(f"image {lost[0]!r} is not found again in its rows", file=source)
+        raise TagfillError(
+            f"image {lost[0]!r} has no row of its own",
+            file=source,
+            remedy="--to csv_wide writes a table of its own",
+        )
     editors = {WIDE: _edit_wide, LONG: _edit_long, TAG_LIST: _edit_tags}
     holds = editors[plan.shape](sheet, plan, records, ids, edit)
     _write_rows(out, [*sheet.above, *records], source if is_csv else None)
@@ -121,9 +125,11 @@ def _ids_of(records: Sequence[list[str]], sheet: Sheet, plan: Plan, root: Path |
     numbers = [n for n, fields in enumerate(records) if not skipped.has(n, fields)]
     names = ["".join(records[n][plan.image : plan.image + 1]) for n in numbers]
     names = names if plan.shape == WIDE else images_of_rows(names)
-    cleaned, _ = clean_ids(
-        list(map(without_guard, names)), [None] * len(names), sheet.path, root, Problems()
-    )
+    names = [
+        plan.image_of([*records[n][: plan.image], name, *records[n][plan.image + 1 :]])
+        for n, name in zip(numbers, names, strict=True)
+    ]
+    cleaned, _ = clean_ids(names, [None] * len(names), sheet.path, root, Problems())
     ids = [""] * len(records)
     for number, image in zip(numbers, cleaned, strict=True):
         ids[number] = image
@@ -197,7 +203,8 @@ def _edit_long(
         (image, name): v for image, labels in edit.changes.items() for name, v in labels.items()
     }
     words = {POSITIVE: "1", NEGATIVE: "0"}
-    raw_id = dict(zip(reversed(ids), (r[plan.image] for r in reversed(records)), strict=True))
+    raw = dict(zip(reversed(ids), reversed(records), strict=True))
+    places = [column for column in (plan.image, plan.folder) if column is not None]
     if plan.value is not None:
         words = _words(record[plan.value] for record in records)
     dropped = []
@@ -214,7 +221,9 @@ def _edit_long(
     for (image, name), value in pending.items():
         if plan.value is not None or value == POSITIVE:
             record = [""] * len(sheet.header)
-            record[plan.image], record[plan.tags[0]] = raw_id.get(image, image), name
+            record[plan.tags[0]] = name
+            for column in places:
+                record[column] = raw[image][column]
             if plan.value is not None:
                 record[plan.value] = words.get(value, "")
             records.append(record)

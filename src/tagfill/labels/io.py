@@ -19,6 +19,7 @@ from tagfill.labels.beside import (
 from tagfill.labels.cleanup import (
     drop_counts,
     find_denials,
+    find_garbled,
     find_variants,
     merge_case,
     merged,
@@ -131,6 +132,13 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
             f"{len(denials)} tags look like a negation, such as {name!r} of {tag!r}; they"
             " were read as separate tags. State negatives in a column 'value', or in a table with"
             " one column per tag"
+        )
+    garbled = find_garbled(dataset.table.classes)
+    if garbled:
+        name, meant = next(iter(garbled.items()))
+        notes.append(
+            f"{len(garbled)} tags look like text in a wrong encoding, such as {name!r} for"
+            f" {meant!r}: export the file as UTF-8 again, or rename them with --aliases"
         )
     variants = find_variants(dataset.table) if dataset.free_tags else []
     if variants:

@@ -8,6 +8,7 @@ from functools import cached_property
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
+    FOLDER_NAMES,
     SPLIT,
     has_label_word,
     is_image_name,
@@ -55,7 +56,9 @@ class Columns:
         if not self.named and self.kinds[self.image] not in ("image", "empty"):
             raise self._no_images()
         self.left_out.pop(self.image, None)
-        others = [n for n in range(len(self.header)) if n != self.image and n not in self.left_out]
+        self.folder = self._folder()
+        used = (self.image, self.folder)
+        others = [n for n in range(len(self.header)) if n not in used and n not in self.left_out]
         self.split = next((n for n in others if self._is_split(n)), None)
         self.rest = [number for number in others if number != self.split]
 
@@ -119,6 +122,15 @@ class Columns:
         if files:
             return self._least_repeated(files)
         return self._unique_text(usable)
+
+    def _folder(self) -> int | None:
+        """The column of folders, where files in several of them have the same name."""
+        images = self.sheet.column(self.image)
+        for number, name in enumerate(self.header):
+            if plain_name(name) in FOLDER_NAMES and self.kinds[number] not in ("image", "empty"):
+                places = set(zip(self.sheet.column(number), images, strict=False))
+                return number if len(places) > len(set(images)) else None
+        return None
 
     def _no_images(self) -> TagfillError:
         if sum(map(is_image, self.sheet.sample[0])) > 1:

@@ -9,15 +9,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tagfill.errors import Problems
-from tagfill.files import without_guard
 from tagfill.labels.formats._blocks import Block, has_blocks, read_blocks
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
-from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_sum, some, sums_possible
-from tagfill.labels.table import UNKNOWN, Labels
+from tagfill.labels.formats._ticks import (
+    Kind,
+    code_of,
+    column_kind,
+    is_image,
+    is_sum,
+    quoted,
+    some,
+    sums_possible,
+)
+from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 _EXAMPLES = 3
-_MINUS_ONE = {"-1", "-1.0"}
+_MINUS = {"-1", "-1.0", "-", "--", "\N{EN DASH}", "\N{EM DASH}"}
 
 
 @dataclass(frozen=True)
@@ -60,9 +68,9 @@ class Tally:
         return column_kind(self.words)
 
     @property
-    def minus_one(self) -> bool:
-        """Whether all of them are -1, which some write for absent and others for unknown."""
-        return {text.strip() for text in self.words} <= _MINUS_ONE
+    def minus(self) -> bool:
+        """Whether all are -1 or a dash, which some write for absent and others for unknown."""
+        return {text.strip() for text in self.words} <= _MINUS
 
     @property
     def few_words(self) -> bool:
@@ -82,7 +90,7 @@ class Tally:
     @property
     def no_labels(self) -> bool:
         """Whether the column is about something else: most of it is no label."""
-        mostly = 2 * self.bad >= self.filled and not self.minus_one
+        mostly = 2 * self.bad >= self.filled and not self.minus
         return mostly and (self.filled >= 5 or self.kind in ("date", "size", "image"))
 
     def __str__(self) -> str:
@@ -107,7 +115,7 @@ def read_entries(
     values = [np.empty((0, len(plan.labels)), dtype=np.int8)]
     tallies, widths = [Tally() for _ in plan.labels], _Widths(sheet, plan.image)
     skipped = SkippedRows(sheet, plan.image)
-    whole = blocks and has_blocks(sheet)
+    whole = blocks and plan.folder is None and has_blocks(sheet)
     for part in read_blocks(sheet, plan) if whole else [sheet.records()]:
         block = part if isinstance(part, Block) else _careful(part, plan, widths, skipped, tallies)
         images += block.images
@@ -132,15 +140,16 @@ def _careful(
 ) -> Block:
     """Read record by record, and count what is no label."""
     images, splits, rows, values = [], [], [], array("b")
+    names = [widths.sheet.header[column].strip().lower() for column in plan.labels]
     for row, given in records:
         fields = None if skipped.has(row, given) else widths.even(row, given)
         if fields is None:
             continue
         rows.append(row)
-        images.append(without_guard(fields[plan.image]))
+        images.append(plan.image_of(fields))
         if plan.split is not None:
             splits.append(fields[plan.split])
-        values.extend(_codes([fields[column] for column in plan.labels], row, tallies))
+        values.extend(_codes([fields[column] for column in plan.labels], names, row, tallies))
     shaped = np.array(values, dtype=np.int8).reshape(len(images), len(plan.labels))
     return Block(images, splits, shaped, rows)
 
@@ -162,34 +171,50 @@ def even_records(
 
 
 class SkippedRows:
-    """Rows between or below the records that are none: the header again, and sums."""
+    """Rows between or below the records that are none: the header again, sums, and legends.
+
+    A legend follows blank rows in a table of image files, and names no image itself.
+    """
 
     def __init__(self, sheet: Sheet, image: int) -> None:
         self.sheet, self.image = sheet, image
         self.header = [name.strip() for name in sheet.header]
-        self.sums_possible = sums_possible(sheet.column(image))
-        self.again, self.sums = Tally(), Tally()
+        images = sheet.column(image)
+        self.sums_possible = sums_possible(images)
+        self.of_files = 2 * len(images) <= 3 * sum(map(is_image, images)) > 3
+        self.last, self.below = 0, False
+        self.again, self.sums, self.legend = Tally(), Tally(), Tally()
 
     def has(self, row: int, fields: Sequence[str]) -> bool:
         """Whether a row is no record; such rows are counted."""
         image = fields[self.image] if self.image < len(fields) else ""
+        tally = self._kind(row, image, fields)
+        if tally is not None:
+            tally.add(row, image or "".join(fields))
+        self.last = row
+        return tally is not None
+
+    def _kind(self, row: int, image: str, fields: Sequence[str]) -> Tally | None:
         same = self.sheet.header_row is not None and image.strip() == self.header[self.image]
         if same and [text.strip() for text in fields] == self.header:
-            self.again.add(row, image)
-            return True
+            return self.again
         if self.sums_possible and is_sum(image):
-            self.sums.add(row, image)
-            return True
-        return False
+            return self.sums
+        after_gap = self.below or (0 < self.last < row - 1)
+        self.below = self.of_files and after_gap and not is_image(image)
+        return self.legend if self.below else None
 
     def report(self, problems: Problems) -> None:
         """Warn of the rows that were passed over."""
-        for tally, what in ((self.again, "the header stands here again"), (self.sums, "a sum")):
+        for tally, what in (
+            (self.again, "the header stands here again"),
+            (self.sums, "{} is taken for a sum"),
+            (self.legend, "{} stands below the table and names no image"),
+        ):
             if tally.bad:
                 row, text = tally.examples[0]
-                shown = what if tally is self.again else f"{text!r} is taken for {what}"
                 problems.warn(
-                    f"{shown} ({tally.bad:,} in all) and was passed over",
+                    f"{what.format(quoted(text))} ({tally.bad:,} in all) and was passed over",
                     file=self.sheet.path,
                     row=row,
                 )
@@ -248,11 +273,14 @@ def _report_uneven(uneven: Tally, sheet: Sheet, fate: str, problems: Problems) -
     )
 
 
-def _codes(texts: list[str], row: int, tallies: list[Tally]) -> list[int]:
+def _codes(texts: list[str], names: list[str], row: int, tallies: list[Tally]) -> list[int]:
+    """The labels of one record; the name of the class is a yes, too."""
     codes = [code_of(text) for text in texts]
     if None in codes:
         for number, code in enumerate(codes):
-            if code is None:
+            if code is None and texts[number].strip().lower() == names[number]:
+                codes[number] = POSITIVE
+            elif code is None:
                 tallies[number].add(row, texts[number])
     return [UNKNOWN if code is None else code for code in codes]
 

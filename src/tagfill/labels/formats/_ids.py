@@ -22,6 +22,7 @@ from tagfill.image_files import OtherSpellings, find_image, find_images
 
 _URL = r"^[A-Za-z][\w+.-]*://"
 _SEVERAL = r"(?i:\.(?:jpe?g|png|webp|tiff?|gif|bmp)\s*[;|,]\s*\S+\.)"
+_BETWEEN = r"(?i:(?<=\.jpg|\.png|\.gif|\.bmp|\.tif)|(?<=\.jpeg|\.webp|\.tiff))\s*[;|,]\s*"
 _ROUNDED = r"^\d(?:[.,]\d+)?E\+\d+$"
 _ODD = (
     r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
@@ -60,6 +61,17 @@ def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tup
     if bad:
         problems.error(f"class {bad[0]!r} is not text", file=source)
     return tuple(name if is_text(name) else ascii(name) for name in names)
+
+
+def images_in(text: str) -> list[str]:
+    """The images that an entry names.
+
+    >>> images_in("a.jpg; b.jpg"), images_in("me, you.jpg")
+    (['a.jpg', 'b.jpg'], ['me, you.jpg'])
+    """
+    if not re.search(_SEVERAL, text):
+        return [text]
+    return [name.strip() for name in re.split(_BETWEEN, text) if name.strip()]
 
 
 def odd_ids(images: Sequence[str]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tagfill.errors import Problems, TagfillError
@@ -11,6 +11,7 @@ from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._entries import Tally, even_records
+from tagfill.labels.formats._ids import images_in
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
@@ -40,7 +41,9 @@ def read_tag_list(
     options = replace(options, hierarchy=splitter.path)
     builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=True)
     builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    records = list(even_records(sheet, problems, plan.image, spread=_spread(sheet, plan)))
+    records = _one_image_each(
+        even_records(sheet, problems, plan.image, spread=_spread(sheet, plan)), plan.image
+    )
     paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
     plain = [column for column in plan.tags if column not in paths]
     silent = Tally()
@@ -49,11 +52,11 @@ def read_tag_list(
     _refuse_values(texts, sheet)
     for row, fields in records:
         tags = [tag for column in plain for tag in _tags(fields[column], splitter)]
-        image = without_guard(fields[plan.image])
+        image = plan.image_of(fields)
         if not image and not len(builder) and tags:
             builder.declare(tags, row)
             continue
-        tags = [tag for tag in tags if not is_silent(tag, builder.classes, row, silent)]
+        tags = [tag for tag in tags if not _is_silent(tag, builder, row, silent)]
         record = builder.record(image, row)
         builder.split(record, "" if plan.split is None else fields[plan.split], row)
         builder.tags(record, dict.fromkeys(tags), row)
@@ -65,8 +68,17 @@ def read_tag_list(
     if used:
         hint = "; --separator sets the only one" if len(used) > 1 else ""
         builder.notes.append(f"tags are separated by {', '.join(map(repr, used))}{hint}")
-    builder.notes += [*splitter.notes, *silence_note(silent)]
+    builder.notes += [*splitter.notes, *_silence_note(silent)]
     return builder.dataset(format)
+
+
+def _one_image_each(records: Iterable[Record], image: int) -> list[Record]:
+    """Records of one image each, where an entry lists several images."""
+    return [
+        (row, [*fields[:image], name, *fields[image + 1 :]])
+        for row, fields in records
+        for name in images_in(fields[image])
+    ]
 
 
 def _fill_down(records: Sequence[Record], image: int, builder: LabelBuilder) -> None:
@@ -140,15 +152,15 @@ def _repeats(hot: Sequence[str]) -> bool:
     return any(text.count("0") > 1 or text.count("1") > 1 for text in hot)
 
 
-def is_silent(tag: str, classes: Sequence[str], row: int, silent: Tally) -> bool:
+def _is_silent(tag: str, builder: LabelBuilder, row: int, silent: Tally) -> bool:
     """Whether a tag is a word for no tags, unless a class list has it; such words are counted."""
-    if tag in classes or not says_nothing(tag):
+    if not says_nothing(tag) or tag in builder.classes:
         return False
     silent.add(row, tag)
     return True
 
 
-def silence_note(silent: Tally) -> list[str]:
+def _silence_note(silent: Tally) -> list[str]:
     """A note on words that were read as "no tags"."""
     words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
     return [f"{silent.bad:,} entries say {words} and were read as no tags"] if silent.bad else []
@@ -160,7 +172,7 @@ def _spread(sheet: Sheet, plan: Plan) -> str | None:
 
 
 def _tags(text: str, splitter: Splitter) -> list[str]:
-    return [without_guard(tag) for tag in splitter.split(without_guard(text))]
+    return [without_guard(tag) for tag in splitter.tags(without_guard(text))]
 
 
 def _paths(text: str) -> list[str]:
@@ -177,16 +189,16 @@ def read_long(
     builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
     record_of: dict[str, int] = {}
     bad, silent = Tally(), Tally()
-    records = list(even_records(sheet, problems, plan.image))
+    records = _one_image_each(even_records(sheet, problems, plan.image), plan.image)
     _fill_down(records, plan.image, builder)
     for row, fields in records:
-        image, name = (without_guard(fields[column]) for column in (plan.image, plan.tags[0]))
+        image, name = plan.image_of(fields), without_guard(fields[plan.tags[0]])
         text = "1" if plan.value is None else fields[plan.value].strip()
         states_nothing = plan.value is None or not text
         if not image and not record_of and name.strip() and states_nothing:
             builder.declare([name], row)
             continue
-        if is_silent(name, builder.classes, row, silent):
+        if _is_silent(name, builder, row, silent):
             name = ""
         label = builder.label(name, row) if name.strip() else None
         if image not in record_of:
@@ -199,7 +211,7 @@ def read_long(
             problems.error(f"value {text!r} without a label", file=sheet.path, row=row)
         builder.mark(record_of[image], label, UNKNOWN if code is None else code, row)
     _report_values(bad, sheet, plan, problems)
-    builder.notes += silence_note(silent)
+    builder.notes += _silence_note(silent)
     return builder.dataset(format)
 
 

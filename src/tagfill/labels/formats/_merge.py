@@ -46,12 +46,14 @@ class Records:
         """
         if not self.classes or not self.ids:
             self.problems.raise_errors()
+        if not self.ids:
+            raise TagfillError(
+                "it has no images", file=self.source, remedy="add a row for every image"
+            )
         if not self.classes:
             raise TagfillError(
                 "it has no classes", file=self.source, remedy="tag some of its images first"
             )
-        if not self.ids:
-            raise TagfillError("it has no images", file=self.source)
         images = tuple(dict.fromkeys(self.ids))
         if len(images) == len(self.ids):
             place, values = np.arange(len(self.ids)), self.values

@@ -77,6 +77,11 @@ _ABOUT_FILES = _words(
     " md5 sha1 sha256 hash created modified createdat updatedat leadtime annotator annotationid"
 )
 """Columns that describe a file but are not tags."""
+FOLDER_NAMES = _words(
+    "folder foldername directory dir subfolder relativepath path filepath ordner verzeichnis pfad"
+    " unterordner dossier carpeta cartella map"
+)
+"""Where a file is whose name stands in a column of its own."""
 _ROW_NUMBERS = _words("id index nr no num nummer number row rowid zeile")
 _NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from tagfill.errors import TagfillError
+from tagfill.files import without_guard
 from tagfill.labels.formats._columns import Columns
 from tagfill.labels.formats._names import (
     HIERARCHY_NAMES,
@@ -36,6 +38,7 @@ class Plan:
     Args:
         shape: name of the format: one column per class, one row per statement, or lists of tags.
         image: the column of image ids.
+        folder: the column of their folders, where it takes both to tell images apart.
         labels: columns that may be classes (wide).
         tags: columns of tags (lists; in a long table the one column of labels).
         value: column of values (long).
@@ -54,6 +57,13 @@ class Plan:
     splitter: Splitter = field(default_factory=Splitter)
     left_out: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    folder: int | None = None
+
+    def image_of(self, fields: Sequence[str]) -> str:
+        """The image that a record is about."""
+        image = without_guard(fields[self.image])
+        folder = "" if self.folder is None else fields[self.folder].strip().rstrip("/\\")
+        return f"{folder}/{image}" if folder and image else image
 
 
 def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -> Plan:
@@ -69,13 +79,10 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     """
     columns = _Planner(sheet, options)
     chosen = shape or columns.shape()
-    if chosen == WIDE:
-        return columns.wide()
-    if chosen == LONG:
-        return columns.long()
-    if chosen == TAG_LIST:
-        return columns.tag_list()
-    return Plan(OPEN_IMAGES, columns.image)
+    makers = {WIDE: columns.wide, LONG: columns.long, TAG_LIST: columns.tag_list}
+    if chosen not in makers:
+        return Plan(OPEN_IMAGES, columns.image)
+    return replace(makers[chosen](), folder=columns.folder)
 
 
 class _Planner(Columns):
@@ -105,7 +112,12 @@ class _Planner(Columns):
         says = len(values) == 1 and self.kinds[values[0]] in ("tick", "empty")
         if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
             single = lists
+        if not single and not lists and says and len(set(self._images())) < len(self._images()):
+            single = [n for n in self.of_kind("text") if self._repeats(n)]
         return single, values
+
+    def _images(self) -> list[str]:
+        return self.sheet.column(self.image)
 
     def _species(self) -> int | None:
         """The column that names animals or plants, the common name before others."""
@@ -124,10 +136,16 @@ class _Planner(Columns):
         labels = {text.strip().lower() for text in self.sheet.column(label)}
         return label != self._species() or bool(ticked & labels)
 
+    def _may_be_tags(self, number: int) -> bool:
+        """Whether a column holds other things than ticks and scores."""
+        texts = [text.strip() for text in self.sheet.column(number)]
+        scored = self.kinds[number] == "number" and not all(map(str.isdecimal, filter(None, texts)))
+        return self.kinds[number] not in ("tick", "empty") and not scored
+
     def _shape_by_names(self) -> str | None:
         single, values = self._statements()
         lists = [n for n in self.rest if is_tags_name(self.header[n]) and n not in single]
-        if any(self.kinds[n] not in ("tick", "empty") for n in lists):
+        if any(self._may_be_tags(n) for n in lists):
             return TAG_LIST
         plain = [n for n in lists if plain_name(self.header[n]) in TAGS_NAMES]
         if plain and (len(plain) == len(self.rest) or not self.of_kind("tick")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,11 +162,12 @@ def _groups(fields: list[str], below: list[list[str]]) -> bool:
 
 
 def _is_second_line(header: list[str], below: list[str]) -> bool:
-    """Whether a row completes a header in which some columns have no names of their own."""
+    """Whether a row completes a header in which some columns have no name, or share one."""
     if len(below) != len(header) or not any(map(is_image_name, header)):
         return False
     pairs = list(zip(header, below, strict=True))
-    needed = [text for name, text in pairs if not name.strip()]
+    times = Counter(name.strip() for name in header)
+    needed = [text for name, text in pairs if not name.strip() or times[name.strip()] > 1]
     return (
         any(text.strip() for text in needed)
         and all(not text.strip() for name, text in pairs if is_image_name(name))

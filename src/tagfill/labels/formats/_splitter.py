@@ -48,6 +48,7 @@ class Splitter:
         also: marks that do so besides the usual ones.
         path: the mark in tags that are paths, told or found.
         prefix: what precedes every tag and is no part of it.
+        doubts: tags such as ``dog?``, which state nothing.
         notes: decisions a user should see.
     """
 
@@ -55,6 +56,7 @@ class Splitter:
     also: tuple[str, ...] = ()
     path: str | None = None
     prefix: re.Pattern[str] | None = None
+    doubts: frozenset[str] = frozenset()
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def split(self, text: str) -> list[str]:
@@ -65,6 +67,10 @@ class Splitter:
         for mark in self.also:
             tags = [part for tag in tags for part in _parts(tag, mark)]
         return tags
+
+    def tags(self, text: str) -> list[str]:
+        """The tags of one entry of which nobody has doubts."""
+        return [tag for tag in self.split(text) if tag not in self.doubts]
 
     def last(self, tag: str) -> str:
         """The name a tag has as a class: of a path, its last one."""
@@ -108,7 +114,10 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
         notes.append(f"{marks} separates tags, judging by content (--separator)")
     if path is not None and options.hierarchy is None:
         notes.append(f"tags with {path!r} are paths: they imply more general ones (--separator)")
-    return Splitter(None, also, path, prefix, (*notes, *_remarks(whole)))
+    doubts = frozenset(tag for tag in whole if tag.endswith("?") and tag.rstrip("? ") in whole)
+    if doubts:
+        notes.append(f"tags with a question mark, such as {min(doubts)!r}, were left unknown")
+    return Splitter(None, also, path, prefix, doubts, (*notes, *_remarks(whole)))
 
 
 def _found_marks(

@@ -11,8 +11,8 @@ from tagfill.image_files import RAW_SUFFIXES, SUFFIXES
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _YES = (
-    "1 x + ✓ ✔ ☑ ✅ ☒ 👍 [x] 100% yes y true t on checked selected positive pos present"
-    " ja j wahr vorhanden oui vrai sí si verdadero"
+    "1 x + ✓ ✔ ☑ ✅ ☒ √ • ● ■ ◼ ★ ○ ◯ ⭕ 👍 [x] 100% yes y true t on checked selected positive"
+    " pos present ja j wahr vorhanden oui vrai sí si verdadero"
     " vero sim verdadeiro waar tak prawda да истина 是 有 はい"
 )
 _NO = (
@@ -28,8 +28,8 @@ TICKS: dict[str, int] = {
     **dict.fromkeys(_OPEN.split(), UNKNOWN),
 }
 """Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
-MINUS_ONE_REMEDY = (
-    "-1 may mean absent or unknown: write 0 for absent, nothing for unknown, or say it for the"
+MINUS_REMEDY = (
+    "{} may mean absent or unknown: write 0 for absent, nothing for unknown, or say it for the"
     " whole file with --absent negative or --absent unknown"
 )
 REMEDY = "1, x or yes is positive, 0 or no negative, an empty entry unknown"

@@ -18,14 +18,16 @@ from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, i
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._ticks import MINUS_ONE_REMEDY, REMEDY, code_of, some
+from tagfill.labels.formats._ticks import MINUS_REMEDY, REMEDY, code_of, some
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 _MANY = 20
 """One of that many entries is empty where people leave out what they do not mention."""
-_SIGNS = {"-", "*", "/"}
+_SIGNS = {"*", "/"}
+_SHOWN = 5
+_SHARES = "if these are probabilities, write 1 and 0 by a threshold that you choose"
 
 
 def read_wide(
@@ -33,7 +35,7 @@ def read_wide(
 ) -> Dataset:
     """The data set of a table with one column per class."""
     entries, tallies = read_entries(sheet, plan, problems)
-    unsure = accept_minus_one(tallies, entries.values, options)
+    unsure = accept_minus(tallies, entries.values, options)
     names = _class_names(sheet, plan, options)
     kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
     values = entries.values if len(kept) == len(names) else entries.values[:, kept]
@@ -48,12 +50,12 @@ def read_wide(
     return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
 
 
-def accept_minus_one(tallies: Sequence[Tally], values: Labels, options: ReadOptions) -> list[str]:
+def accept_minus(tallies: Sequence[Tally], values: Labels, options: ReadOptions) -> list[str]:
     """Take -1 for what the user says absence means, unless 0 might mean unknown then.
 
     Beside 1, 0 and empty entries, -1 can only mean that somebody was not sure: a note says so.
     """
-    unsure = [tally for tally in tallies if tally.bad and tally.minus_one]
+    unsure = [tally for tally in tallies if tally.bad and tally.minus]
     zeros = bool((values == NEGATIVE).any())
     empty = int((values == UNKNOWN).sum()) - sum(tally.bad for tally in tallies)
     doubts = zeros and bool((values == POSITIVE).any()) and _MANY * empty >= values.size
@@ -62,7 +64,8 @@ def accept_minus_one(tallies: Sequence[Tally], values: Labels, options: ReadOpti
         return []
     for tally in unsure:
         tally.filled, tally.bad = tally.filled - tally.bad, 0
-    return [] if told else ["-1 beside 1, 0 and empty entries was read as unknown"]
+    signs = ", ".join(sorted({text.strip() for tally in unsure for text in tally.words}))
+    return [] if told else [f"{signs} beside 1, 0 and empty entries was read as unknown"]
 
 
 def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
@@ -102,6 +105,8 @@ def classes_among(
         for number, tally in enumerate(tallies)
         if tally.bad and (tally.no_labels or (_no_class_name(names[number]) and tally.all_bad))
     ]
+    shared = {word for n, tally in enumerate(tallies) if n not in foreign for word in tally.words}
+    foreign = [n for n in foreign if not (tallies[n].few_words and tallies[n].words <= shared)]
     kept = [number for number in range(len(names)) if number not in foreign]
     clean = any(tallies[number].filled for number in kept)
     unread = [number for number in foreign if tallies[number].few_words and not clean]
@@ -153,7 +158,13 @@ def _no_classes(
     path: Path,
     row: int | None,
 ) -> TagfillError:
-    listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in columns)
+    listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in columns[:_SHOWN])
+    listed += f"; and {len(columns) - _SHOWN} more columns" if len(columns) > _SHOWN else ""
+    numbers = {text.strip() for number in columns for text in tallies[number].words}
+    if all(map(_is_share, numbers)):
+        return TagfillError(
+            f"no column holds known label values ({listed})", file=path, row=row, remedy=_SHARES
+        )
     like_tags = [names[number].strip() for number in columns if tallies[number].like_tags]
     several = f", such as --tags-column {','.join(like_tags)!r}" if like_tags else ""
     return TagfillError(
@@ -191,21 +202,27 @@ def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
 def _remedy(name: str, tally: Tally) -> str:
     """What to do about entries that are no labels; nothing that loses those that are."""
     words = {text.strip() for text in tally.words}
-    if tally.minus_one:
-        return MINUS_ONE_REMEDY
+    if tally.minus:
+        return MINUS_REMEDY.format("-1" if words <= {"-1", "-1.0"} else min(words))
     if words <= _SIGNS:
         return f"{sorted(words)[0]!r} has several meanings: write 1, 0 or nothing in its place"
     if all(map(_is_share, words)):
-        return "if these are probabilities, write 1 and 0 by a threshold that you choose"
+        return _SHARES
+    if all(map(str.isdecimal, words)):
+        return (
+            "if these are counts, write 1 for what is above 0; if the column holds no labels:"
+            f" --ignore-columns {name!r}"
+        )
     if tally.kind == "text" and tally.bad == tally.filled:
         return f"{REMEDY}; if the column lists tags: --tags-column {name!r}"
     return f"{REMEDY}; if the column holds no labels: --ignore-columns {name!r}"
 
 
 def _is_share(text: str) -> bool:
-    """Whether a text is a number between 0 and 1."""
+    """Whether a text is a number between 0 and 1, or a percentage."""
+    most = 100 if text.endswith("%") else 1
     try:
-        return 0 <= float(text.replace(",", ".")) <= 1
+        return 0 <= float(text.rstrip("% ").replace(",", ".")) <= most
     except ValueError:
         return False
 

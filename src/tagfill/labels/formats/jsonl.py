@@ -39,7 +39,7 @@ from tagfill.labels.formats._tags import (
 )
 from tagfill.labels.formats._text import head, text_lines
 from tagfill.labels.formats._ticks import (
-    MINUS_ONE_REMEDY,
+    MINUS_REMEDY,
     code_of,
     is_image,
     quoted,
@@ -264,7 +264,7 @@ class LineReader:
 
     def _names(self, value: Any, row: int) -> list[str]:
         if isinstance(value, str):
-            return [tag for tag in self.splitter.split(value) if not says_nothing(tag)]
+            return [tag for tag in self.splitter.tags(value) if not says_nothing(tag)]
         if value is None:
             return []
         names = tag_names(value)
@@ -291,7 +291,7 @@ class LineReader:
                 code = self._code(value)
             if code is None:
                 message = f"value {quoted(value)} of class {name!r} is not 1, 0 or null"
-                self._error(message, row, MINUS_ONE_REMEDY if value == -1 else None)
+                self._error(message, row, MINUS_REMEDY.format("-1") if value == -1 else None)
             else:
                 self.builder.mark(record, self.builder.label(name, row), code, row)
 

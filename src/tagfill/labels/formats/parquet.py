@@ -23,7 +23,7 @@ from tagfill.labels.formats._tables import header_shape, read_planned
 from tagfill.labels.formats._tags import is_multi_hot, join_tags, split_tags, tag_names
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import (
-    accept_minus_one,
+    accept_minus,
     classes_among,
     left_out_note,
     split_column,
@@ -102,7 +102,7 @@ def _read_wide(
     values = np.empty((len(labels), len(table)), dtype=np.int8)
     for number, column in enumerate(labels):
         values[number] = _codes(table.column(column), tallies[number])
-    unsure = accept_minus_one(tallies, values, options)
+    unsure = accept_minus(tallies, values, options)
     names = [sheet.header[column].strip() for column in labels]
     kept, notes = classes_among(names, tallies, sheet.path, problems)
     entries = Entries(

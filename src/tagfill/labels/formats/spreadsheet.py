@@ -12,6 +12,7 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._cells import refuse_bombs
+from tagfill.labels.formats._html import has_tables, html_tables
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._tables import read_sheet
@@ -30,6 +31,8 @@ def _detect(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         start = file.read(8)
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return has_tables(path)
     return start == _OLD_OFFICE or (start.startswith(_ZIP) and _is_workbook(path))
 
 
@@ -100,6 +103,8 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[str]]], set[str]]:
     """The rows of all sheets, hidden ones last, and the names of these."""
     from python_calamine import CalamineError, CalamineWorkbook
 
+    if has_tables(path):
+        return html_tables(path), set()
     refuse_bombs(path)
     try:
         workbook = CalamineWorkbook.from_path(str(path))
@@ -140,7 +145,7 @@ def _text(value: Any) -> str:
 
 FORMAT = Format(
     name="spreadsheet",
-    title="Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods",
+    title="Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods; tables of web pages",
     detect=_detect,
     read=_read,
     default_absent="unknown",

@@ -105,7 +105,7 @@ def _state(reader: LineReader, key: str, files: dict[str, bytes], shard: Path) -
         builder.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
     record = builder.record(name)
     for suffix in _TEXTS:
-        builder.tags(record, dict.fromkeys(reader.splitter.split(_text(files, suffix))))
+        builder.tags(record, dict.fromkeys(reader.splitter.tags(_text(files, suffix))))
 
 
 FORMAT = Format(
