@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tagfill import files
 from tagfill.errors import TagfillError
 from tagfill.files import (
     atomic_folder,
@@ -85,6 +86,36 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 2
     write_text(target, "next")
     assert names(tmp_path) == ["a.txt"], "the next try removes what the killed one left"
+
+
+def test_temporary_files_of_libraries_are_removed_too(tmp_path: Path) -> None:
+    """safetensors writes to a file with a name of its own beside the checkpoint, and renames it."""
+    checkpoint = tmp_path / "last.safetensors"
+    code = (
+        "import os, sys; from pathlib import Path; from tagfill.train import save\n"
+        "def killed(tensors, file, metadata):\n"
+        "    (Path(file).parent / '.tmpA1b2C3').write_bytes(bytes(9)); os.kill(os.getpid(), 9)\n"
+        "save.save_file = killed; save.save_checkpoint(Path(sys.argv[1]), {}, {})"
+    )
+    subprocess.run([sys.executable, "-c", code, str(checkpoint)])
+    assert not checkpoint.exists()
+    assert len(list(tmp_path.rglob("*"))) > 1, "something was left"
+    assert remove_leftovers(tmp_path, older_than=0) == 1
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_replaced_folder_that_was_not_deleted_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        with monkeypatch.context() as killed, atomic_folder(tmp_path / "model") as draft:
+            (draft / "weights").write_bytes(bytes(9))
+            killed.setattr(files.shutil, "rmtree", lambda *_, **__: None)
+    left = [name for name in names(tmp_path) if name != "model"]
+    assert left
+    monkeypatch.setattr(files, "_is_running", lambda process: False)
+    assert remove_leftovers(tmp_path) == len(left)
+    assert names(tmp_path) == ["model"]
 
 
 def test_drafts_of_running_processes_are_kept(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import os
 import platform
 import re
 import shutil
-import tempfile
 import time
 import uuid
 import zlib
@@ -35,12 +34,13 @@ _DRAFT = re.compile(r"\..*\.(?:([0-9a-f]{8})([0-9a-f]{8}))?[0-9a-f]{12}\.part(\.
 
 
 @contextmanager
-def atomic_path(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
+def atomic_path(path: str | Path, *, sync: bool = True, own_folder: bool = False) -> Iterator[Path]:
     """A temporary path to write to; it takes the place of ``path`` when the block ends well.
 
     Args:
         path: the target; its folder is made. A link is followed, a pipe or device is written to.
         sync: wait for the disk. Only for many small files that can be made again is it False.
+        own_folder: for libraries that write temporary files of their own beside the file.
 
     Raises:
         TagfillError: the file cannot be written; the old one is intact.
@@ -50,10 +50,11 @@ def atomic_path(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
         with _named_errors(target, target):
             yield target
         return
-    draft = _draft_name(target)
+    temporary = _draft_name(target)
+    draft = temporary / target.name if own_folder else temporary
     try:
         with _named_errors(target, draft):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            draft.parent.mkdir(parents=True, exist_ok=True)
             if sync:
                 _remove_abandoned(
                     target.parent.glob(f".{glob.escape(target.stem[:_NAME])}.*.part*")
@@ -67,7 +68,7 @@ def atomic_path(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
             if sync:
                 _sync(target.parent)
     finally:
-        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
+        shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -223,7 +224,8 @@ def _swap(draft: Path, target: Path) -> None:
     """Replace a folder by a finished one; the old one is deleted last."""
     old = None
     if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name[:_NAME]}-old-", dir=target.parent))
+        old = _draft_name(target)
+        old.mkdir()
         os.replace(target, old / target.name)
     os.replace(draft, target)
     if old is not None:
@@ -250,7 +252,7 @@ def _named_errors(target: Path, draft: Path) -> Iterator[None]:
             raise
         raise TagfillError(error.message, file=target, remedy=error.remedy) from error
     except OSError as error:
-        ours = {str(target), str(draft), str(target.parent)}
+        ours = {str(target), str(draft), str(draft.parent), str(target.parent)}
         foreign = error.filename is not None and str(error.filename) not in ours
         if foreign or isinstance(error, BrokenPipeError):
             raise

@@ -291,7 +291,7 @@ def test_short_descriptions(run: tagfill.Run) -> None:
         (np.zeros((160, 2, 2)), "not a matrix"),
         (np.full((160, 3), "x"), "array of numbers"),
         (np.zeros((3, 4)), "3 rows of features for 160 images"),
-        (np.full((160, 3), np.nan), "160 rows of features hold NaN or infinity"),
+        (np.full((160, 3), np.nan), "160 rows of features hold NaN, infinity"),
         (b"\x93NUMPY\x01", "not a readable .npy file"),
         (b"", "not a readable .npy file"),
     ],

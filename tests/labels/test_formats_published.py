@@ -284,7 +284,7 @@ def test_mlspl_without_split_files_uses_the_published_draw(mlspl: Path) -> None:
         ("formatted_train_labels_obs", np.zeros((3, 3)), "is not that of the labels"),
         ("split_val_index", np.array([0]), "does not divide the 5 train rows"),
         ("formatted_train_images", np.array(["a", "a", "b", "c", "d"]), "'a' is listed twice"),
-        ("formatted_train_images", np.array([{}, {}], dtype=object), "not a plain array file"),
+        ("formatted_train_images", np.array([{}, {}], dtype=object), "not a readable .npy file"),
     ],
 )
 def test_mlspl_flaws(mlspl: Path, name: str, array: np.ndarray, words: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tagfill.array_files import read_array
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Scores
 from tagfill.labels.table import LabelTable, Rows
@@ -57,10 +58,7 @@ def load_scores(path: str | Path, table: LabelTable) -> ScoreFile:
 
 
 def _read_matrix(path: Path, table: LabelTable) -> ScoreFile:
-    try:
-        scores = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise TagfillError(f"cannot be read as a matrix: {error}", file=path) from error
+    scores = read_array(path)
     expected = table.values.shape
     if scores.shape != expected or scores.dtype.kind not in "fiub":
         raise TagfillError(

@@ -122,6 +122,8 @@ class Dataset:
         if name is None or name not in self.features:
             known = ", ".join(self.features) or "none"
             raise TagfillError(
-                f"there is no feature set {name!r} (feature sets here: {known})", file=self.source
+                f"there is no feature set {name!r} (feature sets here: {known})",
+                file=self.source,
+                remedy="name one of these, or a .npy file with one row per image",
             )
         return load_features(self.features[name], self.table.images)

@@ -8,16 +8,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.array_files import read_array
 from tagfill.errors import TagfillError
 
 Features = npt.NDArray[np.floating]
+LARGEST = 1e18
+"""Squares of larger numbers do not fit into single precision."""
 
 
 def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
     """The rows of some .npy files, one file after the other, for the images in order.
 
     Raises:
-        TagfillError: a file is no matrix of finite numbers, or the rows are not those of the
+        TagfillError: a file is no matrix of usual numbers, or the rows are not those of the
             images.
     """
     matrices = [_matrix(file) for file in files]
@@ -32,13 +35,15 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
             file=files[0],
             remedy="give one row per image, in the order of the labels",
         )
-    bad = ~np.isfinite(whole).all(axis=1)
+    high, low = (part.astype(np.float64) for part in (whole.max(axis=1), whole.min(axis=1)))
+    bad = ~(high < LARGEST) | ~(low > -LARGEST)  # NaN is neither
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
         ends = np.cumsum([len(matrix) for matrix in matrices])
         number = int(np.searchsorted(ends, first, side="right"))
         raise TagfillError(
-            f"{int(bad.sum()):,} rows of features hold NaN or infinity, first: {images[first]!r}",
+            f"{int(bad.sum()):,} rows of features hold NaN, infinity or numbers beyond"
+            f" {LARGEST:g}, first: {images[first]!r}",
             file=files[number],
             row=first - int(ends[number]) + len(matrices[number]),
             remedy="compute them again, or leave these images out",
@@ -47,11 +52,8 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
 
 
 def _matrix(file: Path) -> Features:
-    try:
-        matrix = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise TagfillError(f"is not a readable .npy file ({error})", file=file) from error
-    if not isinstance(matrix, np.ndarray) or matrix.dtype.kind not in "fiu":
+    matrix = read_array(file)
+    if matrix.dtype.kind not in "fiu":
         raise TagfillError("does not hold an array of numbers", file=file)
     if matrix.ndim != 2 or not matrix.shape[1]:
         raise TagfillError(

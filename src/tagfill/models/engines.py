@@ -99,7 +99,10 @@ class Engine:
                 "the model was trained on given features and cannot read images",
                 remedy=f"give an array of features [N, {self.metadata.channels}]",
             )
-        return checked_features(features, self.metadata)
+        checked = checked_features(features, self.metadata)
+        if not np.isfinite(checked).all():
+            raise TagfillError("some features are NaN, infinite or too large")
+        return checked
 
 
 def open_engine(

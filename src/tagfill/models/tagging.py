@@ -144,4 +144,5 @@ def checked_features(features: npt.ArrayLike, metadata: Metadata) -> Numbers:
         raise TagfillError(
             f"the model reads features of shape {shape}, these are {array.dtype} of {array.shape}"
         )
-    return np.asarray(array, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        return np.asarray(array, dtype=np.float32)

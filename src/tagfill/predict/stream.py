@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tagfill.array_files import read_array
 from tagfill.console import quote_name
 from tagfill.errors import TagfillError
-from tagfill.images import open_image, open_regular, read_ahead
+from tagfill.images import open_image, read_ahead
 from tagfill.models.engines import Engine
 from tagfill.models.tagging import Numbers, Prediction, TagRule, checked_features, pixels
 from tagfill.predict.sources import ImageFile, Unreadable
@@ -97,12 +98,18 @@ def _feature_rows(
             )
         name = quote_name(str(file))
         try:
-            open_regular(file).close()
-            matrix = np.load(file, mmap_mode="r", allow_pickle=False)
-            checked_features(matrix[:1], engine.metadata)
-        except (OSError, ValueError, TagfillError) as error:
-            reason = error.message if isinstance(error, TagfillError) else f"not a matrix ({error})"
-            yield Unreadable(name, reason)
+            matrix = read_array(file, mapped=True)
+            checked_features(matrix[:1] if matrix.ndim else matrix, engine.metadata)
+        except TagfillError as error:
+            yield Unreadable(name, error.message)
             continue
         for row in range(len(matrix)):
-            yield f"{name}#{row}", np.asarray(matrix[row], dtype=np.float32)
+            yield _feature_row(f"{name}#{row}", matrix[row])
+
+
+def _feature_row(name: str, values: Numbers) -> Input | Unreadable:
+    with np.errstate(over="ignore"):
+        row = np.asarray(values, dtype=np.float32)
+    if not np.isfinite(row).all():
+        return Unreadable(name, "the features hold NaN, infinity or numbers that are too large")
+    return name, row

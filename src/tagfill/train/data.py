@@ -201,8 +201,9 @@ def _given_features(source: Dataset, config: DataConfig) -> npt.NDArray[np.float
     """Features of a file the user named, or of the source if no image folder is named."""
     if config.features is not None and is_feature_file(config.features):
         return load_features([local_file(config.features)], source.table.images)
+    unknown = config.features is not None and not source.features
     given = bool(source.features) and config.images is None
-    return source.load_features(config.features) if given else None
+    return source.load_features(config.features) if given or unknown else None
 
 
 def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:

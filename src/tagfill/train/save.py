@@ -134,7 +134,7 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], met
     }
     text = json.dumps(metadata)
     try:
-        with atomic_path(path) as draft:
+        with atomic_path(path, own_folder=True) as draft:
             save_file(flat, draft, metadata={_METADATA: text, _DIGEST: _digest(flat, text)})
     except (TagfillError, SafetensorError) as error:
         raise TagfillError(

@@ -9,7 +9,6 @@ keep their full labels.
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.array_files import read_array
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import absence_note
@@ -84,24 +84,7 @@ def _file(path: Path, part: str, kind: str) -> Path:
 def _load(file: Path) -> npt.NDArray[Any]:
     if not file.is_file():
         raise TagfillError("the file is missing", file=file)
-    try:
-        return _plain_array(file)
-    except Exception as error:  # what a damaged header leads numpy to
-        raise TagfillError(f"not a plain array file ({error})", file=file) from None
-
-
-def _plain_array(file: Path) -> npt.NDArray[Any]:
-    """An array no larger than its file, whatever the header claims."""
-    with file.open("rb") as stream:
-        version = np.lib.format.read_magic(stream)
-        read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-        shape, _, dtype = read[version[0]](stream)
-        if dtype.hasobject or dtype.kind not in "biufSU":
-            raise ValueError(f"it has the type {dtype}")
-        if math.prod(shape) * dtype.itemsize > file.stat().st_size:
-            raise ValueError("it is shorter than it should be")
-    loaded: npt.NDArray[Any] = np.load(file, allow_pickle=False)
-    return loaded
+    return read_array(file)
 
 
 def _codes(file: Path, allowed: tuple[int, ...]) -> Labels:

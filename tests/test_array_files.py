@@ -1,0 +1,148 @@
+"""Array files of anybody: numbers, or one sentence; no pickle, no pipe, no more than the file."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.predict.tiny import feature_bundle
+
+from tagfill.array_files import read_array
+from tagfill.cli.main import main
+from tagfill.errors import TagfillError
+from tagfill.labels.features import load_features
+
+MATRIX = np.arange(20, dtype=np.float32).reshape(4, 5)
+IMAGES = [f"{number}.jpg" for number in range(len(MATRIX))]
+
+
+def npy(header: str, content: bytes = MATRIX.tobytes()) -> bytes:
+    """A file with any header."""
+    text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text + content
+
+
+def plain(shape: str, kind: str = "'<f4'") -> bytes:
+    return npy(f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}}}")
+
+
+BROKEN: dict[str, bytes] = {
+    "empty": b"",
+    "magic": b"\x93NUMPY",
+    "version": b"\x93NUMPY\x09\0" + bytes(200),
+    "pickle": pickle.dumps(MATRIX),
+    "objects": plain("(4, 5)", "'|O'"),
+    "times": plain("(4, 5)", "'<M8[s]'"),
+    "code": plain("(4, 5)", "__import__('os').abort()"),
+    "deep": npy("(" * 9000),
+    "bools": plain("(True, 5)"),
+    "negative": plain("(4, -5)"),
+    "huge": plain("(4, 99999999999)"),
+    "cut": plain("(4, 50)"),
+    "wide_type": plain("(4, 5)", "('<f4', (1000000000,))"),
+}
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_are_refused(name: str, mapped: bool, tmp_path: Path) -> None:
+    file = tmp_path / "x.npy"
+    file.write_bytes(BROKEN[name])
+    with pytest.raises(TagfillError, match=r"x\.npy: is not a readable \.npy file"):
+        read_array(file, mapped=mapped)
+
+
+PLACES: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "device": lambda file: file.symlink_to("/dev/zero"),
+    "folder": Path.mkdir,
+    "circle": lambda file: file.symlink_to(file),
+    "nothing": lambda file: None,
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_only_regular_files_are_opened(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.npy"
+    PLACES[name](file)
+    feature_bundle().save(tmp_path / "model")
+    assert main(["predict", str(tmp_path / "model"), str(file)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    with pytest.raises(TagfillError, match=r"x\.npy: (is not a regular file|no such file)"):
+        load_features([file], IMAGES)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.asfortranarray(MATRIX),
+        MATRIX.astype(">f4"),
+        MATRIX.astype("<f2"),
+        MATRIX.astype(np.longdouble),
+        MATRIX.astype(np.int64),
+    ],
+    ids=["fortran", "big_endian", "half", "long", "whole"],
+)
+def test_every_layout_of_numbers_gives_the_same_tags(
+    matrix: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feature_bundle().save(tmp_path / "model")
+    told = []
+    for name, content in (("x.npy", MATRIX), ("x.npy", matrix)):
+        np.save(tmp_path / name, content)
+        assert main(["predict", str(tmp_path / "model"), str(tmp_path / name)]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert load_features([tmp_path / "x.npy"], IMAGES).tolist() == MATRIX.tolist()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, -1e19])
+def test_rows_that_are_no_usual_numbers_are_named(
+    value: float, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.npy"
+    matrix = MATRIX.astype(np.float64)
+    matrix[2, 1] = value
+    np.save(file, matrix)
+    with pytest.raises(TagfillError, match=r"1 rows of features .* first: '2\.jpg'"):
+        load_features([file], IMAGES)
+    if abs(value) < 3e38:
+        return
+    feature_bundle().save(tmp_path / "model")
+    assert main(["predict", str(tmp_path / "model"), str(file)]) == 1
+    seen = capfd.readouterr()
+    assert seen.out.count("#") == len(MATRIX) - 1
+    assert "nan" not in seen.out
+    assert "x.npy#2: the features hold NaN" in seen.err
+    assert "Warning" not in seen.err
+
+
+@pytest.mark.parametrize("matrix", [np.float32(3), MATRIX[0], MATRIX[:, :3], MATRIX[..., None]])
+def test_shapes_that_do_not_fit_the_model(
+    matrix: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", matrix)
+    feature_bundle().save(tmp_path / "model")
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "x.npy")]) == 2
+    assert "the model reads features of shape [images, 5]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.parquet", "toy"])
+def test_features_that_are_no_array_file(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "x.npz", MATRIX)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("image,a,b\n" + "".join(f"{image},1,\n" for image in IMAGES))
+    words = ["train", labels, "--features", tmp_path / name, "--out", tmp_path / "run"]
+    assert main([str(word) for word in words]) == 2
+    told = capsys.readouterr().err
+    assert "there is no feature set" in told
+    assert ".npy file with one row per image" in told
