@@ -102,5 +102,10 @@ def optional(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         raise TagfillError(
             f"this needs {module.partition('.')[0]}, which is not installed",
-            remedy=f"in the folder of the clone: pip install -c constraints.txt -e '.[{extra}]'",
+            remedy=from_clone(extra),
         ) from error
+
+
+def from_clone(extra: str) -> str:
+    """How to install an extra; the package is not on an index."""
+    return f"in the folder of the clone: pip install -c constraints.txt -e '.[{extra}]'"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tagfill.compat import cache_root
+from tagfill.compat import cache_root, from_clone
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_json
 
@@ -250,7 +250,7 @@ class _Store:
             raise TagfillError(
                 f"needs a package that is not installed ({error})",
                 file=url,
-                remedy="pip install 'tagfill[remote]', or the package named for gs:// and others",
+                remedy=f"{from_clone('remote')}; for gs:// and others the package named",
             ) from error
         except Exception as error:  # whatever a file system says of an address it cannot use
             raise TagfillError(

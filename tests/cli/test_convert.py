@@ -34,7 +34,7 @@ def test_there_and_back_loses_nothing(labels, tmp_path, capsys, format, name):
     there, back = tmp_path / "new" / name, tmp_path / "back.csv"
     assert main(["convert", str(labels), str(there), "--to", format]) == 0
     assert main(["convert", str(there), str(back), "--to", "csv_wide", "--from", format]) == 0
-    assert "not held" not in capsys.readouterr().err
+    assert "not written" not in capsys.readouterr().err
     first, second = load_labels(labels), load_labels(back)
     assert first.table == second.table
     assert {name: rows.tolist() for name, rows in first.splits.items()} == {
@@ -47,7 +47,7 @@ def test_says_what_the_target_cannot_hold(tmp_path, capsys):
     full.write_text("image,cat,dog\na.jpg,1,0\nb.jpg,0,1\nc.jpg,1,1\n")
     arguments = ["convert", str(full), str(tmp_path / "tags.csv"), "--to", "tag_list"]
     assert main(arguments) == 0
-    assert "not held: 2 negatives" in capsys.readouterr().err
+    assert "not written: 2 negatives" in capsys.readouterr().err
     assert main([*arguments, "--force", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert any("negatives" in sentence for sentence in result["not_held"])
@@ -59,7 +59,7 @@ def test_says_what_the_target_cannot_hold(tmp_path, capsys):
 def test_single_negatives_are_kept_beside_a_list_of_tags(labels, tmp_path, capsys):
     tags = tmp_path / "tags.csv"
     assert main(["convert", str(labels), str(tags), "--to", "tag_list"]) == 0
-    assert "not held" not in capsys.readouterr().err
+    assert "not written" not in capsys.readouterr().err
     assert load_labels(tags).table.negatives == load_labels(labels).table.negatives == 3
 
 

@@ -50,7 +50,7 @@ def analyze(
     from tagfill.trust import trust
 
     if images < 1 or (points is not None and points < 3):
-        raise TagfillError("there must be an image, and three points to a side")
+        raise TagfillError("--images must be at least 1, and --points at least 3")
     for named in methods or ():
         trust(named.partition(":")[0])
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)

@@ -177,7 +177,7 @@ def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
     for problem in dataset.problems:
         log.print(f"warning: {problem}")
     for sentence in lost:
-        log.print(f"not held: {sentence}")
+        log.print(f"not written: {sentence}")
 
 
 def target_format(dataset: Dataset, out: Path) -> str:

@@ -123,7 +123,8 @@ def _card(metadata: dict[str, Any], repository: str, text: str) -> str:
 def _check_name(repository: str) -> None:
     if not _REPOSITORY.fullmatch(repository):
         raise TagfillError(
-            f"{repository!r} is no name of a repository", remedy="use owner/name, such as me/birds"
+            f"{repository!r} is not the name of a repository",
+            remedy="use owner/name, such as me/birds",
         )
 
 
@@ -150,7 +151,7 @@ def _hub_errors(repository: str) -> Iterator[None]:
     try:
         yield
     except HFValidationError as error:
-        raise TagfillError(f"{repository!r} is no name of a repository ({error})") from None
+        raise TagfillError(f"{repository!r} is not the name of a repository ({error})") from None
     except LocalTokenNotFoundError:
         raise TagfillError(
             "the hub requires a login", remedy="set HF_TOKEN, or run `hf auth login` once"

@@ -22,7 +22,7 @@ from tagfill.models.heads import build_head
 from tagfill.models.network import Network
 from tagfill.models.position import sine_position
 from tagfill.models.q2l import Q2LConfig
-from tagfill.models.weights import State, fit_state, read_state
+from tagfill.models.weights import State, below, fit_state, read_state
 
 HEADS = 4
 
@@ -178,15 +178,6 @@ def _renamed(state: State, rules: Sequence[tuple[str, str]]) -> State:
         return name
 
     return {rename(name): tensor for name, tensor in state.items()}
-
-
-def below(state: State, prefix: str) -> State:
-    """The tensors below a prefix, by their names without it."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in state.items()
-        if name.startswith(prefix)
-    }
 
 
 def _class_names(

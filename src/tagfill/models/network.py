@@ -21,7 +21,7 @@ from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head
 from tagfill.models.presets import DEFAULT
 from tagfill.models.spec import BackboneSpec
-from tagfill.models.weights import State
+from tagfill.models.weights import State, below
 
 
 class Network(nn.Module):
@@ -133,7 +133,7 @@ def rebuild_network(
             sketch = build_head(config, spec.channels, classes)
         if sum(parameter.numel() for parameter in sketch.parameters()) > most:
             raise TagfillError("the head described is larger than the file of its weights")
-        own = _part_of(state or {}, "backbone.")
+        own = below(state or {}, "backbone.")
         known = bool(own) and fits(spec, own)
         backbone = Backbone.stored(spec, own) if known else rebuild_backbone(spec, most)
         return Network(backbone, build_head(config, spec.channels, classes), config, classes)
@@ -141,11 +141,3 @@ def rebuild_network(
         raise TagfillError(f"the network's description is damaged ({error!r})") from error
     except (RuntimeError, AssertionError, ZeroDivisionError) as error:
         raise TagfillError(f"the network described cannot be built ({error})") from error
-
-
-def _part_of(state: State, prefix: str) -> State:
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in state.items()
-        if name.startswith(prefix)
-    }

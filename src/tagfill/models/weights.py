@@ -75,6 +75,15 @@ def _read_torch(path: Path) -> State:
     return state
 
 
+def below(state: State, prefix: str) -> State:
+    """The tensors below a prefix, by their names without it."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in state.items()
+        if name.startswith(prefix)
+    }
+
+
 def fit_state(module: nn.Module, state: Mapping[str, Tensor], *, file: str | Path | None) -> None:
     """Load tensors into a module; each of its tensors must be there, in the right shape.
 

@@ -312,7 +312,7 @@ def _without_unreadable(split: Split, kind: str, known: set[str], notes: list[st
         return split
     names = _listed(sorted(map(str, broken)))
     images = counted(len(broken), f"{kind}image")
-    notes.append(f"{images} cannot be decoded and left out: {names}")
+    notes.append(f"left out: {images} that cannot be decoded: {names}")
     return split.take([path not in broken for path in split.paths])
 
 
