@@ -50,6 +50,7 @@ def _started(folder: Path, access: dict[str, str]) -> tuple[subprocess.Popen[byt
     around["RAY_worker_niceness"] = "0"  # its workers are nice (15), and starve beside others
     command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"]
     command += ["--num-cpus", "2", "--include-dashboard", "false", "--disable-usage-stats"]
+    command += ["--no-monitor", "--include-log-monitor", "false"]
     command += ["--object-store-memory", "200000000", "--temp-dir", str(folder)]
     for attempt in range(ATTEMPTS):
         ports = _free_ports(len(PORTS))

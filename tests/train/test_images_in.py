@@ -35,7 +35,7 @@ TINY = {
     "batch_size": 8,
     "seed": 1,
 }
-pytestmark = pytest.mark.usefixtures("quick_choices")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_choices")]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tagfill.tune.objective import Objective
 from tagfill.tune.space import GRIDS, at_point, space_of
 from tagfill.tune.study import Search, best_of
 
-pytestmark = pytest.mark.usefixtures("quick_choices")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_choices")]
 
 FEATURES, CLASSES = 8, 4
 FAST = ["--epochs", "2", "--quiet", "--json"]
