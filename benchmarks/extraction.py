@@ -33,6 +33,7 @@ from tagfill.train.extract import Extractor
 
 CPU = torch.device("cpu")
 BATCH = 16
+LOADER = "torch, DataLoader and PIL"
 OURS = "tagfill, from files"
 USUAL = "ONNX Runtime, tensors in memory, both cores on one batch"
 LIMIT = "ONNX Runtime, tensors in memory, as tagfill calls it"
@@ -102,7 +103,7 @@ def measure(images: int, size: int, side: int, rounds: int, folder: Path) -> dic
 
     ways: dict[str, Callable[[], None]] = {
         "torch, tensors in memory": lambda: in_memory(torch_run),
-        "torch, DataLoader and PIL": plain_loop,
+        LOADER: plain_loop,
         "decoding and resizing alone, one thread": decode,
         OURS: ours,
         USUAL: lambda: in_memory(lambda x: session.run(["pooled"], {"images": x})[0]),
@@ -146,7 +147,7 @@ def main() -> None:
     for name, rate in rates.items():
         print(f"| {name} | {rate.images:.1f} | {rate.milliseconds:.2f} |")
     print()
-    for name in (USUAL, LIMIT):
+    for name in (LOADER, USUAL, LIMIT):
         share, work = rates[OURS].images / rates[name].images, rates[name].milliseconds
         print(f"From files, of {name}: {share:.0%}, by work {work / rates[OURS].milliseconds:.0%}")
 
