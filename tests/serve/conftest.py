@@ -91,7 +91,8 @@ SHAM = """
 import json, shutil, sys, time
 from pathlib import Path
 base, folder, out = map(Path, sys.argv[1:])
-(folder / "progress.json").write_text(json.dumps({"done": 1, "total": 2, "label": "training"}))
+told = {"step": 1, "steps": 3, "label": "training", "done": 1, "total": 2}
+(folder / "progress.json").write_text(json.dumps(told))
 while not (folder / "go").exists():
     time.sleep(0.02)
 shutil.copytree(base, out, ignore=shutil.ignore_patterns("review.db*"))

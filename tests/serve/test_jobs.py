@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ import pytest
 from tests.serve.conftest import Reviewer
 from tests.serve.live import let_go
 
+import tagfill
 from tagfill.errors import TagfillError
 from tagfill.labels.io import load_labels
 from tagfill.serve import jobs, retrain
@@ -106,6 +108,26 @@ def test_train_again_switch_and_switch_back(
     assert reviewer.get("/api/photos/30").json()["suggestions"] == before
 
 
+def test_progress_names_the_step_and_counts_what_can_be_counted(tmp_path: Path) -> None:
+    told = lambda: json.loads((tmp_path / "progress.json").read_text())  # noqa: E731
+    file = retrain.ProgressFile(tmp_path / "progress.json")
+    assert (told()["step"], told()["steps"], told()["label"]) == (1, 3, "training")
+    file.every = 0
+    file.progress(30, 72, "features (plain), 41 images/s")
+    assert (told()["step"], told()["label"], told()["done"], told()["total"]) == (
+        1,
+        "features",
+        30,
+        72,
+    )
+    file.event("epoch", {"epoch": 1, "epochs": 2})
+    assert (told()["label"], told()["done"], told()["total"]) == ("training", 1, 2)
+    file.event("epoch", {"epoch": 2, "epochs": 2})
+    assert (told()["step"], told()["label"]) == (2, "measuring")
+    file.event("end", {})
+    assert (told()["step"], told()["label"], told()["total"]) == (3, "suggestions", 0)
+
+
 def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: None) -> None:
     anna, ben = serve("Anna"), serve("Ben")
     job = anna.post("/api/jobs").json()
@@ -113,8 +135,8 @@ def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: No
     assert (job["base"], job["usual"] > 0) == ("first", True)  # as long as the first one took
     assert ben.post("/api/jobs").status_code == 409
     assert ben.get("/api/jobs").json()[0]["who"] == "Anna"
+    assert ben.get("/api/jobs").json()[0]["seconds"] >= job["seconds"]
     let_go(anna.app.state.service)
-    assert ben.get("/api/jobs").json()[0]["seconds"] > job["seconds"]
     ended = wait(ben, job["id"])
     assert (ended["state"], ended["seconds"]) == ("done", None)
     assert 0 < ended["usual"] < 60
@@ -193,7 +215,11 @@ def test_runs_are_listed_with_metrics(reviewer: Reviewer) -> None:
     assert only["mAP"]["test"] > 0
     detail = reviewer.get("/api/runs/first").json()
     assert len(detail["curve"]) >= 1
-    assert detail["splits"]["test"]["per_class"]
+    shown = detail["splits"]["test"]
+    run = tagfill.open_run(reviewer.app.state.service.home / "first")
+    assert [row["threshold"] for row in shown["per_class"]] == pytest.approx(run.model.thresholds)
+    recall = [row["recall"] for row in shown["per_class"] if row["recall"] is not None]
+    assert np.mean(recall) == pytest.approx(shown["at_fitted_thresholds"]["class_recall"])
     assert reviewer.get("/api/runs/nothing").status_code == 404
     assert reviewer.get("/api/runs/nothing/curve").status_code == 404
     assert reviewer.put("/api/runs/served", json={"run": ".."}).status_code == 404

@@ -49,11 +49,15 @@ def test_the_most_useful_photo_is_first(anna: Reviewer, service: Service) -> Non
     queue = service.queue
     chance = np.nan_to_num(queue.probability)
     gain = np.where(queue._on_cards, expected_gain(chance, queue.ledger.values == -1), 0)
-    most = -np.sort(-gain, axis=1)[:, : queues.SHOWN].sum(axis=1)
+    most = gain.sum(axis=1)
     gains = [most[card["photo"]] for card in anna.cards(view="photo", count=40)["photos"]]
     assert first["photo"] == anna.cards(view="photo", count=1)["photos"][0]["photo"]
     assert gains[0] == most.max() > gains[-1]
     assert gains == sorted(gains, reverse=True)
+    for suggestion in first["suggestions"]:
+        anna.say(first["photo"], suggestion["tag"])
+    second = anna.cards(view="photo", count=1)["photos"][0]
+    assert second["photo"] != first["photo"]  # what is left to ask of the first one is worth less
 
 
 def test_suggested_are_the_likeliest_photos_as_many_as_expected() -> None:

@@ -180,22 +180,41 @@ def held_out_scores(path: Path, library: Library, split: str, columns: Columns) 
     Raises:
         TagfillError: the run was validated on other photos.
     """
-    model = RunFolder(path).model
-    changed = model.stat().st_mtime_ns if model.is_dir() else 0
-    classes, place, chances = _scores_of(path, split, changed)
+    classes, place, chances = _scores_of(path, split, _changed(path))
     images = [library.table.images[row] for row in library.splits[split]]
     if not place.keys() >= set(images):
         raise TagfillError("was validated on other photos", file=path)
     return spread_over(classes, columns, chances[[place[image] for image in images]])
 
 
+def _changed(path: Path) -> int:
+    """When the model of a run was written."""
+    model = RunFolder(path).model
+    return model.stat().st_mtime_ns if model.is_dir() else 0
+
+
 @lru_cache(maxsize=8)
 def _scores_of(
-    path: Path, split: str, _changed: int
+    path: Path, split: str, _time: int
 ) -> tuple[tuple[str, ...], Mapping[str, int], Floats]:
     """Classes, rows by image, and probabilities of a run, kept for the next curve."""
     run = Run.open(path)
     return run.classes, run.split(split).table.row_of, run.probabilities(split)
+
+
+def class_metrics(path: Path, split: str) -> list[dict[str, Any]]:
+    """Every class of a run on held-out photos, at the thresholds of the run.
+
+    Raises:
+        TagfillError: its photos or labels are gone.
+    """
+    return _classes_of(path, split, _changed(path))
+
+
+@lru_cache(maxsize=8)
+def _classes_of(path: Path, split: str, _time: int) -> list[dict[str, Any]]:
+    classes: list[dict[str, Any]] = Run.open(path).evaluate(split=split).as_dict()["per_class"]
+    return classes
 
 
 def is_run(path: Path) -> bool:

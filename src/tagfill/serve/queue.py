@@ -67,9 +67,7 @@ class Queue:
         shown = self.suggested | (chance >= POSSIBLE) | _likeliest_of_photos(chance)
         self._on_cards = self.askable & shown
         worth = expected_gain(np.nan_to_num(self.probability), unknown)
-        gain = np.where(self._on_cards, worth, 0.0)
-        best = -np.sort(-gain, axis=1)[:, :SHOWN].sum(axis=1)
-        self._photos = np.argsort(-best, kind="stable")
+        self._gain = np.where(self._on_cards, worth, 0.0)
         self._order: dict[int, Rows] = {}
 
     def _on_open_cards(self) -> Mask:
@@ -152,8 +150,10 @@ class Queue:
         if guided:
             wanted = [row for row in self.guided.tolist() if not self.is_complete(row)]
         else:
-            with_open = np.asarray(self._on_open_cards().any(axis=1))
-            wanted = self._photos[with_open[self._photos]].tolist()
+            still = self._on_open_cards()
+            gain = np.where(still, self._gain, 0.0).sum(axis=1)
+            useful = np.argsort(-gain, kind="stable")
+            wanted = useful[np.asarray(still.any(axis=1))[useful]].tolist()
         rows = (row for row in wanted if row not in exclude)
         return self._lease(rows, WHOLE_PHOTO, holder, count)
 

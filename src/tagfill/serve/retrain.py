@@ -20,32 +20,42 @@ from tagfill.train.config import DataConfig, Mode
 from tagfill.train.resolve import Request
 
 LABELS, PROGRESS, RESULT = "labels.csv", "progress.json", "result.json"
+STEPS = {"features": 1, "training": 1, "measuring": 2, "suggestions": 3}
+"""What is done in which step; photos are read only where their features are not kept."""
 
 
 class ProgressFile:
-    """Reports the progress of training to the server, at most twice a second."""
+    """Reports the step of a training to the server, and what is counted in it."""
 
     every = 0.5
+    """Fewest seconds between two reports of counted work."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._told = path, 0.0
+        self._write("training")
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """An epoch has ended."""
-        if kind == "epoch":
-            self._write(int(metadata["epoch"]), int(metadata["epochs"]), "training")
+        """An epoch or all of training has ended."""
+        if kind == "end":
+            self._write("suggestions")
+        elif kind == "epoch" and metadata["epoch"] == metadata["epochs"]:
+            self._write("measuring")
+        elif kind == "epoch":
+            self._write("training", int(metadata["epoch"]), int(metadata["epochs"]))
 
     def progress(self, done: int, total: int, label: str) -> None:
         """Work progressed."""
         if time.monotonic() - self._told >= self.every:
-            self._write(done, total, label)
+            what = "features" if label.startswith("features") else "training"
+            self._write(what, done, total)
 
     def close(self) -> None:
         """Nothing to close."""
 
-    def _write(self, done: int, total: int, label: str) -> None:
+    def _write(self, label: str, done: int = 0, total: int = 0) -> None:
         self._told = time.monotonic()
-        write_text(self._path, json.dumps({"done": done, "total": total, "label": label}))
+        step = {"step": STEPS[label], "steps": max(STEPS.values()), "label": label}
+        write_text(self._path, json.dumps({**step, "done": done, "total": total}))
 
 
 def retrain(base: Path, folder: Path, out: Path) -> None:

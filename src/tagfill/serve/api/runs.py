@@ -10,14 +10,14 @@ from fastapi import APIRouter, HTTPException, Query
 from tagfill.errors import TagfillError
 from tagfill.serve.api.schema import RunRequest
 from tagfill.serve.measure import compared, measured, precision_curve
-from tagfill.serve.model import is_run, run_summary
+from tagfill.serve.model import class_metrics, is_run, run_summary
 from tagfill.serve.responses import refusing
 from tagfill.serve.service import Served, Service
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 _TOLD = (
-    *("images", "positives", "negatives", "unknowns", "mAP", "per_class", "ranking"),
+    *("images", "positives", "negatives", "unknowns", "mAP", "ranking"),
     *("at_fitted_thresholds", "calibrated"),
 )
 
@@ -52,7 +52,10 @@ def one(service: Served, name: str) -> dict[str, Any]:
     summary = run_summary(path)
     metrics = summary.pop("metrics") or {}
     splits = {
-        split: {key: metrics[split].get(key) for key in _TOLD}
+        split: {
+            **{key: metrics[split].get(key) for key in _TOLD},
+            "per_class": _classes(path, split, metrics[split]["per_class"]),
+        }
         for split in ("val", "test")
         if metrics.get(split)
     }
@@ -81,6 +84,15 @@ def curve(
     path = _folder(service, name)
     with refusing(409):
         return precision_curve(service, path, tag)
+
+
+def _classes(path: Path, split: str, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every class at the run's thresholds; what the run noted of it if its photos are gone."""
+    try:
+        return class_metrics(path, split)
+    except TagfillError:
+        undecided = {"threshold": None, "precision": None, "recall": None, "f1": None}
+        return [{**each, **undecided} for each in noted]
 
 
 def _readable(service: Service, path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ export function lines(series, label, { from, to, x: across, y: up } = {}) {
     svg.append(node("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, number(value, to === undefined ? 1 : 0)));
   }
   for (const value of new Set([x0, Math.round((x0 + x1) / 2), x1])) {
-    svg.append(node("text", { x: x(value), y: HEIGHT - 6, "text-anchor": "middle" }, number(value)));
+    svg.append(node("text", { x: x(value), y: HEIGHT - 6, "text-anchor": value === x1 ? "end" : "middle" }, number(value)));
   }
   if (across) svg.append(node("text", { x: x(x0 + 0.75 * (x1 - x0)), y: HEIGHT - 6, "text-anchor": "middle" }, `${across} →`));
   if (up) svg.append(node("text", { x: LEFT + 6, y: HEIGHT - BOTTOM - 8 }, `↑ ${up}`));

@@ -6,7 +6,9 @@ import { has, t } from "/static/js/i18n.js";
 
 export function toast(text, kind = "", action = null) {
   const box = h("div.toast", { "data-kind": kind }, text, action);
-  document.getElementById("toasts").append(box);
+  const toasts = document.getElementById("toasts");
+  toasts.querySelectorAll(kind ? `[data-kind=${kind}]` : "[data-kind='']").forEach((old) => old.remove()); // the latest of a kind
+  toasts.append(box);
   setTimeout(() => box.remove(), kind || action ? 8000 : 3000);
 }
 
@@ -82,7 +84,7 @@ export function keysHelp(pairs) {
 }
 
 // A text field that offers names; calls back with the one chosen.
-export function chooser(id, label, names, chosen) {
+export function chooser(id, label, names, chosen, button = t("add")) {
   const list = h("datalist", { id: `${id}-names` }, names.map((name) => h("option", { value: name })));
   const field = h("input", { id, list: list.id, autocomplete: "off", maxlength: "200", placeholder: label, "aria-label": label });
   const form = h("form.chooser", {
@@ -92,7 +94,7 @@ export function chooser(id, label, names, chosen) {
       if (name) chosen(name);
       field.value = "";
     },
-  }, field, h("button", { type: "submit" }, t("add")), list);
+  }, field, h("button", { type: "submit", "aria-label": t("add"), title: t("add") }, button), list);
   form.field = field;
   return form;
 }

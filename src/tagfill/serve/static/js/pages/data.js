@@ -46,9 +46,8 @@ class Browser {
         })),
         select("tag", t("data.tag"), [["", t("data.all")], ...names.map((name) => [name, name])], this.wanted.tag),
         select("state", t("data.state"), STATES.map((state) => [state, t(`state.${state}`)]), this.wanted.state),
-        this.exports(formats),
       ),
-      this.format,
+      this.exports(formats),
       this.bulk,
       this.count,
       this.grid,
@@ -62,15 +61,17 @@ class Browser {
     const name = (format) => (has(`format.${format}`) ? t(`format.${format}`) : format);
     const select = h("select", { id: "format", onchange: guard(() => this.explain(select.value)) },
       formats.map((format) => h("option", { value: format, selected: format === "csv_wide" }, name(format))));
-    const save = h("button.quiet", { type: "button", onclick: guard(() => download(`/api/labels/export?format=${encodeURIComponent(select.value)}`)) }, t("data.export"));
-    return h("label", h("small", t("data.format")), h("span.pairwise", select, save));
+    const save = h("button", { type: "button", onclick: guard(() => download(`/api/labels/export?format=${encodeURIComponent(select.value)}`)) }, t("data.download"));
+    return h("details.export",
+      h("summary.button.quiet", t("data.export")),
+      h("div.card", h("label", h("small", t("data.format")), h("span.pairwise", select, save)), this.format));
   }
 
   // What the chosen format holds; for photos the command that writes into the files themselves.
   async explain(format) {
     const key = `format.${format}.why`;
     const inPlace = IN_PHOTOS.includes(format) ? (await get("/api/labels/command")).command : null;
-    fill(this.format, has(key) ? `${t(`format.${format}`)}: ${t(key)}` : null, inPlace ? [" ", t("data.in_place"), " ", h("code", inPlace)] : null);
+    fill(this.format, has(key) ? t(key) : null, inPlace ? [" ", t("data.in_place"), " ", h("code", inPlace)] : null);
   }
 
   bulkForm() {

@@ -75,10 +75,9 @@ class Deck {
   draw() {
     const { card } = this;
     if (!card) {
-      const others = h("a.button", { href: "/review" }, t("nav.review"));
       fill(this.panel);
       this.panel.hidden = true;
-      fill(this.stage, empty(t(this.guided ? "guided.finished" : "photo.finished"), t("photo.finished.why"), others));
+      fill(this.stage, this.finished());
       return;
     }
     this.panel.hidden = false;
@@ -87,6 +86,13 @@ class Deck {
     this.question = h("p.question", { "aria-live": "polite" });
     fill(this.stage, h("div.frame", { ondblclick: () => this.zoom() }, this.image, this.heat), this.question, this.bar());
     this.drawPanel();
+  }
+
+  finished() {
+    const { done, count } = this.totals.guided;
+    if (!this.guided) return empty(t("photo.finished"), t("photo.finished.why"), h("a.button", { href: "/train" }, t("train.title")), h("a.button.quiet", { href: "/review" }, t("nav.review")));
+    if (done < count) return empty(t("photo.finished"), t("guided.others", { left: count - done }), h("a.button", { href: "/review" }, t("nav.review")));
+    return empty(t("guided.finished"), t("guided.finished.why"), h("a.button", { href: "/runs" }, t("home.measured")), h("a.button.quiet", { href: "/review" }, t("nav.review")));
   }
 
   bar() {
@@ -105,7 +111,7 @@ class Deck {
     const minutes = Math.max(1 / 60, (Date.now() - this.began) / 60000);
     const [answered, found] = ["answered", "found"].map((name) => this.actions.reduce((sum, action) => sum + action[name], 0));
     const speed = answered ? Math.round(answered / minutes) : 0;
-    const field = chooser("add-tag", t("add_tag"), this.names, guard((tag) => this.add(tag)));
+    const field = chooser("add-tag", t("add_tag"), this.names, guard((tag) => this.add(tag)), "+");
     this.field = field.field;
     fill(
       this.panel,
@@ -117,7 +123,7 @@ class Deck {
       h("h2", t("suggested")),
       card.suggestions.length ? h("ul.chips.asked", card.suggestions.map((each, place) => this.chip(each, place))) : h("p.faint", t("photo.nothing")),
       h("h2", t("written")),
-      h("ul.chips", card.yes.map((tag) => h("li.chip", { "data-value": "yes" }, tag))),
+      card.yes.length ? h("ul.chips", card.yes.map((tag) => this.known(tag))) : h("p.faint", t("photo.no_tags")),
       field,
       h("p.actions.stack",
         h("button", { type: "button", onclick: guard(() => this.complete()) }, t("complete"), h("kbd", "C")),
@@ -137,12 +143,13 @@ class Deck {
 
   // The question, and what the answers say of the tag so far.
   ask(suggestion) {
-    if (!suggestion) {
-      fill(this.question, t("photo.nothing"));
+    const asked = this.card.suggestions.some((each) => each.value === null);
+    if (!suggestion || (this.guided && !asked)) {
+      fill(this.question, t(this.guided ? "guided.last" : "photo.nothing"));
       return;
     }
     const { yes = 0, no = 0 } = this.tags.get(suggestion.tag) ?? {};
-    const right = yes + no ? t("photo.right", { share: percent(yes / (yes + no)), count: yes + no }) : "";
+    const right = yes + no ? t("photo.right", { yes, count: yes + no }) : "";
     fill(this.question, t("tag.question", { tag: suggestion.tag }), " ", h("small.faint", right));
   }
 
@@ -160,6 +167,12 @@ class Deck {
       h("span", suggestion.tag),
       suggestion.value ? h("span", t(`value.${suggestion.value}`)) : h("span.faint", percent(suggestion.probability))),
     );
+  }
+
+  known(tag) {
+    const label = t("photo.remove", { tag });
+    return h("li.chip", { "data-value": "yes" }, h("span", tag),
+      h("button.remove", { type: "button", "aria-label": label, title: label, onclick: guard(() => this.remove(tag)) }, "×"));
   }
 
   activate(place) {
@@ -252,11 +265,23 @@ class Deck {
     this.field.focus();
   }
 
+  // A tag that somebody wrote and that is not there.
+  async remove(tag) {
+    const { card } = this;
+    const saved = await post("/api/review/decisions", { view: "photo", decisions: [{ photo: card.photo, tag, value: "no" }] });
+    card.yes = card.yes.filter((each) => each !== tag);
+    this.actions.push({ answered: 1, found: 0 });
+    done(t("tags.decided", { tag, value: t("value.no") }), saved, (lines) => this.undone(lines));
+    this.drawPanel();
+    await this.review();
+  }
+
   async complete() {
     const { card } = this;
     if (!card) return;
     const yes = card.suggestions.filter((each) => each.value === "yes").map((each) => each.tag);
     const saved = await post("/api/review/complete", { photo: card.photo, yes });
+    if (!card.complete && this.guided) this.totals.guided.done += 1;
     card.complete = true;
     this.actions.push({ answered: 0, found: 0 });
     done(t("complete.saved"), saved, (lines) => this.undone(lines));
@@ -291,6 +316,7 @@ class Deck {
   key(event) {
     if (event.key === "Escape") this.field?.blur();
     if (typing(event) || document.querySelector("dialog[open]")) return;
+    if (event.repeat && !event.key.startsWith("Arrow")) return; // a key held down is one answer
     const actions = {
       y: () => this.answer("yes"),
       n: () => this.answer("no"),

@@ -2,19 +2,15 @@
 
 import { get } from "/static/js/api.js";
 import { fill, h } from "/static/js/dom.js";
-import { atMost, LIKELY } from "/static/js/pages/tag.js";
+import { atMost, LIKELY, show as showTag, tagUrl } from "/static/js/pages/tag.js";
 import { percent, t } from "/static/js/i18n.js";
 import { empty, meter } from "/static/js/ui.js";
 
-export async function show(main, query, session) {
+export async function show(main, query) {
   const view = query.get("view");
-  if (view === "tag") return (await import("/static/js/pages/tag.js")).show(main, query, session);
-  if (view === "photo") return (await import("/static/js/pages/photo.js")).show(main, query, session);
+  if (view === "tag") return showTag(main, query);
+  if (view === "photo") return (await import("/static/js/pages/photo.js")).show(main, query);
   return menu(main);
-}
-
-export function tagUrl(tag) {
-  return `/review?view=tag&tag=${encodeURIComponent(tag)}`;
 }
 
 async function menu(main) {
@@ -28,7 +24,7 @@ async function menu(main) {
   fill(
     main,
     h("h1", t("nav.review")),
-    h("p.faint", t("review.intro", { open: totals.open, expected: Math.round(totals.expected) })),
+    h("p.faint", t("review.intro", { expected: Math.round(totals.expected) })),
     h("div.ways",
       way("/review?view=photo", t("by_photo"), t("by_photo.why"), "main"),
       way("/review?view=photo&guided=1", t("guided", { count: totals.guided.count }), t("guided.why", totals.guided), ""),
@@ -52,9 +48,12 @@ function row(tag) {
     "a.tagrow",
     { href: tagUrl(tag.tag), "data-done": tag.open === 0 ? "true" : null },
     h("strong", tag.tag),
-    h("span.faint", tag.open ? t(tag.likeliest < LIKELY ? "tag.open.unlikely" : "tag.open", { open: tag.open, most: atMost(tag) }) : t("tag.done")),
+    h("span.faint", tag.open ? t("tag.open", { open: tag.open }) : t("tag.done")),
     meter(done, t("progress")),
-    h("small.faint", answered ? t("tag.answered", { yes: tag.yes, no: tag.no }) : t("tag.written", { written: tag.written })),
+    h("small.faint",
+      h("span", answered ? t("tag.answered", { yes: tag.yes, no: tag.no }) : t("tag.written", { written: tag.written })),
+      tag.open && tag.likeliest < LIKELY ? h("span", t("tag.most", { most: atMost(tag) })) : null,
+    ),
     tag.acceptable ? h("span.badge", t("tag.acceptable", { share: percent(tag.rest.expected) })) : null,
   );
 }

@@ -11,7 +11,7 @@ export async function show(main, query) {
   const [runs, review, measured] = await Promise.all([get("/api/runs"), get("/api/review"), get("/api/runs/measured")]);
   const served = runs.find((run) => run.served);
   const names = [query.get("run") ?? served?.name ?? runs[0]?.name, query.get("other")].filter(Boolean);
-  const detail = h("div");
+  const detail = h("div.detail");
   fill(
     main,
     h("h1", t("nav.runs")),
@@ -19,7 +19,10 @@ export async function show(main, query) {
     quality(review.totals.guided, measured),
     detail,
   );
-  if (names.length === 2) await guard(() => compare(detail, names))();
+  if (names.length === 2) {
+    await guard(() => compare(detail, names))();
+    detail.scrollIntoView({ block: "start" });
+  }
   else if (names.length) await guard(() => one(detail, names[0]))();
 }
 

@@ -14,6 +14,10 @@ export async function show(main, query) {
   await page.start();
 }
 
+export function tagUrl(tag) {
+  return `/review?view=tag&tag=${encodeURIComponent(tag)}`;
+}
+
 // The highest probability of the photos left.
 export function atMost(state) {
   return percent(Math.max(0.01, state.likeliest));
@@ -59,7 +63,12 @@ class Page {
       )),
     );
     this.setColumns(this.columns);
-    await Promise.all([this.load(), this.status()]);
+    await this.refresh();
+  }
+
+  async refresh() {
+    await this.load();
+    await this.status();
   }
 
   setColumns(columns) {
@@ -74,12 +83,20 @@ class Page {
     this.focus = this.anchor = 0;
     this.deciding.forEach((button) => (button.hidden = !this.cards.length));
     if (!this.cards.length) {
-      const others = h("a.button", { href: "/review" }, t("by_tag"));
-      fill(this.grid, empty(t("tag.finished", { tag: this.tag }), t("tag.finished.why"), others));
+      const { learned } = (await get("/api/tags")).find((each) => each.tag === this.tag) ?? {};
+      const why = t(learned ? "tag.finished.why" : "tag.finished.new", { tag: this.tag });
+      fill(this.grid, empty(t("tag.finished", { tag: this.tag }), why, await this.nextTag()));
       return;
     }
     fill(this.grid, this.cards.map((card, place) => this.tile(card, place)));
     this.prefetch();
+  }
+
+  // The way to the tag with most to review.
+  async nextTag() {
+    const { tags } = await get("/api/review");
+    const next = tags.find((each) => each.open && each.tag !== this.tag);
+    return next ? h("a.button", { href: tagUrl(next.tag) }, t("tag.next", next)) : h("a.button", { href: "/review" }, t("by_tag"));
   }
 
   // The next page's pictures, so that they are there at once.
@@ -146,6 +163,7 @@ class Page {
 
   key(event) {
     if (this.busy || typing(event) || document.querySelector("dialog[open]")) return;
+    if (event.repeat && !event.key.startsWith("Arrow")) return; // a key held down is one answer
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns };
     const actions = {
       a: () => this.all("yes"),
@@ -191,7 +209,7 @@ class Page {
       const decisions = this.cards.map((card) => ({ photo: card.photo, tag: this.tag, value: card.value }));
       await post("/api/review/decisions", { view: "tag", decisions });
       this.answered += decisions.length;
-      await Promise.all([this.load(), this.status()]);
+      await this.refresh();
       this.cards[0]?.tile.focus();
     });
   }
@@ -199,7 +217,7 @@ class Page {
   undo() {
     return this.alone(() => undo(async (lines) => {
       this.answered = Math.max(0, this.answered - lines.length);
-      await Promise.all([this.load(), this.status()]);
+      await this.refresh();
     }));
   }
 
@@ -207,35 +225,36 @@ class Page {
     const state = await get(`/api/review/tags/${encodeURIComponent(this.tag)}`);
     const minutes = Math.max(1 / 60, (Date.now() - this.began) / 60000);
     const speed = this.answered ? Math.round(this.answered / minutes) : 0;
-    const estimated = state.yes + state.no > 0 && state.rest.count > 0;
+    const { rest } = state;
+    const estimated = rest.sampled > 0 && rest.count > 0;
+    const bounds = h("small.faint", t("n.bounds", { low: percent(rest.low), high: percent(rest.high) }));
     fill(
       this.side,
       meter((state.suggested - state.open) / Math.max(1, state.suggested), t("progress")),
       h("dl.numbers",
         pair(t("n.open"), state.open), pair(t("n.yes"), state.yes), pair(t("n.no"), state.no),
         pair(t("n.speed"), speed || "–"),
-        pair(t("n.precision"), estimated ? percent(state.rest.expected) : "–"),
-        pair(t("n.bounds"), estimated ? `${percent(state.rest.low)} – ${percent(state.rest.high)}` : "–"),
+        pair(t("n.precision"), estimated ? [percent(rest.expected), bounds] : "–"),
       ),
     );
-    fill(this.offer, state.acceptable ? this.offered(state) : this.remark(state));
+    fill(this.offer, state.acceptable ? this.offered(state) : await this.remark(state));
   }
 
   // What to expect where no photo is likely to show the tag.
-  remark(state) {
-    if (!state.left || state.likeliest >= LIKELY) return [];
+  async remark(state) {
+    if (!this.cards.length || state.likeliest >= LIKELY) return [];
     const values = { tag: this.tag, most: atMost(state) };
     return h("section.remark.card",
       h("p", t(state.open ? "tag.unlikely" : "tag.only_unlikely", values)),
-      state.open ? null : h("a.button", { href: "/review" }, t("tag.others")),
+      state.open ? null : await this.nextTag(),
     );
   }
 
   offered(state) {
     const accept = guard(async () => {
       const saved = await post("/api/review/accept", { tag: this.tag });
-      done(t("accepted", { count: saved.saved, tag: this.tag }), saved, () => Promise.all([this.load(), this.status()]));
-      await Promise.all([this.load(), this.status()]);
+      done(t("accepted", { count: saved.saved, tag: this.tag }), saved, () => this.refresh());
+      await this.refresh();
     });
     const values = { count: state.rest.count, tag: this.tag, share: percent(state.rest.expected), low: percent(state.rest.low) };
     return h("section.offer.card",

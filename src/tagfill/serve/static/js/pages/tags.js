@@ -3,6 +3,7 @@
 import { get, post } from "/static/js/api.js";
 import { fill, h, picture } from "/static/js/dom.js";
 import { number, percent, t } from "/static/js/i18n.js";
+import { tagUrl } from "/static/js/pages/tag.js";
 import { dialog, done, guard, undoButton, undoKey } from "/static/js/ui.js";
 
 export async function show(main) {
@@ -18,10 +19,11 @@ async function draw(main) {
   fill(
     main,
     h("div.tagtop", h("h1", t("nav.tags")), undoButton(reload)),
+    h("p.jumps", h("a", { href: "#together" }, t("tags.together")), h("a", { href: "#suspects" }, t("tags.suspects"), suspects.length ? ` (${number(suspects.length)})` : null)),
     h("section.card.scroll", table(tags, reload)),
     h("div.columns2",
-      h("section.card.scroll", h("h2", t("tags.together")), matrix(together)),
-      h("section.card", h("h2", t("tags.suspects")), h("p.faint", t("tags.suspects.why")), suspectList(suspects, reload)),
+      h("section.card.scroll", { id: "together" }, h("h2", t("tags.together")), matrix(together)),
+      h("section.card", { id: "suspects" }, h("h2", t("tags.suspects")), h("p.faint", t("tags.suspects.why")), suspectList(suspects, reload)),
     ),
   );
 }
@@ -31,7 +33,7 @@ function table(tags, reload) {
   const rows = [...tags].sort((one, other) => other.yes - one.yes).map((tag) => h("tr",
     h("td", h("a", { href: `/data?state=yes&tag=${encodeURIComponent(tag.tag)}` }, tag.tag), tag.learned ? null : h("span.badge", t("tags.new"))),
     h("td", number(tag.yes)), h("td", number(tag.no)), h("td", number(tag.unknown)),
-    h("td", h("a", { href: `/review?view=tag&tag=${encodeURIComponent(tag.tag)}` }, number(tag.suggested))),
+    h("td", h("a", { href: tagUrl(tag.tag) }, number(tag.suggested))),
     h("td", h("button.quiet", { type: "button", "aria-label": t("tags.rename"), onclick: () => rename(tag.tag, names, reload) }, h("span.word", t("tags.rename")), h("span.sign", "✎"))),
   ));
   const heads = ["tag", "yes", "no", "unknown", "suggested"].map((name) => h("th", { scope: "col" }, t(`tags.${name}`)));

@@ -2,7 +2,7 @@
 
 import { get, post, send } from "/static/js/api.js";
 import { fill, h } from "/static/js/dom.js";
-import { has, number, t, time } from "/static/js/i18n.js";
+import { number, t, time } from "/static/js/i18n.js";
 import { guard, meter } from "/static/js/ui.js";
 import { comparison, serve } from "/static/js/pages/runs.js";
 
@@ -37,12 +37,17 @@ export async function show(main) {
   await draw();
 }
 
-// What is counted, or how long it takes beside the last time.
-function progress({ progress: counted, seconds, usual }) {
-  const { done = 0, total = 1, label = "" } = counted ?? {};
-  const share = total > 1 ? done / total : usual ? Math.min(0.95, seconds / usual) : 0;
-  const text = total > 1 ? `${phase(label)} ${number(done)} / ${number(total)}` : t("phase.training");
-  return [meter(share, t("progress")), h("p.faint", text, ": ", t(usual ? "train.time" : "train.elapsed", { time: clock(seconds), usual: clock(usual) }))];
+// The step, what is counted in it, and the time beside that of the last training.
+function progress({ progress: told, seconds, usual }) {
+  const { step = 1, steps = 1, label = "training", done = 0, total = 0 } = told ?? {};
+  const inStep = total ? done / total : 0;
+  const share = Math.max((step - 1 + inStep) / steps, usual ? Math.min(0.95, seconds / usual) : 0);
+  const counted = total ? ` ${number(done)} / ${number(total)}` : "";
+  return [
+    meter(share, t("progress")),
+    h("p", t("train.step", { step, steps }), ": ", t(`phase.${label}`), counted),
+    h("p.faint", t(usual ? "train.time" : "train.elapsed", { time: clock(seconds), usual: clock(usual) })),
+  ];
 }
 
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
@@ -59,11 +64,6 @@ async function card(job, served, count, live, draw) {
   if (job.message) parts.push(h("p.problem", job.message));
   if (job.state === "done") parts.push(await result(job, served, count));
   return h("section.card.job", { "data-state": job.state }, parts);
-}
-
-function phase(label) {
-  const key = `phase.${label.match(/^\w*/)[0]}`;
-  return has(key) ? t(key) : t("phase.training");
 }
 
 // Without known negatives nothing can be measured: the way to get some.

@@ -19,7 +19,7 @@ export async function show(main) {
     if (event.key === "Enter" || event.key === " ") field.click();
   });
   for (const name of ["dragover", "dragleave", "drop"]) {
-    zone.addEventListener(name, (event) => {
+    document.addEventListener(name, (event) => {
       event.preventDefault();
       zone.classList.toggle("over", name === "dragover");
       if (name === "drop") take(event.dataTransfer.files);
