@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._text import read_text
+
+_BETWEEN = re.compile(r"[\s,\ufeff]*")
 
 
 def load_json(path: Path) -> Any:
@@ -36,6 +39,35 @@ def parse_json(text: str, path: Path, row: int | None = None) -> Any:
     except RecursionError:
         message, line = "it is nested too deeply", row or 1
     raise TagfillError(f"not readable as JSON ({message})", file=path, row=line)
+
+
+def first_value(text: str) -> Any:
+    """The first object of JSON lines, the first item of a list, or a whole object, if it is whole.
+
+    >>> first_value('[{"a": 1}, {"b'), first_value('{"a": 1}\\n{"b": 2}')
+    ({'a': 1}, {'a': 1})
+    """
+    start = text.find("[") + 1 if text.startswith("[") else 0
+    try:
+        return json.JSONDecoder().raw_decode(text[start:].lstrip())[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_values(text: str, path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of a text that follow each other on lines or with commas, and their rows."""
+    decoder = json.JSONDecoder(parse_int=_integer)
+    row, last = 1, 0
+    place = _BETWEEN.match(text).end()  # type: ignore[union-attr]
+    while place < len(text):
+        row, last = row + text.count("\n", last, place), place
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            parse_json(text[place:].split("\n", 1)[0], path, row)
+            raise TagfillError("not readable as JSON", file=path, row=row) from None
+        yield row, value
+        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]
 
 
 def _integer(digits: str) -> int | float:

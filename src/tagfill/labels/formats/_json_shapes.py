@@ -5,7 +5,6 @@ A plain record has ``file_name`` and ``tags``, or ``positives`` and ``negatives`
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -49,17 +48,9 @@ def plain_records(document: Any) -> list[Any]:
     return next((found for read in _TABLES if (found := read(content))), [])
 
 
-def first_value(text: str) -> Any:
-    """The first object of JSON lines, the first item of a list, or a whole object, if it is whole.
-
-    >>> first_value('[{"a": 1}, {"b'), first_value('{"a": 1}\\n{"b": 2}')
-    ({'a': 1}, {'a': 1})
-    """
-    start = text.find("[") + 1 if text.startswith("[") else 0
-    try:
-        return json.JSONDecoder().raw_decode(text[start:].lstrip())[0]
-    except (ValueError, RecursionError):
-        return None
+def is_export(record: Any) -> bool:
+    """Whether a value is a record of an annotation program."""
+    return isinstance(record, dict) and plain_record(record) is not None
 
 
 def _is_image(value: Any) -> bool:

@@ -18,6 +18,8 @@ TAGS, NOT_PRESENT = "tags", "not_present"
 """Names of the two controls: choices that apply, and choices known not to apply."""
 
 Task = Mapping[str, Any]
+STUDIO = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
+"""Signs of Label Studio."""
 
 _LOCAL = "/data/local-files/?d="
 _DATA = "/data/"

@@ -11,12 +11,13 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
-from tagfill.labels.formats._json import listed, load_json, number, objects
+from tagfill.labels.formats._json import first_value, listed, load_json, number, objects
+from tagfill.labels.formats._json_lines import wrapped_list
+from tagfill.labels.formats._json_shapes import is_export
 from tagfill.labels.formats._studio import is_task
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.jsonl import is_export, wrapped_list
 from tagfill.labels.table import POSITIVE
 
 _KEYS = ("images", "annotations", "categories")
@@ -28,8 +29,9 @@ Item = Mapping[str, Any]
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    is_other = wrapped_list(text) or is_task(text) or is_export(text) or _DATUMARO.search(text)
-    return text.startswith("{") and _KEY.search(text) is not None and not is_other
+    if not text.startswith("{") or not _KEY.search(text) or _DATUMARO.search(text):
+        return False
+    return not (wrapped_list(text) or is_task(text) or is_export(first_value(text)))
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:

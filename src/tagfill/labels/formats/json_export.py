@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._json import load_json, mapped, parse_json
-from tagfill.labels.formats._json_shapes import first_value, plain_record, plain_records
-from tagfill.labels.formats._splitter import find_splitter
+from tagfill.labels.formats._json import first_value, json_values, load_json, mapped
+from tagfill.labels.formats._json_lines import read_lines
+from tagfill.labels.formats._json_shapes import is_export, plain_record, plain_records
+from tagfill.labels.formats._studio import STUDIO
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.jsonl import LineReader, is_export, is_spread
 
 _MOST_BYTES = 1 << 25
 """A larger object is a table of another format."""
@@ -23,50 +20,29 @@ _MOST_BYTES = 1 << 25
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    if text[:1] not in ("[", "{"):
+    if text[:1] not in ("[", "{") or STUDIO.search(text):
         return False
     first = first_value(text)
-    if is_export(text) or (text.startswith("{") and is_spread(text)):
-        return True
-    if isinstance(first, list):
-        return bool(plain_records([first]))
-    whole = text.startswith("{") and path.stat().st_size < _MOST_BYTES
+    if isinstance(first, list) or is_export(first):
+        return is_export(first) or bool(plain_records([first]))
     try:
+        whole = text.startswith("{") and path.stat().st_size < _MOST_BYTES
         return whole and bool(plain_records(json.loads(read_text(path))))
     except (ValueError, RecursionError):
         return False
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
-    reader = LineReader(builder, find_splitter((), options, path))
-    for row, record in enumerate(_records(path), 1):
-        reader.read(row, plain_record(mapped(record)) or mapped(record))
-    return builder.dataset(FORMAT.name)
-
-
-def _records(path: Path) -> Iterator[Any]:
-    text = read_text(path).strip()
-    if text.startswith("["):
+    text = read_text(path)
+    if text.lstrip().startswith("["):
         document = load_json(path)
-        yield from plain_records(document) or document
-        return
-    values = list(_values(text, path))
-    yield from (plain_records(values[0]) if len(values) == 1 else []) or values
-
-
-def _values(text: str, path: Path) -> Iterator[Any]:
-    """The values of a text, one after the other, with line ends or commas between them."""
-    decoder, place = json.JSONDecoder(), 0
-    while place < len(text):
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            parse_json(text[place:], path, text.count("\n", 0, place) + 1)
-            raise
-        yield value
-        while text[place : place + 1] in tuple(" ,\t\r\n"):
-            place += 1
+        lines = list(enumerate(plain_records(document) or document, 1))
+    else:
+        lines = list(json_values(text, path))
+        table = plain_records(lines[0][1]) if len(lines) == 1 else []
+        lines = list(enumerate(table, 1)) or lines
+    plain = [(row, plain_record(mapped(record)) or record) for row, record in lines]
+    return read_lines(path, plain, FORMAT.name, options, problems)
 
 
 FORMAT = Format(

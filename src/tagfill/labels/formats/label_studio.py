@@ -14,7 +14,6 @@ The short export, JSON-MIN, is read the same way.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from tagfill.labels.formats._json import listed, load_json, mapped, objects, tex
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._studio import (
     NOT_PRESENT,
+    STUDIO,
     TAGS,
     Task,
     address,
@@ -46,12 +46,10 @@ from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 
-_DATA = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
-
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    return (text.startswith("[") and _DATA.search(text) is not None) or is_task(text)
+    return (text.startswith("[") and STUDIO.search(text) is not None) or is_task(text)
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:

@@ -12,9 +12,9 @@ from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import parse_json
+from tagfill.labels.formats._json_lines import LineReader
 from tagfill.labels.formats._splitter import find_splitter
 from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.jsonl import LineReader
 
 _TEXTS = (".cls", ".txt", ".tags")
 _LABELS = (".json", *_TEXTS)
