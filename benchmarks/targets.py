@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+import tagfill  # noqa: F401 - before torch, whose threads then sleep while they wait
+
 WIDTH = 1280
 ROWS = 8192
 
