@@ -87,7 +87,8 @@ def average_precision(
         for number, (column, state) in enumerate(zip(columns, states, strict=True), block.start):
             positives = column[state == POSITIVE]
             if len(positives):
-                result[number] = area(_curve(column[state != UNKNOWN], positives))
+                known = np.flatnonzero(state != UNKNOWN)  # faster than by a mask
+                result[number] = area(_curve(column[known], positives))
     return result
 
 
