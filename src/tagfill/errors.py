@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
+_PASSWORD = re.compile(r"(\w://?[^\s/@:]*:)[^\s/@]+(?=@)")
+_QUERY = re.compile(r"(\w://?[^\s?'\"]+\?)[^\s'\")]*[^\s'\"),.:;]")
 _PARTICULARS = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 Severity = Literal["error", "warning"]
 
@@ -153,7 +155,16 @@ def _sentence(message: str, file: str | Path | None, row: int | None, remedy: st
     if row is not None:
         location = f"{location}, row {row}" if location else f"row {row}"
     text = f"{location}: {message}" if location else message
-    return f"{text} — {remedy}" if remedy else text
+    return without_secrets(f"{text} — {remedy}" if remedy else text)
+
+
+def without_secrets(text: str) -> str:
+    """A text whose URLs have lost their passwords and queries, which may hold keys.
+
+    >>> without_secrets("http://anna:secret@host/a.csv?key=secret: no such file")
+    'http://anna:***@host/a.csv?***: no such file'
+    """
+    return _QUERY.sub(r"\1***", _PASSWORD.sub(r"\1***", text))
 
 
 def features_not_finite() -> TagfillError:

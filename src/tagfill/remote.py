@@ -27,6 +27,8 @@ from tagfill.files import atomic_path, write_json
 ATTEMPTS = 4
 WORKERS = 16
 """Files downloaded at once; most of the time is waiting."""
+SILENCE = 20.0
+"""Seconds without a byte after which a web server is taken to be gone."""
 PAUSE = 0.5
 """Seconds before the second attempt; twice as long before every further one."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/].*)", re.DOTALL)
@@ -207,6 +209,8 @@ def _allowed(url: str) -> bool:
 
 
 def _refuse(url: str) -> Any:
+    if url.startswith(("file:", "local:")):
+        raise TagfillError("is a file of this machine", file=url, remedy="write it as a plain path")
     raise TagfillError(
         "comes from a file, not from you, so it is not downloaded",
         file=url,
@@ -245,7 +249,8 @@ class _Store:
         import fsspec
 
         try:
-            return cls(fsspec.core.url_to_fs(url, use_listings_cache=False)[0])
+            options = {"use_listings_cache": False, **_patience(url)}
+            return cls(fsspec.core.url_to_fs(url, **options)[0])
         except ImportError as error:
             raise TagfillError(
                 f"needs a package that is not installed ({error})",
@@ -290,23 +295,46 @@ class _Store:
         for attempt in range(ATTEMPTS):
             try:
                 return getattr(self.system, name)(url, *rest)
-            except FileNotFoundError as error:
-                raise _NotThereError(
-                    "no such file", file=url, remedy="check the address"
-                ) from error
-            except PermissionError as error:
-                raise TagfillError(
-                    f"may not be read ({error})", file=url, remedy="check your credentials"
-                ) from error
-            except Exception as error:  # networks fail in many ways
+            except Exception as failed:  # networks fail in many ways
+                error = _reason(failed)
+                if isinstance(error, FileNotFoundError):
+                    raise _NotThereError(
+                        "no such file", file=url, remedy="check the address"
+                    ) from failed
+                if isinstance(error, PermissionError):
+                    raise TagfillError(
+                        f"may not be read ({error})", file=url, remedy="check your credentials"
+                    ) from failed
                 if attempt + 1 == ATTEMPTS:
                     raise TagfillError(
-                        f"cannot be downloaded after {ATTEMPTS} attempts ({error})",
+                        f"cannot be downloaded after {ATTEMPTS} attempts"
+                        f" ({str(error) or type(error).__name__})",
                         file=url,
                         remedy="check address, credentials and network; finished files are kept",
-                    ) from error
+                    ) from failed
                 time.sleep(PAUSE * 2**attempt)
         raise AssertionError  # the last attempt returns or raises
+
+
+def _patience(url: str) -> dict[str, Any]:
+    """Options of the file system: a download may take hours, but not in silence."""
+    if not url.startswith(("http:", "https:")):
+        return {}
+    import aiohttp
+
+    limits = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE, sock_read=SILENCE)
+    return {"client_kwargs": {"timeout": limits}}
+
+
+def _reason(error: Exception) -> Exception:
+    """What went wrong: of a web server every failure is called a missing file."""
+    cause = error.__cause__
+    if not isinstance(error, FileNotFoundError) or not isinstance(cause, Exception):
+        return error
+    status = getattr(cause, "status", None)
+    if status in (404, 410):
+        return error
+    return PermissionError(str(cause)) if status in (401, 403) else cause
 
 
 class _NotThereError(TagfillError):
