@@ -564,3 +564,44 @@ def test_many_columns_of_scores_are_one_message(tmp_path: Path) -> None:
     with pytest.raises(TagfillError, match=r"and 35 more columns\) — if these are prob") as caught:
         read(tmp_path, [",".join(["image", *names]), *rows])
     assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("form", ["“{}”", "«{}»", "<{}>", "„{}“"])
+def test_tags_in_other_quotes(form: str, tmp_path: Path) -> None:
+    rows = [f'{n}.jpg,"' + ", ".join(map(form.format, tags)) + '"' for n, tags in ROWS]
+    dataset = read(tmp_path, ["image,tags", *rows])
+    assert set(dataset.table.classes) == {"cat", "dog", "polar bear"}
+
+
+def test_commas_in_names(tmp_path: Path) -> None:
+    people = ["Lee, Ann", "Roy, Tom", "Fox, Eve"]
+    rows = [f'{n}.jpg,"{people[n % 3]}; {people[(n + 1) % 3]}"' for n in range(9)]
+    dataset = read(tmp_path, ["image,tags", *rows])
+    assert set(dataset.table.classes) == set(people)
+    mixed = [f'{n}.jpg,"cat, dog; tree"' if n % 2 else f'{n}.jpg,"dog; cat"' for n in range(9)]
+    assert set(read(tmp_path, ["image,tags", *mixed]).table.classes) == {"cat", "dog", "tree"}
+
+
+@pytest.mark.parametrize("item", ["- {}.jpg: {}", "{0}. {0}.jpg: {1}", "* {}.jpg -> {}"])
+def test_lists_of_images_with_bullets(item: str, tmp_path: Path) -> None:
+    dataset = read(tmp_path, [item.format(n, ", ".join(tags)) for n, tags in ROWS], "l.md")
+    assert known(dataset, "2.jpg") == {"polar bear": 1, "dog": 1}
+
+
+def test_columns_that_blanks_line_up(tmp_path: Path) -> None:
+    rows = [f"{f'{n}.jpg':<12}{', '.join(tags)}" for n, tags in ROWS]
+    dataset = read(tmp_path, [f"{'image':<12}tags", *rows], "l.txt")
+    assert known(dataset, "2.jpg") == {"polar bear": 1, "dog": 1}
+
+
+def test_statements_of_sql_are_no_table(tmp_path: Path) -> None:
+    lines = ["INSERT INTO photos (file, tags) VALUES", "('a.jpg','cat'),", "('b.jpg','dog');"]
+    with pytest.raises(TagfillError, match="statements of SQL"):
+        read(tmp_path, lines, "l.sql")
+
+
+def test_the_column_of_lists_among_other_texts(tmp_path: Path) -> None:
+    found = ["Effusion; Edema", "No finding", "Edema"]
+    rows = [f"P{n // 2},2021-01-01,p{n}.png,{found[n % 3]}" for n in range(12)]
+    dataset = read(tmp_path, ["PatientID,StudyDate,ImagePath,Findings", *rows])
+    assert known(dataset, "p3.png") == {"Effusion": 1, "Edema": 1}

@@ -29,7 +29,7 @@ from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_column
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
-from tagfill.labels.formats._text import TYPED, head
+from tagfill.labels.formats._text import COLUMNS, TYPED, head
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.jsonl import edited_lines
 from tagfill.labels.formats.label_studio import save_edited_tasks
@@ -145,8 +145,8 @@ def _write_rows(out: Path, rows: Sequence[Sequence[str]], source: Path | None) -
     buffer = io.StringIO()
     if text.lower().startswith("sep="):
         buffer.write(text.splitlines()[0] + end)
-    if mark in TYPED:
-        joint = ": " if mark == ":" else f" {mark} "
+    if mark in (*TYPED, COLUMNS):
+        joint = {":": ": ", COLUMNS: COLUMNS}.get(mark, f" {mark} ")
         buffer.writelines(joint.join(row) + end for row in rows)
     else:
         writer = csv.writer(buffer, delimiter=mark, lineterminator=end)

@@ -125,6 +125,9 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
             f" {'was' if len(same) == 1 else 'were'} read as one: {pairs}{more}"
             " (--no-merge-case keeps them apart)"
         )
+    elif options.merge_case is None and (alike := merge_case(dataset.table)):
+        name, target = alike[0]
+        notes.append(f"classes {name!r} and {target!r} differ only in case (--merge-case)")
     denials = find_denials(dataset.table.classes) if dataset.free_tags else {}
     if denials:
         name, tag = next(iter(denials.items()))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter, is_filled
-from tagfill.labels.formats._text import TYPED, has_single_quotes, head, records_of
+from tagfill.labels.formats._text import COLUMNS, TYPED, has_single_quotes, head, records_of
 from tagfill.labels.formats._ticks import code_of, is_sum, sums_possible
 from tagfill.labels.table import UNKNOWN, Labels, Rows
 
@@ -53,7 +53,7 @@ def has_blocks(sheet: Sheet) -> bool:
     if sheet.header_row != 1 or encoding_of(sheet.path) != UTF8:
         return False
     mark = delimiter(head(sheet.path))
-    if mark in TYPED or has_single_quotes(sheet.path, mark):
+    if mark in (*TYPED, COLUMNS) or has_single_quotes(sheet.path, mark):
         return False
     with sheet.path.open("rb") as file:
         return not any(

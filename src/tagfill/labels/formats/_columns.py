@@ -206,7 +206,8 @@ class Columns:
         if len(slots) > 1 and self._share_words(slots):
             return slots
         repeating = [n for n in texts if self._repeats(n)]
-        return repeating if len(repeating) == 1 else []
+        listing = [n for n in repeating if any(map(has_separator, self.sheet.column(n)))]
+        return next((found for found in (repeating, listing) if len(found) == 1), [])
 
     def _share_words(self, numbers: Sequence[int]) -> bool:
         """Whether columns hold the same tags: every one some of those of the others."""

@@ -75,6 +75,7 @@ _ABOUT_FILES = _words(
     " kamera make model lens sex gender geschlecht age alter iso orientation"
     " latitude longitude lat lon gps location ort"
     " md5 sha1 sha256 hash created modified createdat updatedat leadtime annotator annotationid"
+    " favorite isfavorite hidden flagged deleteflag ispublic istrain istest isvalid fold kfold"
 )
 """Columns that describe a file but are not tags."""
 FOLDER_NAMES = _words(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tagfill.errors import TagfillError, counted
 from tagfill.labels.formats._names import is_image_name
-from tagfill.labels.formats._text import TYPED, csv_records, head
+from tagfill.labels.formats._text import COLUMNS, TYPED, csv_records, head
 from tagfill.labels.formats._ticks import code_of, is_image
 
 Record = tuple[int, list[str]]
@@ -25,6 +25,7 @@ SAMPLE = 500
 _DELIMITERS = ",;\t|"
 _AFTER_IMAGE = re.compile(rf"[^,;\t|:=>]+?\.\w{{3,4}}\"?(\s*:\s|\s+(?:{'|'.join(TYPED)})\s)")
 """An image and a colon or the like, as in a list people type."""
+_LINED_UP = re.compile(r"\s*\S+(?: \S+)*\s{2,}\S.*\s*")
 _LINES = 50
 _PREAMBLE = 10
 
@@ -198,6 +199,8 @@ def delimiter(text: str) -> str:
     titles = _titles(lines)
     lines = lines[titles:]
     marks = [mark for mark in _DELIMITERS if mark in lines[0]]
+    if not marks and all(map(_LINED_UP.fullmatch, filter(str.strip, lines))):
+        return COLUMNS
     if not marks and _in_blanks([line.split() for line in lines if line.strip()]):
         return " "
     return max(marks, key=lambda mark: (*_fit(lines, mark), -_DELIMITERS.index(mark)), default=",")

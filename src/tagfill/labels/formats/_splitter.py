@@ -26,8 +26,13 @@ _SOFT = frozenset("-–—.:!?=<>'&%")  # noqa: RUF001
 """Marks that are common inside names, so that alone they raise no doubt."""
 _NO_MARKS = frozenset("%'’\"()[]{}_°" + SEPARATORS)  # noqa: RUF001
 _MARK = re.compile(r"(?<=[\w)])(\s*)([^\w\s]{1,3})(\s*)(?=[\w(])")
-_PREFIXES = (re.compile(r"[-•*‣▪●○–·+]\s+"), re.compile(r"\d{1,2}[.)]\s+"))  # noqa: RUF001
-"""What stands before the items of lists that people write."""
+_SHELLS = (
+    re.compile(r"[-•*‣▪●○–·+]\s+(.+)"),  # noqa: RUF001
+    re.compile(r"\d{1,2}[.)]\s+(.+)"),
+    re.compile(r"[“„«‹‘](.+)[”“»›’]"),  # noqa: RUF001
+    re.compile(r"<([^<>]+)>"),
+)
+"""What surrounds all items of lists that people write: bullets, numbers, quotes."""
 _WORDY = 4.0
 """Sentences have more words than this."""
 _SMALL = "a an the of in on at and with is are to from der die das ein eine und mit im am auf"
@@ -47,7 +52,7 @@ class Splitter:
         only: the only mark that separates tags, where the user names one.
         also: marks that do so besides the usual ones.
         path: the mark in tags that are paths, told or found.
-        prefix: what precedes every tag and is no part of it.
+        shell: what surrounds every tag and is no part of it.
         doubts: tags such as ``dog?``, which state nothing.
         notes: decisions a user should see.
     """
@@ -55,15 +60,14 @@ class Splitter:
     only: str | None = None
     also: tuple[str, ...] = ()
     path: str | None = None
-    prefix: re.Pattern[str] | None = None
+    shell: re.Pattern[str] | None = None
     doubts: frozenset[str] = frozenset()
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def split(self, text: str) -> list[str]:
         """The tags of one entry."""
         tags = split_tags(text, self.only, self.path)
-        if self.prefix is not None:
-            tags = [self.prefix.sub("", tag, count=1) for tag in tags]
+        tags = [_bare(tag, self.shell) for tag in tags]
         for mark in self.also:
             tags = [part for tag in tags for part in _parts(tag, mark)]
         return tags
@@ -98,12 +102,13 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     if not spaced and blanks_separate(entries):
         note = "tags are separated by blanks, judging by content (--separator)"
         return Splitter(also=(_BLANK,), path=path, notes=(note,))
-    whole = Counter[str]()
-    for text, times in entries.items():
-        whole.update(dict.fromkeys(split_tags(text, None, path), times))
-    prefix = _prefix(whole)
-    if prefix is not None:
-        whole = Counter({prefix.sub("", tag, count=1): n for tag, n in whole.items()})
+    name = _name_with_comma(entries)
+    if name is not None:
+        note = f"the comma is part of names such as {name!r}, judging by content (--separator)"
+        return Splitter(";", path=path, notes=(note,))
+    whole = _counted(entries, None, path)
+    shell = next((s for s in _SHELLS if len(whole) > 1 and all(map(s.fullmatch, whole))), None)
+    whole = Counter({_bare(tag, shell): n for tag, n in whole.items()})
     if path is None:
         also, path, whole = _found_marks(whole, options.classes or (), source)
     else:
@@ -117,7 +122,28 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     doubts = frozenset(tag for tag in whole if tag.endswith("?") and tag.rstrip("? ") in whole)
     if doubts:
         notes.append(f"tags with a question mark, such as {min(doubts)!r}, were left unknown")
-    return Splitter(None, also, path, prefix, doubts, (*notes, *_remarks(whole)))
+    return Splitter(None, also, path, shell, doubts, (*notes, *_remarks(whole)))
+
+
+def _counted(entries: Mapping[str, int], only: str | None, path: str | None) -> Counter[str]:
+    """How often every tag occurs."""
+    whole = Counter[str]()
+    for text, times in entries.items():
+        whole.update(dict.fromkeys(split_tags(text, only, path), times))
+    return whole
+
+
+def _name_with_comma(entries: Mapping[str, int]) -> str | None:
+    """A tag such as ``Lee, Ann``, if semicolons separate tags and no part of them recurs."""
+    if not any(";" in text and "," in text for text in entries):
+        return None
+    whole = _counted(entries, ";", None)
+    joined = {tag: split_tags(tag) for tag in whole if "," in tag}
+    owners = Counter(part.lower() for parts in joined.values() for part in set(parts))
+    alone = {tag.lower() for tag in whole if tag not in joined}
+    often = sum(whole[tag] for tag in joined) >= 2 * len(joined)
+    names = len(joined) > 1 and max(owners.values()) == 1 and alone.isdisjoint(owners)
+    return min(joined) if names and often else None
 
 
 def _found_marks(
@@ -241,12 +267,9 @@ def _as_mark(before: str, mark: str, after: str) -> str:
     return mark
 
 
-def _prefix(whole: Mapping[str, int]) -> re.Pattern[str] | None:
-    """What precedes all tags: bullets, or numbers of items."""
-    for prefix in _PREFIXES:
-        if len(whole) > 1 and all(map(prefix.match, whole)):
-            return prefix
-    return None
+def _bare(tag: str, shell: re.Pattern[str] | None) -> str:
+    match = shell.fullmatch(tag) if shell is not None else None
+    return match[1].strip() if match else tag
 
 
 def _remarks(whole: Mapping[str, int]) -> list[str]:

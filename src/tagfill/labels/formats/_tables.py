@@ -21,8 +21,10 @@ from tagfill.labels.formats.base import ReadOptions
 TableReader = Callable[[Sheet, Plan, str, ReadOptions, Problems], Dataset]
 
 _READERS: dict[str, TableReader] = {WIDE: read_wide, LONG: read_long, TAG_LIST: read_tag_list}
-_NO_TABLE = re.compile(r"\A(?:[\[{<]|.*\bregion_attributes\b)|^names\s*:", re.MULTILINE)
-"""Beginnings of JSON, XML and VIA's CSV, and the list of class names in YAML."""
+_NO_TABLE = re.compile(
+    r"\A(?:[\[{<]|.*\bregion_attributes\b)|^names\s*:|^(?:INSERT INTO|CREATE TABLE)\s", re.M | re.I
+)
+"""Beginnings of JSON, XML and VIA's CSV, the list of class names in YAML, and statements of SQL."""
 
 
 def csv_shape(path: Path, options: ReadOptions | None = None) -> str | None:

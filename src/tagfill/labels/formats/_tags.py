@@ -98,8 +98,8 @@ def join_tags(tags: Iterable[str], separator: str = ";") -> str:
 
 
 _NO_TAGS = """
-- -- \N{EN DASH} \N{EM DASH} / . untagged empty nothing leer nichts keine kein ohne aucun aucune
-rien ninguna ninguno nada not_tagged not_specified not_available no_tag no_tags no_keywords
+- -- \N{EN DASH} \N{EM DASH} / . untagged keine kein ohne aucun aucune
+ninguna ninguno not_tagged not_specified not_available no_tag no_tags no_keywords
 no_labels without_tags keine_angabe nicht_vorhanden
 #ref! #value! #name? #div/0! #num! #null! #bezug! #wert!
 """

@@ -16,6 +16,10 @@ _HEAD = 1 << 20
 TYPED = (":", "->", "-", "=>", "=", "–", "—", "→")  # noqa: RUF001
 """Marks after the image in lists that people type, as in ``a.jpg -> cat, dog``."""
 
+COLUMNS = "  "
+"""Blanks that line up columns."""
+_BULLET = re.compile(r"\A\s*(?:[-*•]|\d+[.)])\s+")
+
 
 def open_text(path: Path, newline: str | None = None) -> IO[str]:
     """Open a text file in the encoding it has."""
@@ -52,7 +56,11 @@ def csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     if delimiter in TYPED:
         after = re.compile(rf"\s{'*' if delimiter == ':' else '+'}{delimiter}\s+")
         for row, line in text_lines(path):
-            yield row, [text.strip().strip('"') for text in after.split(line, maxsplit=1)]
+            fields = after.split(_BULLET.sub("", line), maxsplit=1)
+            yield row, [text.strip().strip('"') for text in fields]
+        return
+    if delimiter == COLUMNS:
+        yield from ((row, re.split(r"\s{2,}", line.strip())) for row, line in text_lines(path))
         return
     with open_text(path, newline="") as file:
         yield from records_of(file, delimiter, path, quote=quote)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -39,6 +40,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "[{'": ("is a Python list, not JSON", "write it with json.dump"),
     "{'": ("is a Python dictionary, not JSON", "write it with json.dump"),
 }
+_SQL = re.compile(r"^(?:INSERT INTO|CREATE TABLE)\s", re.M | re.I)
 _JSON = 'write a line such as {"file_name": "a.jpg", "tags": ["cat"]} for every image'
 
 
@@ -71,6 +73,8 @@ def _text_like(path: Path, text: str) -> tuple[str, str] | None:
     for beginning, known in _TEXTS.items():
         if text.lower().startswith(beginning):
             return known
+    if _SQL.search(text):
+        return "holds statements of SQL, not a table", "export the table as CSV"
     if "<track " in text and "<annotations" in text:
         return "is a CVAT export of a video", "export it as 'CVAT for images'"
     if text[0] in "[{":
