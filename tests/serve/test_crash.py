@@ -52,8 +52,8 @@ def test_a_refused_client_may_go_on_after_the_rest_of_its_request(
         object.__setattr__(service.policy, "body_bytes", 100)
         port = int(url.rpartition(":")[2])
         chunk = b"c8\r\n" + b"x" * 200 + b"\r\n"
+        csrf, cookie = credentials(url)
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-            csrf, cookie = credentials(url)
             connection.sendall(
                 f"POST /api/review/undo HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n"
                 f"X-CSRF-Token: {csrf}\r\nContent-Type: application/json\r\n"
@@ -62,7 +62,9 @@ def test_a_refused_client_may_go_on_after_the_rest_of_its_request(
             )
             answer = b""
             while not answer.endswith(b"}"):
-                answer += connection.recv(4096)
+                more = connection.recv(4096)
+                assert more, "closed before it had answered"
+                answer += more
             assert b" 413 " in answer
             for piece in (chunk, chunk, b"0\r\n\r\n"):
                 connection.sendall(piece)
