@@ -165,7 +165,7 @@ def test_unlikely_photos_of_a_tag_are_shown_and_called_so(
         assert len(shown) == 24
         assert shown == sorted(shown, reverse=True)
         assert {tile.get_attribute("data-value") for tile in tiles.all()} == {"no"}
-        assert "No photo left is likely" in page.locator(".remark").inner_text()
+        assert "rather do not show" in page.locator(".remark").inner_text()
         page.keyboard.press("Enter")
         assert set(saved(page, service, 24).values()) == {0}
         page.click(".remark:has-text('All suggestions of') a:has-text('Next')")
@@ -224,6 +224,32 @@ def test_a_complete_photo_and_a_tag_of_ones_own(visit: Open, site: Any) -> None:
     assert service.ledger.is_complete(row)
     assert (service.ledger.values[row] != -1).all()
     assert "dragon" in service.tags_of(row, 1)
+
+
+def test_the_guided_start_ends_with_measured_metrics(visit: Open, site: Any) -> None:
+    _, service = site
+    page = visit("/review?view=photo&guided=1")
+    while page.locator("img.photo").count():
+        name = page.locator("img.photo").get_attribute("alt")
+        page.keyboard.press("c")
+        page.wait_for_function("n => document.querySelector('img.photo')?.alt !== n", arg=name)
+    assert all(map(service.queue.is_complete, service.queue.guided.tolist()))
+    assert page.locator(".toast").count() == 1  # they do not pile up
+    page.click("a:has-text('How good is the model?')")
+    page.wait_for_selector("text=photos labeled in full")
+    assert page.locator("main a:has-text('Label 50 photos')").count() == 0
+
+
+def test_a_known_tag_is_taken_away_and_brought_back(visit: Open, site: Any) -> None:
+    _, service = site
+    page = visit("/review?view=photo")
+    tag = page.locator("li.chip span").first.inner_text()
+    page.locator("li.chip button").first.click()
+    assert [(key[1], value) for key, value in saved(page, service, 1).items()] == [(tag, 0)]
+    page.wait_for_selector(f"li.chip:has-text('{tag}')", state="detached")
+    page.click(".toast button:has-text('Undo')")
+    page.wait_for_selector(f"li.chip:has-text('{tag}')")
+    saved(page, service, 0)
 
 
 def test_the_next_photo_is_there_before_it_is_asked_for(visit: Open) -> None:
@@ -517,8 +543,10 @@ def test_the_server_is_killed_between_two_answers(
             page.keyboard.press(key)
         assert answer.value.ok
     server.kill()
+    asked = page.locator(".question").inner_text()
     page.keyboard.press("y")
     page.wait_for_selector("#toasts [data-kind=error]")  # what is not saved is said
+    assert page.locator(".question").inner_text() == asked
     with listening(opened, database) as (url, _):
         page.goto(f"{url}/review?view=photo")
         page.wait_for_selector("img.photo")

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import hypergeom
 from tests.serve.conftest import Reviewer
 
-from tagfill.serve import stopping
 from tagfill.serve.queue import LIKELY
 from tagfill.serve.service import Service
 from tagfill.serve.stopping import rest_in_order, rest_of
@@ -121,10 +120,7 @@ def test_tags_together_count_photos_with_both(anna: Reviewer, service: Service) 
     assert answer["counts"][one][other] == both >= 2
 
 
-def test_the_rest_is_offered_when_answers_say_it_is_right(
-    anna: Reviewer, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stopping, "GOAL", 0.8)  # as sure as a few dozen photos can make one
+def test_the_rest_is_offered_when_answers_say_it_is_right(anna: Reviewer, service: Service) -> None:
     tag = service.library.table.classes[0]
     service.queue.probability[:, 0] = 0.9
     assert anna.post("/api/review/accept", json={"tag": tag}).status_code == 409
@@ -136,6 +132,7 @@ def test_the_rest_is_offered_when_answers_say_it_is_right(
     state = anna.get(f"/api/review/tags/{tag}").json()
     assert state["acceptable"]
     assert state["rest"]["low"] >= 0.8
+    assert state["rest"]["expected"] >= 0.95
     assert 0 < state["left"] < 60
     saved = anna.post("/api/review/accept", json={"tag": tag}).json()["saved"]
     assert saved == state["rest"]["count"] == state["left"]
@@ -147,7 +144,7 @@ def test_the_rest_is_offered_when_answers_say_it_is_right(
 def test_pages_of_a_tag_are_a_random_sample_of_the_likely(service: Service) -> None:
     column = int(np.argmax(service.queue.askable.sum(axis=0)))
     service.queue.probability[:, column] = np.linspace(0.99, 0.51, len(service.library))
-    service.queue._order.clear()
+    service.queue._drawn.clear()
     order = service.queue.tag_order(column)
     chances = service.queue.probability[order, column]
     assert (chances >= LIKELY).all()
@@ -199,7 +196,7 @@ def test_answers_under_an_earlier_model_are_no_sample_of_the_next(
     column = int(np.argmax(service.queue.askable.sum(axis=0)))
     tag = service.library.table.classes[column]
     service.queue.probability[:, column] = 0.9
-    service.queue._order.clear()
+    service.queue._drawn.clear()
     for card in anna.cards(view="tag", tag=tag, count=8)["grid"]:
         anna.say(card["photo"], tag, "yes", view="tag")
     before = service.queue.status(column)

@@ -154,7 +154,9 @@ def test_a_token_is_needed_where_one_is_set(opened: Any, tmp_path: Path) -> None
     assert answer.status_code == 200
     assert client.get("/api/review/history", headers=right).json()[0]["who"] == "api"
     page = client.get("/", headers={"accept": "text/html"}, follow_redirects=False)
-    assert (page.status_code, page.headers["location"]) == (303, "/login")
+    assert (page.status_code, page.headers["location"]) == (303, "/login?next=/")
+    page = client.get("/data?q=red+boat", headers={"accept": "text/html"}, follow_redirects=False)
+    assert page.headers["location"] == "/login?next=/data%3Fq%3Dred%2Bboat"
 
 
 def test_signing_in_with_the_token_begins_a_session(opened: Any, tmp_path: Path) -> None:
@@ -166,6 +168,13 @@ def test_signing_in_with_the_token_begins_a_session(opened: Any, tmp_path: Path)
     again = client_of(opened, tmp_path, token=TOKEN + "2")
     again.cookies = client.cookies
     assert again.get("/api/review").status_code == 401
+
+
+def test_a_page_that_does_not_exist_says_so_to_people_and_programs(anna: Reviewer) -> None:
+    page = anna.get("/nothing", headers={"accept": "text/html"})
+    assert (page.status_code, page.headers["content-type"][:9]) == (404, "text/html")
+    assert anna.get("/nothing").json() == {"detail": "Not Found"}
+    assert anna.get("/api/nothing", headers={"accept": "text/html"}).json()["detail"]
 
 
 def test_read_only_servers_change_nothing(opened: Any, tmp_path: Path) -> None:

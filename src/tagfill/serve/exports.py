@@ -21,9 +21,16 @@ from tagfill.labels.beside import write_rejections
 from tagfill.labels.formats import formats
 from tagfill.labels.formats.image_folder import check_classes, class_path
 from tagfill.labels.io import save_labels
-from tagfill.labels.photos.change import EXIFTOOL, Edit, change_files, change_sidecars, edits
+from tagfill.labels.photos.change import (
+    EXIFTOOL,
+    Edit,
+    change_files,
+    change_sidecars,
+    edits,
+    new_sidecars,
+)
 from tagfill.labels.photos.labels import photo_changes
-from tagfill.labels.photos.read import sidecars_of
+from tagfill.labels.photos.read import sidecar, sidecars_of
 from tagfill.labels.table import POSITIVE
 from tagfill.serve.service import Service
 
@@ -37,8 +44,8 @@ SUFFIXES = {
     "label_studio": ".json",
 }
 PREFIX = "tagfill-export-"
-Files = Iterator[tuple[str, Path | None]]
-"""Names in a zip and their files; a name without a file is an empty folder."""
+Files = Iterator[tuple[str, Path | bytes | None]]
+"""Names in a zip and their files or content; None is an empty folder."""
 Download = tuple[str, Iterator[bytes]]
 """The suffix of a file, and its content piece by piece."""
 
@@ -64,14 +71,11 @@ def export(service: Service, format: str) -> Download:
             raise TagfillError(f"{len(gone):,} photos are missing, first {gone[0].name!r}")
         files = _class_folders(service, table) if format == FOLDERS else _photos(service, table)
         return ".zip", _zipped(files)
+    if format == XMP:
+        return ".zip", _zipped(_sidecars(service, table))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         target = Path(folder, f"labels{SUFFIXES.get(format, '')}")
-        if format == XMP:
-            places = (Path(folder, image) for image in table.images)
-            beside = dict(zip(service.library.paths, places, strict=True))
-            change_sidecars(_edits(service, table), beside=beside)
-        else:
-            save_labels(service.library.dataset(table), target, format=format)
+        save_labels(service.library.dataset(table), target, format=format)
         written = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         if written == [target]:
             return target.suffix, iter([target.read_bytes()])
@@ -111,6 +115,13 @@ def _class_folders(service: Service, table: LabelTable) -> Files:
                 yield rejected.name, rejected
 
     return files()
+
+
+def _sidecars(service: Service, table: LabelTable) -> Files:
+    """A small file beside each photo that has something to say."""
+    names = dict(zip(service.library.paths, table.images, strict=True))
+    for photo, scheme, content in new_sidecars(_edits(service, table)):
+        yield sidecar(Path(names[photo]), scheme).as_posix().lstrip("/"), content
 
 
 def _photos(service: Service, table: LabelTable) -> Files:
@@ -163,13 +174,15 @@ class _Pieces(io.RawIOBase):
         return content
 
 
-def _zipped(files: Iterable[tuple[str, Path | None]]) -> Iterator[bytes]:
+def _zipped(files: Iterable[tuple[str, Path | bytes | None]]) -> Iterator[bytes]:
     """A zip, in a piece for each file."""
     pieces = _Pieces()
     with zipfile.ZipFile(pieces, "w", strict_timestamps=False) as archive:
         for name, file in files:
             if file is None:
                 archive.mkdir(name)
+            elif isinstance(file, bytes):
+                archive.writestr(name, file, zipfile.ZIP_DEFLATED)
             else:
                 packed = zipfile.ZIP_STORED if is_image_file(name) else zipfile.ZIP_DEFLATED
                 archive.write(file, name, packed)

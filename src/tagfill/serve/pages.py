@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 
+from tagfill.serve.responses import FRAME
 from tagfill.serve.security import same_text
 from tagfill.serve.service import Served
 
@@ -19,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def _frame() -> FileResponse:
-    return FileResponse(str(STATIC / "index.html"))
+    return FileResponse(str(FRAME))
 
 
 for _path in PAGES:

@@ -53,10 +53,13 @@ class Queue:
     def update(self) -> None:
         """Update to the current tags."""
         names = tuple(self.ledger.columns.names)
-        if names == self._names:
+        before, self._names = self._names, names
+        if names == before:
             return
-        self._names = names
-        posterior = self.model.posterior
+        posterior, added = self.model.posterior, names[len(before) :]
+        if before and names == before + added and set(added).isdisjoint(posterior.classes):
+            self._widen(len(added))
+            return
         self.probability = spread_over(posterior.classes, self.ledger.columns, posterior.unwritten)
         base = self.ledger.columns.base
         unknown = np.ones(self.probability.shape, dtype=bool)
@@ -68,7 +71,14 @@ class Queue:
         self._on_cards = self.askable & shown
         worth = expected_gain(np.nan_to_num(self.probability), unknown)
         self._gain = np.where(self._on_cards, worth, 0.0)
-        self._order: dict[int, Rows] = {}
+        self._drawn: dict[int, Rows] = {}
+
+    def _widen(self, count: int) -> None:
+        """Take in new tags, which the model does not know: there is nothing to ask about them."""
+        more = ((0, 0), (0, count))
+        self.probability = np.pad(self.probability, more, constant_values=np.nan)
+        self.askable, self.suggested = np.pad(self.askable, more), np.pad(self.suggested, more)
+        self._on_cards, self._gain = np.pad(self._on_cards, more), np.pad(self._gain, more)
 
     def _on_open_cards(self) -> Mask:
         """[N, K] entries that cards of photos still ask about."""
@@ -87,21 +97,18 @@ class Queue:
 
         In random order those reviewed first represent the rest.
         """
-        if column not in self._order:
-            chance = self.probability[:, column]
-            rows = np.flatnonzero(self.askable[:, column])
-            likely, others = rows[chance[rows] >= LIKELY], rows[chance[rows] < LIKELY]
-            seed = zlib.crc32(f"{self.model.name}\0{self._names[column]}".encode())
-            np.random.default_rng(seed).shuffle(likely)
-            others = others[np.argsort(-chance[others], kind="stable")]
-            self._order[column] = np.concatenate([likely, others])
-        return self._order[column]
+        chance = self.probability[:, column]
+        others = np.flatnonzero(self.askable[:, column] & (chance < LIKELY))
+        others = others[np.argsort(-chance[others], kind="stable")]
+        return np.concatenate([self._likely(column), others])
 
     def _likely(self, column: int) -> Rows:
         """Likely photos of a tag in random order."""
-        order = self.tag_order(column)
-        rows: Rows = order[self.probability[order, column] >= LIKELY]
-        return rows
+        if column not in self._drawn:
+            likely = self.askable[:, column] & (self.probability[:, column] >= LIKELY)
+            seed = zlib.crc32(f"{self.model.name}\0{self._names[column]}".encode())
+            self._drawn[column] = np.random.default_rng(seed).permutation(np.flatnonzero(likely))
+        return self._drawn[column]
 
     def status(self, column: int) -> TagReview:
         """Progress of the review of a tag."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 import sqlalchemy as sa
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from tagfill.errors import TagfillError
 
+FRAME = files("tagfill.serve") / "static" / "index.html"
+"""The page that all others are shown in."""
 SHOWN = 10
 """Most problems of a request to report at once."""
 
@@ -72,9 +75,12 @@ async def invalid(_: Request, error: Exception) -> SafeJSON:
     return SafeJSON({"detail": "; ".join(problems)}, 422)
 
 
-async def refused(_: Request, error: Exception) -> SafeJSON:
-    """An error with a status of its own."""
+async def refused(request: Request, error: Exception) -> Response:
+    """An error with a status of its own; a person who looks for a page gets one that says so."""
     assert isinstance(error, HTTPException)
+    page = "text/html" in request.headers.get("accept", "")
+    if error.status_code == 404 and page and not request.url.path.startswith(("/api/", "/static/")):
+        return FileResponse(str(FRAME), 404)
     return SafeJSON({"detail": error.detail}, error.status_code, error.headers)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -251,7 +251,8 @@ class Gate:
             return None
         if self.policy.token is not None and not trusted and session is None:
             if method == "GET" and "text/html" in headers.get("accept", ""):
-                return RedirectResponse("/login", 303)
+                asked = quote(f"{path}?{scope['query_string'].decode('latin-1')}".rstrip("?"))
+                return RedirectResponse(f"/login?next={asked}", 303)
             return _refuse(401, "a token is needed", {"www-authenticate": "Bearer"})
         if method in SAFE_METHODS or trusted or path.startswith(STATELESS):
             return None

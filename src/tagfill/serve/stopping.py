@@ -20,12 +20,10 @@ from tagfill.evaluate.arrays import Floats, Mask
 
 ERROR = 0.05
 """Probability that a stated lower bound is ever too high."""
-GOAL = 0.9
-"""The rest is offered for acceptance when at least this share of it is right."""
+EXPECTED, AT_LEAST = 0.95, 0.8
+"""The rest is offered for acceptance when this share is expected to be right, and the bound."""
 OPTIMISM = 38.0
 """Of the prior's second half: the mean share of right ones is 38 in 39."""
-FEWEST = 5
-"""Fewest answers before anything is offered."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Rest:
     @property
     def acceptable(self) -> bool:
         """Whether the rest may be accepted unseen."""
-        return self.count > 0 and self.sampled >= FEWEST and self.low >= GOAL
+        return self.count > 0 and self.expected >= EXPECTED and self.low >= AT_LEAST
 
 
 def rest_in_order(right: Mask, known: Mask, error: float = ERROR) -> Rest:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -97,33 +97,60 @@ def change_sidecars(
     Returns:
         How many files were written.
     """
-    shared = Counter((photo.parent, photo.stem.lower()) for photo in photos)
     written = 0
-    for photo, edit in photos.items():
+    for photo, usual in _usual_schemes(photos).items():
         place = photo if beside is None else beside[photo]
-        usual: Scheme = "stem" if shared[photo.parent, photo.stem.lower()] == 1 else "name"
         targets = sidecars_of(place) or [sidecar(place, scheme or usual)]
         inside = embedded_keywords(photo, [])
         for target in targets:
-            written += _change_sidecar(target, edit, inside)
+            written += _change_sidecar(target, photos[photo], inside)
     return written
 
 
+def new_sidecars(photos: Mapping[Path, Edit]) -> Iterator[tuple[Path, Scheme, bytes]]:
+    """Sidecars as if there were none yet, not written anywhere: photo, naming and content."""
+    for photo, scheme in _usual_schemes(photos).items():
+        content = _new_packet(photos[photo], embedded_keywords(photo, []))
+        if content is not None:
+            yield photo, scheme, content
+
+
+def _usual_schemes(photos: Iterable[Path]) -> dict[Path, Scheme]:
+    """How new sidecars are named; two photos must not share one."""
+    photos = list(photos)
+    shared = Counter((photo.parent, photo.stem.lower()) for photo in photos)
+    return {
+        photo: "stem" if shared[photo.parent, photo.stem.lower()] == 1 else "name"
+        for photo in photos
+    }
+
+
+def _new_packet(edit: Edit, inside: Keywords) -> bytes | None:
+    """The content of a new sidecar; None if there is nothing to write."""
+    start = replace(inside, marks={})
+    after = edit(start)
+    return None if after == start and not after.marks else changed_packet(None, after)
+
+
 def _change_sidecar(target: Path, edit: Edit, inside: Keywords) -> bool:
-    packet = target.read_bytes() if target.exists() else None
+    if not target.exists():
+        content = _new_packet(edit, inside)
+        if content is not None:
+            write_bytes(target, content)
+        return content is not None
+    packet = target.read_bytes()
     try:
-        before = Keywords() if packet is None else read_packet(packet)
-        start = before if packet is not None else replace(inside, marks={})
-        after = edit(start)
-        if after == start and (packet is not None or not after.marks):
+        before = read_packet(packet)
+        after = edit(before)
+        if after == before:
             return False
         content = changed_packet(packet, after)
     except ValueError as error:
         raise TagfillError(str(error), file=target, remedy="fix or move it first") from None
-    if packet is not None and after == Keywords() and is_bare(content):
+    if after == Keywords() and is_bare(content):
         target.unlink()
-        return True
-    write_bytes(target, content)
+    else:
+        write_bytes(target, content)
     return True
 
 

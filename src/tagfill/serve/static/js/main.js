@@ -21,15 +21,19 @@ applyTheme(localStorage.getItem("theme"));
 start();
 
 async function start() {
-  const name = pages[location.pathname] ?? "home";
+  const name = pages[location.pathname] ?? "missing";
   const main = document.getElementById("main");
   document.title = `${t(`nav.${name}`)} – tagfill`;
   document.body.dataset.page = name;
   try {
     const session = name === "login" ? null : await whoAmI();
     header(session);
-    const page = await import(`/static/js/pages/${name}.js`);
-    await page.show(main, new URLSearchParams(location.search), session);
+    if (name === "missing") {
+      fill(main, empty(t("nav.missing"), t("missing.why"), h("a.button", { href: "/" }, t("nav.home"))));
+    } else {
+      const page = await import(`/static/js/pages/${name}.js`);
+      await page.show(main, new URLSearchParams(location.search), session);
+    }
   } catch (error) {
     const again = h("button", { type: "button", onclick: () => location.reload() }, t("again"));
     fill(main, empty(t("failed"), reason(error), again, h("a.button.quiet", { href: "/" }, t("nav.home"))));

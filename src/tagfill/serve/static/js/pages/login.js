@@ -9,9 +9,13 @@ export async function show(main, query) {
   const form = h("form.login.card", {
     onsubmit: async (event) => {
       event.preventDefault();
-      const response = await fetch("/login", { method: "POST", body: new FormData(form), redirect: "manual" });
-      if (response.type === "opaqueredirect" || response.ok) location.assign(target(query.get("next")));
-      else problem.textContent = t("login.wrong");
+      try {
+        const response = await fetch("/login", { method: "POST", body: new FormData(form), redirect: "manual" });
+        if (response.type === "opaqueredirect" || response.ok) location.assign(target(query.get("next")));
+        else problem.textContent = t(response.status === 429 ? "refused.429" : "login.wrong");
+      } catch {
+        problem.textContent = t("offline");
+      }
     },
   }, h("h1", t("nav.login")), h("p.faint", t("login.why")), h("label", { for: "token" }, t("login.token")), field, problem, h("button", { type: "submit" }, t("nav.login")));
   fill(main, form);
@@ -20,5 +24,6 @@ export async function show(main, query) {
 
 // Only pages of this server.
 function target(next) {
-  return next && /^\/(?!\/)/.test(next) ? next : "/";
+  const url = new URL(next ?? "/", location.origin);
+  return url.origin === location.origin ? url.href : "/";
 }

@@ -219,7 +219,8 @@ class Deck {
     }).catch((error) => {
       this.count(suggestion, before);
       this.actions.splice(this.actions.indexOf(action), 1);
-      this.drawPanel();
+      if (this.card === card) this.active = card.suggestions.indexOf(suggestion);
+      if (this.card) this.drawPanel();
       complain(error);
     });
     const next = card.suggestions.findIndex((each) => each.value === null);

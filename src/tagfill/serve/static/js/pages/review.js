@@ -6,11 +6,16 @@ import { atMost, LIKELY, show as showTag, tagUrl } from "/static/js/pages/tag.js
 import { percent, t } from "/static/js/i18n.js";
 import { empty, meter } from "/static/js/ui.js";
 
-export async function show(main, query) {
+export async function show(main, query, session) {
   const view = query.get("view");
+  if (view && session.read_only) return refuse(main);
   if (view === "tag") return showTag(main, query);
   if (view === "photo") return (await import("/static/js/pages/photo.js")).show(main, query);
   return menu(main);
+}
+
+function refuse(main) {
+  fill(main, empty(t("read_only"), t("read_only.why"), h("a.button", { href: "/data" }, t("nav.data"))));
 }
 
 async function menu(main) {

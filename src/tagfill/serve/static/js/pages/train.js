@@ -8,7 +8,7 @@ import { comparison, serve } from "/static/js/pages/runs.js";
 
 const EVERY = 1000;
 
-export async function show(main) {
+export async function show(main, _, session) {
   const { totals, model } = await get("/api/review");
   const box = h("div.joblist", { "aria-live": "polite" });
   const start = h("button", { type: "button", onclick: guard(async () => {
@@ -18,7 +18,8 @@ export async function show(main) {
   fill(
     main,
     h("h1", t("train.title")),
-    h("section.card", h("p", t("train.intro", totals)), h("p.faint", t("home.model", { model })), h("p.actions", start)),
+    h("section.card", h("p", t("train.intro", totals)), h("p.faint", t("home.model", { model })),
+      session.read_only ? h("p.problem", t("read_only.why")) : null, h("p.actions", start)),
     box,
   );
   const live = h("div"); // the progress of the training that runs
@@ -26,7 +27,7 @@ export async function show(main) {
   async function draw() {
     const jobs = await get("/api/jobs");
     const running = jobs.find((job) => job.state === "running");
-    start.disabled = Boolean(running);
+    start.disabled = Boolean(running) || session.read_only;
     if (running) fill(live, progress(running));
     const state = jobs.map((job) => job.id + job.state).join();
     if (!jobs.length) fill(box, h("p.faint", t("train.none")));
@@ -39,7 +40,8 @@ export async function show(main) {
 
 // The step, what is counted in it, and the time beside that of the last training.
 function progress({ progress: told, seconds, usual }) {
-  const { step = 1, steps = 1, label = "training", done = 0, total = 0 } = told ?? {};
+  if (!told) return h("p.faint", t("train.begins"));
+  const { step, steps, label, done, total } = told;
   const inStep = total ? done / total : 0;
   const share = Math.max((step - 1 + inStep) / steps, usual ? Math.min(0.95, seconds / usual) : 0);
   const counted = total ? ` ${number(done)} / ${number(total)}` : "";
