@@ -18,10 +18,10 @@ from tagfill.errors import LabelError, Problems, TagfillError
 from tagfill.files import guarded, without_guard
 from tagfill.labels import Dataset
 from tagfill.labels.formats import ReadOptions, _blocks
-from tagfill.labels.formats._cells import refuse_bombs
 from tagfill.labels.formats._entries import read_entries
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import csv_sheet
+from tagfill.labels.formats.spreadsheet import refuse_bombs
 from tagfill.labels.io import load_labels, save_labels
 
 
@@ -422,7 +422,7 @@ def test_old_excel(tmp_path: Path) -> None:
 
 
 def test_spreadsheet_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tagfill.labels.formats._cells.MOST_BYTES", 1000)
+    monkeypatch.setattr("tagfill.labels.formats.spreadsheet.MOST_BYTES", 1000)
     path = tmp_path / "labels.xlsx"
     path.write_bytes(xlsx(ROWS * 100))
     with pytest.raises(TagfillError, match="too many to read"):

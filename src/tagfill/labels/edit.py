@@ -21,7 +21,6 @@ from tagfill.labels.beside import write_rejections, write_reviewed
 from tagfill.labels.cleanup import canonical_names
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
-from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._entries import SkippedRows
 from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._lists import images_of_rows
@@ -29,7 +28,7 @@ from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_column
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
-from tagfill.labels.formats._text import COLUMNS, TYPED, head
+from tagfill.labels.formats._text import COLUMNS, TYPED, UTF8, encoding_of, head
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.jsonl import edited_lines
 from tagfill.labels.formats.label_studio import save_edited_tasks

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+import numpy as np
 
 from tagfill.errors import Problems, TagfillError, counted
 from tagfill.files import atomic_path
@@ -26,15 +29,14 @@ from tagfill.labels.cleanup import (
 )
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, find_writable, formats
-from tagfill.labels.formats._encoding import encoding_note
+from tagfill.labels.formats._folders import files_below, subfolders
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._tables import csv_shape
+from tagfill.labels.formats._text import encoding_note
 from tagfill.labels.formats._unknown import no_known_format
-from tagfill.labels.formats._walk import files_below, subfolders
 from tagfill.labels.formats._write import positives_only
 from tagfill.labels.hierarchy import complete
-from tagfill.labels.joined import joined_splits
-from tagfill.labels.table import LabelTable
+from tagfill.labels.table import UNKNOWN, LabelTable, Rows
 from tagfill.remote import local_source
 
 _LISTED = 5
@@ -296,3 +298,36 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
     if path.is_dir() and not any(files_below(path)):
         raise TagfillError("the folder is empty", file=path, remedy="name one with photos")
     raise no_known_format(path, formats())
+
+
+def joined_splits(folder: Path, parts: Mapping[str, Dataset]) -> Dataset:
+    """One data set of the labels in the folders train, val and test of a folder.
+
+    Args:
+        folder: the folder of all.
+        parts: name of each folder in it, and its labels with the place of their images.
+    """
+    classes = tuple(dict.fromkeys(name for part in parts.values() for name in part.table.classes))
+    images: list[str] = []
+    splits: dict[str, Rows] = {}
+    values = [np.empty((0, len(classes)), dtype=np.int8)]
+    for name, part in parts.items():
+        root = (part.image_root or folder / name).relative_to(folder).as_posix()
+        rows = np.arange(len(images), len(images) + len(part.table))
+        splits[usual_split(name)] = rows
+        images += [str(PurePosixPath(root, image)) for image in part.table.images]
+        block = np.full((len(rows), len(classes)), UNKNOWN, dtype=np.int8)
+        block[:, [classes.index(known) for known in part.table.classes]] = part.table.values
+        values.append(block)
+    first = next(iter(parts.values()))
+    read = ", ".join(f"{name}/{part.source.name}" for name, part in parts.items())
+    notes = dict.fromkeys(note for part in parts.values() for note in part.notes)
+    return Dataset(
+        table=LabelTable(tuple(images), classes, np.concatenate(values)),
+        source=folder,
+        format=first.format,
+        splits=splits,
+        image_root=folder,
+        free_tags=any(part.free_tags for part in parts.values()),
+        notes=(f"read as splits: {read}", *notes),
+    )

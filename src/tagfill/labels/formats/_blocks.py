@@ -15,10 +15,17 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.labels.formats._encoding import UTF8, encoding_of
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter, is_filled
-from tagfill.labels.formats._text import COLUMNS, TYPED, has_single_quotes, head, records_of
+from tagfill.labels.formats._text import (
+    COLUMNS,
+    TYPED,
+    UTF8,
+    encoding_of,
+    has_single_quotes,
+    head,
+    records_of,
+)
 from tagfill.labels.formats._ticks import code_of, is_sum, sums_possible
 from tagfill.labels.table import UNKNOWN, Labels, Rows
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,105 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import Problems
-from tagfill.labels.dataset import Dataset, Suggestions
-from tagfill.labels.formats._boxes import BoxList
+from tagfill.labels.dataset import Boxes, Dataset, Suggestions
 from tagfill.labels.formats._ids import clean_ids, find_root, is_text, plain_text, typed_text
 from tagfill.labels.formats._merge import Records
-from tagfill.labels.formats._paths import PathList
 from tagfill.labels.formats.base import Absent, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, Rows
+
+
+class BoxList:
+    """Collects boxes; those without area or image size are counted and left out."""
+
+    def __init__(self) -> None:
+        self._owners: list[tuple[int, int]] = []
+        self._pixels: list[tuple[float, ...]] = []
+        self._left_out = 0
+
+    def add(
+        self, record: int, label: int | None, corners: Sequence[float], size: Sequence[float]
+    ) -> None:
+        """Add a box.
+
+        Args:
+            record: record of its image.
+            label: its class; a refused one (``None``) is passed over.
+            corners: left, top, right, bottom in pixels.
+            size: width and height of the image in pixels.
+        """
+        left, top, right, bottom = corners
+        if label is None:
+            return
+        if not (min(size) > 0 and right > left and bottom > top):
+            self._left_out += 1
+            return
+        self._owners.append((record, label))
+        self._pixels.append((*corners, *size))
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out."""
+        if not self._left_out:
+            return []
+        return [f"{self._left_out} boxes without area or without image size were left out"]
+
+    def boxes(self, place: Rows) -> Boxes | None:
+        """All boxes, cut at the image's edges.
+
+        Args:
+            place: the table row of every record.
+        """
+        if not self._owners:
+            return None
+        record, label = np.array(self._owners, dtype=np.intp).T
+        pixels = np.array(self._pixels, dtype=np.float64)
+        corners = np.clip(pixels[:, :4] / np.tile(pixels[:, 4:], 2), 0.0, 1.0)
+        xywh = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+        return Boxes(image=place[record], label=label, xywh=xywh)
+
+
+TagPath = tuple[str, ...]
+
+
+class PathList:
+    """Collects paths of tags; a name with several parents keeps its whole path.
+
+    >>> paths = PathList()
+    >>> paths.add(0, ["animal", "bat"]); paths.add(1, ["sport", "bat"])
+    >>> [names for _, names, _ in paths.statements()]
+    [['animal', 'animal|bat'], ['sport', 'sport|bat']]
+    """
+
+    def __init__(self) -> None:
+        self._stated: list[tuple[int, TagPath, int | None]] = []
+        self._parents: defaultdict[str, set[TagPath]] = defaultdict(set)
+
+    def add(self, record: int, names: Iterable[str], row: int | None = None) -> None:
+        """Add the path of one record, the most general name first."""
+        path = tuple(name for part in names if (name := part.strip()))
+        if path and len(set(path)) == len(path):
+            self._stated.append((record, path, row))
+            for depth, name in enumerate(path):
+                if len(path) > 1:
+                    self._parents[name].add(path[:depth])
+        elif path:
+            self.add(record, dict.fromkeys(path), row)
+
+    def statements(self) -> Iterator[tuple[int, list[str], int | None]]:
+        """The names each path stands for, with its record and row."""
+        for record, path, row in self._stated:
+            yield record, [self._name(path[: depth + 1]) for depth in range(len(path))], row
+
+    def hierarchy(self) -> dict[str, TagPath]:
+        """The name each name directly implies."""
+        implied: dict[str, TagPath] = {}
+        for _, path, _ in self._stated:
+            for depth in range(1, len(path)):
+                implied[self._name(path[: depth + 1])] = (self._name(path[:depth]),)
+        return implied
+
+    def _name(self, path: TagPath) -> str:
+        return path[-1] if len(self._parents[path[-1]]) <= 1 else "|".join(path)
 
 
 class LabelBuilder:

@@ -1,16 +1,154 @@
-"""Text files: heads for detection, CSV records with their line numbers."""
+"""Text files: their encoding, heads for detection, CSV records with their line numbers."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+import charset_normalizer
+
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._encoding import UTF8, encoding_error, encoding_of
 from tagfill.labels.formats._ticks import is_image
+
+UTF8 = "utf-8-sig"
+"""UTF-8 with or without byte order mark."""
+
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_CHUNK = 1 << 20
+_SAMPLE = 1 << 16
+_MULTIBYTE = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}"
+)
+_OTHER_SCRIPT = re.compile(rb"[\xc0-\xff]{4}")
+"""Words of another alphabet: Western words never have four accents in a row."""
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_WESTERN = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛÝàáâãåæçèéêëìíîïñòóôõøùúûýÿŒœŠšŽž")
+_WESTERN_MARKS = frozenset("\xa0«»“”„‘’‚–—…€£§©®°²³´·½¼¾¡¿×ªº•™")  # noqa: RUF001
+_MISPLACED = re.compile(r"[A-Za-z](?:[À-ÖØ-ÝŠŽŒ]|[^\w\s\x00-\x7f’–—·])[a-z]")  # noqa: RUF001
+"""Capitals and marks inside words, which text in another encoding seems to have."""
+_WESTERN_CODES = ("cp1252", "mac_roman", "cp850")
+_OTHERS = ["cp1250", "cp1251", "cp1253", "cp1254", "mac_roman", "cp850", "cp932", "gb18030"]
+_TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ITS_ENCODING -t utf-8 OLD > NEW"
+
+
+def encoding_of(path: Path) -> str | None:
+    """The encoding of a text file; ``None`` if it is not text.
+
+    Raises:
+        TagfillError: it is text in several encodings, or in an unknown one.
+    """
+    state = path.stat()
+    return _encoding_of(path, state.st_size, state.st_mtime_ns)
+
+
+def encoding_note(path: Path) -> str | None:
+    """A sentence on an encoding other than UTF-8."""
+    name = encoding_of(path)
+    if name in (None, UTF8):
+        return None
+    spoken = {"cp1252": "Windows-1252 (Latin-1)", "mac_roman": "Mac Roman", "cp850": "DOS (CP850)"}
+    shown = spoken.get(str(name), str(name).upper())
+    return f"the text is {shown}, not UTF-8, and was read as such"
+
+
+@lru_cache(maxsize=64)
+def _encoding_of(path: Path, size: int, modified: int) -> str | None:
+    with path.open("rb") as file:
+        head = file.read(_CHUNK)
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name if _decodes(path, name) else _refuse(path)
+    if b"\0" in head:
+        return _wide_without_mark(path, head)
+    if _decodes(path, "utf-8"):
+        return UTF8
+    return _single_byte(path)
+
+
+def _decodes(path: Path, name: str) -> bool:
+    decoder = codecs.getincrementaldecoder(name)()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeError:
+        return False
+    return True
+
+
+def _wide_without_mark(path: Path, head: bytes) -> str | None:
+    """Detect UTF-16 by a zero in every second byte of plain letters."""
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    name = "utf-16-le" if odd > even else "utf-16-be"
+    plain = max(even, odd) > 0.4 * len(head) / 2 and min(even, odd) < 0.02 * len(head) / 2
+    return name if plain and _decodes(path, name) else None
+
+
+def _single_byte(path: Path) -> str | None:
+    sample = _lines_beyond_ascii(path)
+    if _CONTROL.search(sample):
+        return None
+    if _MULTIBYTE.search(sample):
+        return _refuse(path)
+    western = [name for name in _WESTERN_CODES if _is_western(sample.decode(name, "replace"))]
+    if western and not _OTHER_SCRIPT.search(sample) and _decodes(path, western[0]):
+        return western[0]
+    guess = charset_normalizer.from_bytes(sample, cp_isolation=[*_OTHERS, "cp1252"]).best()
+    name = None if guess is None else guess.encoding
+    if name is not None and _decodes(path, name):
+        return name
+    return _refuse(path)
+
+
+def _is_western(text: str) -> bool:
+    """Whether all letters are Western and in places where words have them."""
+    beyond = {letter for letter in text if not letter.isascii()}
+    fits = beyond <= _WESTERN | _WESTERN_MARKS and bool(beyond & _WESTERN)
+    return fits and _MISPLACED.search(text) is None
+
+
+def _lines_beyond_ascii(path: Path) -> bytes:
+    lines: list[bytes] = []
+    size = 0
+    with path.open("rb") as file:
+        while size < _SAMPLE and (line := file.readline(_SAMPLE)):
+            if not line.isascii():
+                lines.append(line)
+                size += len(line)
+    return b"".join(lines)
+
+
+def _refuse(path: Path) -> str | None:
+    raise encoding_error(path)
+
+
+def encoding_error(path: Path) -> TagfillError:
+    """Where a file stops being UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return TagfillError(
+                    f"the text is not UTF-8 (byte 0x{line[error.start]:02x}), and its"
+                    " encoding is unclear",
+                    file=path,
+                    row=number,
+                    remedy=_TO_UTF8,
+                )
+    return TagfillError("the text is not UTF-8", file=path, remedy=_TO_UTF8)
+
 
 _HEAD = 1 << 20
 TYPED = (":", "->", "-", "=>", "=", "–", "—", "→")  # noqa: RUF001

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._encoding import encoding_of
 from tagfill.labels.formats._json import load_json
-from tagfill.labels.formats._text import head
+from tagfill.labels.formats._text import encoding_of, head
 from tagfill.labels.formats._ticks import is_image
 
 _UNPACK = "unpack it and name the file or folder inside"

@@ -19,8 +19,8 @@ from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
+from tagfill.labels.formats._folders import files_below, folders_below, subfolders
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._walk import files_below, folders_below, subfolders
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE

@@ -1,23 +1,167 @@
-"""Spreadsheets (.xlsx, .xls, .ods): one sheet, in any shape that a CSV may have."""
+"""Spreadsheets (.xlsx, .xls, .ods) and tables of web pages, in any shape that a CSV may have."""
 
 from __future__ import annotations
 
 import datetime
+import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
+from html.parser import HTMLParser
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._cells import refuse_bombs
-from tagfill.labels.formats._html import has_tables, html_tables
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._tables import read_sheet
+from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats._ticks import is_image
 from tagfill.labels.formats.base import Format, ReadOptions
+
+MOST_BYTES = 1 << 30
+"""A file that unpacks to more than this is refused."""
+MOST_CELLS = 30_000_000
+"""As well as one whose used area has more cells."""
+_PIECE = 1 << 20
+_UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_PLACE = re.compile(rb"<(?:\w+:)?(?:c|row)\b[^>]*?\br=[\"']([A-Z]{0,3})([0-9]{1,7})[\"']")
+_ODS = re.compile(rb"<table:(table|table-row|(?:covered-)?table-cell)(?=[\s/>])([^>]*)>")
+_REPEATED = re.compile(rb"table:number-(?:rows|columns)-repeated=[\"']([0-9]{1,18})[\"']")
+
+
+def refuse_bombs(path: Path) -> None:
+    """Refuse a spreadsheet that would not fit into the memory; it is unpacked once, in pieces.
+
+    Raises:
+        TagfillError: it is too large, or what it states about its size is not true.
+    """
+    if not zipfile.is_zipfile(path):
+        return
+    cells = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > MOST_BYTES:
+                raise TagfillError(f"unpacks to {size:,} bytes, too many to read", file=path)
+            for entry in archive.infolist():
+                count = _ods_cells if entry.filename == "content.xml" else _xlsx_cells
+                with archive.open(entry) as file:  # a sheet of .xlsx may have any name
+                    cells = max(cells, count(file))
+    except _UNREADABLE as error:
+        raise TagfillError(f"not readable as a spreadsheet ({error})", file=path) from None
+    if cells > MOST_CELLS:
+        raise TagfillError(
+            f"its used area has {cells:,} cells, too many to read",
+            file=path,
+            remedy="delete what is far below or right of the table, or save it as CSV",
+        )
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """The content in pieces that end between two tags."""
+    rest = b""
+    while piece := file.read(_PIECE):
+        piece = rest + piece
+        cut = max(piece.rfind(b"<"), 0)
+        if len(piece) - cut > 4 * _PIECE:
+            raise ValueError("a text or tag of several megabytes")
+        rest = piece[cut:]
+        yield piece[:cut]
+    yield rest
+
+
+def _xlsx_cells(file: IO[bytes]) -> int:
+    """Rows times columns up to the last cell."""
+    rows = columns = 0
+    for piece in _pieces(file):
+        for letters, row in _PLACE.findall(piece):
+            rows, columns = max(rows, int(row)), max(columns, _column(letters))
+    return rows * columns
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
+def _ods_cells(file: IO[bytes]) -> int:
+    """Rows times columns of the largest table, up to the last row and cell that is not empty."""
+    largest = rows = columns = width = 0
+    for piece in _pieces(file):
+        for name, attributes in _ODS.findall(piece):
+            count = int((_REPEATED.search(attributes) or (0, b"1"))[1])
+            if name == b"table":
+                rows = columns = 0
+            elif name == b"table-row":
+                rows, width = rows + count, 0
+            else:
+                width += count
+                if not attributes.endswith(b"/") or b"office:" in attributes:
+                    columns = max(columns, width)
+                    largest = max(largest, columns * rows)
+    return largest
+
+
+Rows = list[list[str]]
+
+_CELLS = ("td", "th")
+
+
+def has_tables(path: Path) -> bool:
+    """Whether a file is a web page with a table."""
+    text = head(path).lstrip("\ufeff \t\r\n")
+    return text.startswith("<") and "<table" in text.lower()
+
+
+def html_tables(path: Path) -> dict[str, Rows]:
+    """The rows of all tables in a web page; a table inside another one belongs to it."""
+    parser = _Tables()
+    parser.feed(read_text(path))
+    parser.close()
+    return {f"table {number}": rows for number, rows in enumerate(parser.tables, 1)}
+
+
+class _Tables(HTMLParser):
+    """Gathers the texts of cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: list[Rows] = []
+        self.depth = 0
+        self.in_cell = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "table":
+            self.depth += 1
+            if self.depth == 1:
+                self.tables.append([])
+        if self.depth != 1:
+            return
+        rows = self.tables[-1]
+        if tag == "tr":
+            rows.append([])
+        elif tag in _CELLS and rows:
+            width = dict(attrs).get("colspan") or "1"
+            rows[-1] += [""] * (min(int(width), 100) if width.isdecimal() else 1)
+            self.in_cell = True
+        elif tag == "br" and self.in_cell:
+            rows[-1][-1] += "\n"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "table":
+            self.depth = max(self.depth - 1, 0)
+        if tag in (*_CELLS, "tr", "table"):
+            self.in_cell = False
+
+    def handle_data(self, data: str) -> None:
+        if self.in_cell:
+            self.tables[-1][-1][-1] += data
+
 
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"

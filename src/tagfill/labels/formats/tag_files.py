@@ -13,11 +13,11 @@ from typing import Any
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
+from tagfill.labels.formats._folders import labeled_images, sample, split_of
 from tagfill.labels.formats._json import mapped, objects, parse_json
 from tagfill.labels.formats._json_lines import LineReader
 from tagfill.labels.formats._json_shapes import plain_record
 from tagfill.labels.formats._names import is_label_name, is_tags_name
-from tagfill.labels.formats._per_image import labeled_images, sample, split_of
 from tagfill.labels.formats._splitter import blanks_separate, find_splitter
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, read_text

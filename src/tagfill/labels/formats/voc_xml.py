@@ -19,9 +19,8 @@ import defusedxml.ElementTree
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._per_image import labeled_images, split_of
+from tagfill.labels.formats._folders import folders_below, labeled_images, split_of
 from tagfill.labels.formats._text import head
-from tagfill.labels.formats._walk import folders_below
 from tagfill.labels.formats.base import Difficult, Format, ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._per_image import labeled_images, sample, split_of
+from tagfill.labels.formats._folders import labeled_images, sample, split_of
 from tagfill.labels.formats._text import head, text_lines
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.table import POSITIVE

@@ -1,4 +1,4 @@
-"""Label files of single images: beside each image, or in a folder beside that of the images."""
+"""Folders of images: the files below them, and label files of single images beside or near them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,31 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from tagfill.image_files import is_image_file
+from tagfill.image_files import is_image_file, walk_folders
+from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._walk import folders_below
+
+
+def files_below(path: Path) -> Iterator[PurePosixPath]:
+    """Paths of all files, relative to the folder; names that are not text are skipped."""
+    for folder, names in folders_below(path):
+        for name in names:
+            yield folder / name
+
+
+def folders_below(path: Path) -> Iterator[tuple[PurePosixPath, list[str]]]:
+    """The folder itself and all below it, relative to it, with the names of their files."""
+    for place, _, names in walk_folders(path):
+        folder = place.relative_to(path).as_posix()
+        if is_text(folder):
+            yield PurePosixPath(folder), [name for name in names if is_text(name)]
+
+
+def subfolders(path: Path) -> list[str]:
+    """Names of the folders in a folder."""
+    _, folders, _ = next(walk_folders(path), (path, [], []))
+    return [name for name in folders if is_text(name)]
+
 
 Pair = tuple[PurePosixPath, Path | None]
 """An image, relative to its folder, and the file about it."""
