@@ -88,9 +88,9 @@ SECTIONS = {
         "at least 90 % of the bare engine, at least twice torch with a DataLoader",
         ("extraction.py",),
         (
-            Goal("% of the engine, both cores on a batch", r"on one batch: ([\d.]+)%", 90, True),
-            Goal("% of the engine, called in parts", r"tagfill calls it: ([\d.]+)%", 90, True),
-            Goal("% of torch with a DataLoader", r"DataLoader and PIL: ([\d.]+)%", 200, True),
+            Goal("% of torch with a DataLoader", r"and PIL: .*by work ([\d.]+)%", 200, True),
+            Goal("% of the engine on a batch", r"on one batch: .*by work ([\d.]+)%", 90, True),
+            Goal("% of the engine in parts", r"calls it: .*by work ([\d.]+)%", 90, True),
         ),
     ),
     "large": Section(
