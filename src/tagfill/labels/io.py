@@ -116,21 +116,27 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
         notes.append(
             f"{len(with_counts)} tags have counts, which were dropped: {name!r} as {target!r}"
         )
-    by_case = options.merge_case if options.merge_case is not None else dataset.free_tags
-    same = merge_case(dataset.table) if by_case else ()
-    if same:
+    same = merge_case(dataset.table)
+    if same and (options.merge_case or (options.merge_case is None and dataset.free_tags)):
+        dataset = merged(dataset, same)
         pairs = ", ".join(f"{name!r} as {target!r}" for name, target in same[:_LISTED])
         more = f" and {len(same) - _LISTED} more" if len(same) > _LISTED else ""
-        dataset = merged(dataset, same)
         notes.append(
             f"{counted(len(same), 'tag differs', 'tags differ')} from others only in case and"
             f" {'was' if len(same) == 1 else 'were'} read as one: {pairs}{more}"
             " (--no-merge-case keeps them apart)"
         )
-    elif options.merge_case is None and (alike := merge_case(dataset.table)):
-        name, target = alike[0]
+    elif same and options.merge_case is None:
+        name, target = same[0]
         notes.append(f"classes {name!r} and {target!r} differ only in case (--merge-case)")
-    denials = find_denials(dataset.table.classes) if dataset.free_tags else {}
+    return replace(dataset, notes=(*dataset.notes, *notes, *_remarks(dataset)))
+
+
+def _remarks(dataset: Dataset) -> list[str]:
+    """Notes on tags that may not be meant as they were read."""
+    notes = []
+    classes = dataset.table.classes
+    denials = find_denials(classes) if dataset.free_tags else {}
     if denials:
         name, tag = next(iter(denials.items()))
         notes.append(
@@ -138,7 +144,7 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
             " were read as separate tags. State negatives in a column 'value', or in a table with"
             " one column per tag"
         )
-    garbled = find_garbled(dataset.table.classes)
+    garbled = find_garbled(classes)
     if garbled:
         name, meant = next(iter(garbled.items()))
         notes.append(
@@ -151,11 +157,10 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
         shown = "; ".join(map(str, variants[:_LISTED]))
         notes.append(
             f"{fewer} tags look like others: {shown}{' ...' if len(variants) > _LISTED else ''}."
-            f" Merging them would leave {len(dataset.table.classes) - fewer} of"
-            f" {len(dataset.table.classes)} classes: `tagfill inspect --propose-aliases` writes"
-            " them down for --aliases"
+            f" Merging them would leave {len(classes) - fewer} of {len(classes)} classes:"
+            " `tagfill inspect --propose-aliases` writes them down for --aliases"
         )
-    return replace(dataset, notes=(*dataset.notes, *notes))
+    return notes
 
 
 def _with_encoding(dataset: Dataset, source: Path) -> Dataset:
