@@ -14,6 +14,7 @@ import argparse
 import json
 import math
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -121,14 +122,14 @@ def fill(path: Path, limit: float) -> dict[tuple[str, str], dict[int, float]]:
             points, before = seconds.setdefault((part, grows), {}), 0.0
             for size in sizes:
                 if size not in points and before > limit / 8:
-                    print(f"{part}: {size:,} {grows} left out", flush=True)
+                    print(f"{part}: {size:,} {grows} left out", file=sys.stderr, flush=True)
                     break
                 if size not in points:
                     points[size] = measured(part, {**FEW, grows: size})
                     point = {"part": part, "grows": grows, "size": size, "seconds": points[size]}
                     with path.open("a") as file:
                         file.write(json.dumps(point) + "\n")
-                    print(json.dumps(point), flush=True)
+                    print(json.dumps(point), file=sys.stderr, flush=True)
                 before = points[size]
     return seconds
 
