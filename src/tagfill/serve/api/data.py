@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Query
 
 from tagfill.evaluate.arrays import Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
+from tagfill.serve.api.answers import FoundPhoto, FoundPhotos, Suspect, TagCounts, Together
 from tagfill.serve.api.schema import RenameRequest, Saved
 from tagfill.serve.ledger import RENAME, Entry
 from tagfill.serve.service import Asker, Served, Service
@@ -28,7 +29,7 @@ def photos(
     split: Annotated[str | None, Query(max_length=20)] = None,
     page: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     size: Annotated[int, Query(ge=1, le=500)] = 60,
-) -> dict[str, Any]:
+) -> FoundPhotos:
     """Photos by the state of a tag, or of any, and by words in names and tags, a page at a time.
 
     They come in the order of the file, by probability if suggestions of a tag are wanted.
@@ -37,7 +38,7 @@ def photos(
         service.refresh()
         library, column = service.library, service.ledger.columns.find(tag) if tag else None
         if tag and column is None:  # its answers may have been undone
-            return {"total": 0, "page": page, "size": size, "photos": []}
+            return FoundPhotos(total=0, page=page, size=size, photos=[])
         chosen = np.ones(len(library), dtype=bool)
         if state != "any":
             columns = slice(None) if column is None else slice(column, column + 1)
@@ -51,17 +52,17 @@ def photos(
             chance = np.nan_to_num(service.queue.probability[rows, column])
             rows = rows[np.argsort(-chance, kind="stable")]
         listed = [
-            {
-                "photo": row,
-                "name": library.table.images[row],
-                "split": library.split_of[row],
-                "yes": service.tags_of(row, POSITIVE),
-                "probability": None if column is None else service.queue.chance(row, column),
-                "complete": service.ledger.is_complete(row),
-            }
+            FoundPhoto(
+                photo=row,
+                name=library.table.images[row],
+                split=library.split_of[row],
+                yes=service.tags_of(row, POSITIVE),
+                probability=None if column is None else service.queue.chance(row, column),
+                complete=service.ledger.is_complete(row),
+            )
             for row in rows[page * size : (page + 1) * size].tolist()
         ]
-        return {"total": len(rows), "page": page, "size": size, "photos": listed}
+        return FoundPhotos(total=len(rows), page=page, size=size, photos=listed)
 
 
 def _in_state(service: Service, columns: slice, state: State) -> Mask:
@@ -78,7 +79,7 @@ def _with_word(service: Service, word: str) -> Mask:
 
 
 @router.get("/tags")
-def tags(service: Served) -> list[dict[str, Any]]:
+def tags(service: Served) -> list[TagCounts]:
     """All tags, and how many photos have them, lack them, or may have them."""
     with service.ledger.lock:
         service.refresh()
@@ -88,17 +89,17 @@ def tags(service: Served) -> list[dict[str, Any]]:
         }
         learned = set(service.model.bundle.classes)
         return [
-            {
-                "tag": name,
+            TagCounts(
+                tag=name,
+                learned=name in learned,
                 **{state: count[column] for state, count in counts.items()},
-                "learned": name in learned,
-            }
+            )
             for column, name in enumerate(service.ledger.columns.names)
         ]
 
 
 @router.get("/tags/together")
-def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) -> dict[str, Any]:
+def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) -> Together:
     """How often the most frequent tags occur on the same photo."""
     with service.ledger.lock:
         service.refresh()
@@ -106,7 +107,7 @@ def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) ->
         columns = np.argsort(-positive.sum(axis=0), kind="stable")[:count]
         pairs = positive[:, columns].T @ positive[:, columns]
         names = [service.ledger.columns.names[column] for column in columns]
-        return {"tags": names, "counts": pairs.tolist()}
+        return Together(tags=names, counts=pairs.tolist())
 
 
 @router.post("/tags/rename")
@@ -124,9 +125,7 @@ def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
 
 
 @router.get("/suspects")
-def suspects(
-    service: Served, count: Annotated[int, Query(ge=1, le=500)] = 60
-) -> list[dict[str, Any]]:
+def suspects(service: Served, count: Annotated[int, Query(ge=1, le=500)] = 60) -> list[Suspect]:
     """Unreviewed written tags that look wrong, the least likely first."""
     with service.ledger.lock:
         service.refresh()
@@ -135,6 +134,6 @@ def suspects(
             column = ledger.columns.find(tag)
             if column is not None and not ledger.decided[row, column]:
                 name, now = service.library.table.images[row], ledger.columns.names[column]
-                suspect = {"photo": row, "name": name, "tag": now, "probability": round(chance, 4)}
-                listed.append(suspect)
+                chance = round(chance, 4)
+                listed.append(Suspect(photo=row, name=name, tag=now, probability=chance))
         return listed[:count]

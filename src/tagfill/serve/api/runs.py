@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query
 
 from tagfill.errors import TagfillError
+from tagfill.serve.api.answers import Compared, Curve, Measured, RunBrief
 from tagfill.serve.api.schema import RunRequest
 from tagfill.serve.measure import compared, measured, precision_curve
 from tagfill.serve.model import class_metrics, is_run, run_summary
@@ -23,21 +24,21 @@ _TOLD = (
 
 
 @router.get("")
-def listed(service: Served) -> list[dict[str, Any]]:
+def listed(service: Served) -> list[RunBrief]:
     """Runs beside the served one."""
     return [_readable(service, path) for path in _folders(service)]
 
 
 @router.get("/measured")
-def on_complete_photos(service: Served) -> dict[str, Any]:
+def on_complete_photos(service: Served) -> Measured:
     """Metrics of the served model on photos people have labeled in full."""
     with service.ledger.lock:
         service.refresh()
-        return measured(service)
+        return Measured(**measured(service))
 
 
 @router.put("/served")
-def switch(service: Served, wanted: RunRequest) -> dict[str, Any]:
+def switch(service: Served, wanted: RunRequest) -> RunBrief:
     """Serve another model from now on."""
     path = _folder(service, wanted.run)
     with refusing(409):
@@ -69,21 +70,21 @@ def one(service: Served, name: str) -> dict[str, Any]:
 
 
 @router.get("/{name}/compare/{other}")
-def compare(service: Served, name: str, other: str) -> dict[str, Any]:
+def compare(service: Served, name: str, other: str) -> Compared:
     """Two runs on the same held-out photos, with the labels as they are now."""
     paths = [_folder(service, run) for run in (name, other)]
     with refusing(409):
-        return compared(service, *paths)
+        return Compared(**compared(service, *paths))
 
 
 @router.get("/{name}/curve")
 def curve(
     service: Served, name: str, tag: Annotated[str | None, Query(max_length=200)] = None
-) -> dict[str, Any]:
+) -> Curve:
     """Precision at every recall on held-out photos: of one tag or all tags."""
     path = _folder(service, name)
     with refusing(409):
-        return precision_curve(service, path, tag)
+        return Curve(**precision_curve(service, path, tag))
 
 
 def _classes(path: Path, split: str, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -95,25 +96,31 @@ def _classes(path: Path, split: str, noted: list[dict[str, Any]]) -> list[dict[s
         return [{**each, **undecided} for each in noted]
 
 
-def _readable(service: Service, path: Path) -> dict[str, Any]:
+def _readable(service: Service, path: Path) -> RunBrief:
     """A run, or why it cannot be read: one broken folder must not hide the others."""
     try:
         return _brief(service, path)
     except TagfillError as error:
-        broken = {"name": path.name, "finished": False, "method": None, "started": None}
-        return {**broken, "mAP": {}, "served": False, "problem": error.message}
+        return RunBrief(
+            name=path.name,
+            finished=False,
+            method=None,
+            started=None,
+            mAP={},
+            served=False,
+            problem=error.message,
+        )
 
 
-def _brief(service: Service, path: Path) -> dict[str, Any]:
+def _brief(service: Service, path: Path) -> RunBrief:
     summary = run_summary(path)
     metrics = summary["metrics"] or {}
-    return {
-        **{key: summary[key] for key in ("name", "finished", "method", "started")},
-        "mAP": {
-            split: metrics[split].get("mAP") for split in ("val", "test") if metrics.get(split)
-        },
-        "served": path.resolve() == service.model.path,
-    }
+    return RunBrief(
+        **{key: summary[key] for key in ("name", "finished", "method")},
+        started=None if summary["started"] is None else str(summary["started"]),
+        mAP={split: metrics[split].get("mAP") for split in ("val", "test") if metrics.get(split)},
+        served=path.resolve() == service.model.path,
+    )
 
 
 def _folders(service: Service) -> list[Path]:
