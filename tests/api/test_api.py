@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,9 @@ def test_settings_are_those_of_the_configuration() -> None:
     settings = set(get_type_hints(Settings))
     assert known - own_arguments - internal <= settings
     assert settings <= known | staged
+    documented = (tagfill.fit.__doc__ or "").partition("settings: all other")[2]
+    listed = set(re.findall(r"[a-z0-9_]+(?=[,.;])", documented))
+    assert settings <= listed
 
 
 @pytest.mark.parametrize("kind", ["table", "dataset"])

@@ -11,7 +11,8 @@ from tagfill.errors import TagfillError
 from tagfill.files import refuse_existing
 
 if TYPE_CHECKING:
-    from tagfill.export.run import Exported, Labeled
+    from tagfill.export.run import Exported
+    from tagfill.labels import LabelTable
     from tagfill.models.bundle import Bundle
     from tagfill.models.tagging import Numbers
 
@@ -98,8 +99,7 @@ def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
         return None
 
 
-def _labeled(data: Path, images: Path | None, split: str | None) -> Labeled:
-    from tagfill.export.run import Labeled
+def _labeled(data: Path, images: Path | None, split: str | None) -> tuple[LabelTable, Path]:
     from tagfill.labels.formats import ReadOptions
     from tagfill.labels.io import load_labels
 
@@ -108,7 +108,7 @@ def _labeled(data: Path, images: Path | None, split: str | None) -> Labeled:
     if split is not None:
         table = table.select(dataset.split(split).images)
     folder = data if data.is_dir() else data.parent
-    return Labeled(table, images or dataset.image_root or folder)
+    return table, images or dataset.image_root or folder
 
 
 def _show(report: Exported) -> None:

@@ -28,14 +28,6 @@ BATCHES = (1, 8)
 
 
 @dataclass(frozen=True)
-class Labeled:
-    """Labeled images to measure mAP on."""
-
-    table: LabelTable
-    root: Path
-
-
-@dataclass(frozen=True)
 class Exported:
     """An exported file and how it compares with torch.
 
@@ -68,7 +60,7 @@ def export_model(
     int8: bool = False,
     images: Path | None = None,
     calibration: Numbers | None = None,
-    labeled: Labeled | None = None,
+    labeled: tuple[LabelTable, Path] | None = None,
     tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Exported:
@@ -84,7 +76,7 @@ def export_model(
         images: folder of pictures to compare on; drawn scenes by default.
         calibration: [N, 3, H, W] pixels of photos for 8-bit activations; without them only
             weights have 8 bits.
-        labeled: to measure the loss of mAP.
+        labeled: labels and image folder, to measure the loss of mAP on.
         tolerance: largest difference of a probability that is accepted.
         progress: called with how many labeled images are done, and of how many.
 
@@ -127,9 +119,7 @@ def export_model(
             inputs=len(inputs),
             difference=difference,
             milliseconds=_latencies(engines, inputs),
-            mAP={}
-            if labeled is None
-            else mean_precisions(engines, labeled.table, labeled.root, progress),
+            mAP={} if labeled is None else mean_precisions(engines, *labeled, progress),
         )
         with atomic_path(out) as finished:
             os.replace(draft, finished)
