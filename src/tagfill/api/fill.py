@@ -26,13 +26,10 @@ class Filled:
     """The result of ``fill``.
 
     Args:
-        run: the trained run.
         suggestions: file of the missing tags, to confirm or reject.
-        report: the HTML page.
         found: number of missing tags suggested.
         expected_precision: share of them expected to be right; none if nothing was found.
         expected_missing: how many tags are probably missing in all.
-        images: number of searched photos.
         headline: the result in one sentence.
     """
 
@@ -56,10 +53,8 @@ def fill(
     """Train, find the missing tags and write the report; finished steps are not repeated.
 
     Args:
-        request: the labels and settings.
         out: the run folder; by default one named after the labels, under ``tagfill-runs``.
         precision: share of the suggested tags that should be right.
-        sinks: where progress goes.
     """
     amount = Amount(precision)
     run = _trained(request, out, sinks)

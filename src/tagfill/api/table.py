@@ -19,8 +19,6 @@ class Table(Sequence[Row]):
     """Rows with the same columns, in a fixed order.
 
     Args:
-        rows: mappings with the same keys.
-        title: one line.
         pictures: image files by the value of the column ``image``.
         bars: columns of percentages that HTML shows as bars.
     """

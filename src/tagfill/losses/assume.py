@@ -85,9 +85,6 @@ def sampled_negative(logits: Tensor, observed: Tensor, chosen: Tensor) -> Tensor
 def sample_unknown(observed: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """One unknown entry of each image, uniformly; none if nothing is unknown.
 
-    Args:
-        generator: of the random draw.
-
     Returns:
         [N, K] bool with at most one True a row.
     """

@@ -59,7 +59,6 @@ def some_written(observed: Tensor, written: Tensor | None = None) -> Writer:
     Images without a written tag say nothing about their unknown entries.
 
     Args:
-        observed: [N, K] labels 1, 0, -1.
         written: [N] how many of the ones were written, the others were confirmed by a review;
             by default all of them. Which ones does not matter.
     """
@@ -84,8 +83,6 @@ def written_tags_nll(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor
     """-log P(labels | x) of each image, constants of the writer's own chances left out.
 
     Args:
-        logits: [N, K] raw scores.
-        observed: [N, K] labels 1, 0, -1.
         writer: of these N images.
 
     Returns:

@@ -30,13 +30,7 @@ class Description:
     """Description of one method.
 
     Args:
-        name: of the method.
-        title: one line.
         source: paper and section or equation.
-        alias_of: the method it is another name for.
-        needs: what it requires, in words.
-        text: formula, paper, differences.
-        settings: hyper-parameters.
         presets: for each, the settings in which it differs from the defaults.
     """
 

@@ -17,7 +17,6 @@ class Examples:
     """Features of the last images that showed each class.
 
     Args:
-        setup: of the method.
         count: number of images per class.
     """
 
@@ -61,7 +60,6 @@ class LabelFeatureMethod(Method):
     """Base of methods that store features of the last observed positives.
 
     Args:
-        name: of the method.
         examples: number of images per class.
     """
 

@@ -11,12 +11,7 @@ EMPTY = -1
 
 
 class Queue:
-    """A ring buffer: new entries replace the oldest.
-
-    Args:
-        slots: capacity.
-        device: where they live.
-    """
+    """A ring buffer: new entries replace the oldest."""
 
     def __init__(self, slots: int, device: torch.device) -> None:
         self.slots, self.device = slots, device

@@ -37,7 +37,6 @@ def search_space(name: str, preset: str | None = None) -> dict[str, Values]:
     """The values to try for each setting of a method.
 
     Args:
-        name: of the method.
         preset: whose values the ranges are around.
     """
     module = methods.find(name)

@@ -18,7 +18,6 @@ def setting(default: Any, doc: str, low: float | None = None, high: float | None
     """A field of a ``Config``.
 
     Args:
-        default: the paper's value.
         doc: what it is, without the full stop.
         low, high: least and largest number it may be.
     """

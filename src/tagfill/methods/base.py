@@ -90,9 +90,7 @@ class Info:
     """Title and source of a method, for users.
 
     Args:
-        title: one line.
         source: paper, year, and where in it ("Cole et al. 2021, Eq. 9").
-        needs: what it requires.
         alias_of: the method of which this is another name.
     """
 
@@ -122,11 +120,7 @@ class Setup:
 
     Args:
         observed: [N, K] int8 labels of the training images (1, 0, -1).
-        epochs: number of epochs of training.
-        steps_per_epoch: optimizer steps of an epoch.
         learning_rate: of the classification head; methods with parameters of their own scale it.
-        device: where tensors live.
-        seed: for the method's own random draws.
         expected_positives: k, where the method needs it.
         class_prior: [K], where the method needs it.
         truth: [N, K] int8 full labels behind masked ones, for oracles (``needs.truth``) where the
@@ -332,10 +326,6 @@ class NamedMethod:
     """One of several methods that share a module, with the interface of a module.
 
     Args:
-        info: as ``INFO``.
-        config: as ``Config``.
-        build: from such a configuration to the method.
-        presets: as ``PRESETS``.
         text: formula, paper and differences; by default the docstring of the module it shares.
     """
 

@@ -95,8 +95,6 @@ def pseudo_labeled(
 
     Args:
         observed: [N, K] labels 1, 0, -1.
-        logits: [N, K].
-        strategy: see the module.
         theta: least |logit| of a pseudo-label.
         share: of the unknown entries.
     """

@@ -55,8 +55,6 @@ class Averages:
     """Running averages of something per image; the first visit sets them.
 
     Args:
-        images: N.
-        device: where they live.
         momentum: share of the past.
     """
 
@@ -83,8 +81,6 @@ class ExpectedNegatives(Method):
     """Assumed negatives by running averages of every image's predictions.
 
     Args:
-        name: of the method.
-        config: its settings.
         spatial: consistency of maps instead of scores.
     """
 

@@ -66,8 +66,6 @@ class GrowingLargeLoss(Method):
     """Assume negative, more and more entries of large loss modified from the second epoch on.
 
     Args:
-        name: of the method.
-        modified: the modified loss.
         delta: by how much the modified share of entries grows each epoch.
     """
 

@@ -36,13 +36,7 @@ class L2Config(L1Config):
 
 
 class Penalized(Method):
-    """Assume negative, and small weights.
-
-    Args:
-        name: of the method.
-        norm: the penalty of one weight matrix.
-        weight: of the penalty.
-    """
+    """Assume negative, and small weights."""
 
     def __init__(self, name: str, norm: Callable[[Tensor], Tensor], weight: float) -> None:
         self.name, self.norm, self.weight = name, norm, weight

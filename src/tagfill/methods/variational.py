@@ -66,12 +66,7 @@ class PuMlcConfig(Settings):
 
 
 class Variational(Method):
-    """Sums over classes of the variational risk and of the consistency of mixed images.
-
-    Args:
-        name: of the method and of its first term.
-        config: its settings.
-    """
+    """Sums over classes of the variational risk and of the consistency of mixed images."""
 
     def __init__(self, name: str, config: PuMlcConfig) -> None:
         self.name, self.config = name, config
