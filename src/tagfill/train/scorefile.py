@@ -17,7 +17,7 @@ from tagfill.train.data import Split
 
 Scores = npt.NDArray[np.float32]
 """[N, K] logits."""
-_KEY, _DIGEST, _TENSOR = "key", "digest", "logits"
+_TENSOR = "logits"
 
 
 def key_of(model: Path, split: Split) -> str:
@@ -39,20 +39,18 @@ def read(file: Path, key: str) -> Scores | None:
         return None
     try:
         with safe_open(file, framework="numpy") as stored:
-            metadata = stored.metadata() or {}
-            if metadata.get(_KEY) != key:
-                return None
-            logits: Scores = stored.get_tensor(_TENSOR)
+            about, logits = stored.metadata() or {}, stored.get_tensor(_TENSOR)
     except (OSError, SafetensorError):
         return None
-    return logits if metadata.get(_DIGEST) == _digest(logits) else None
+    return logits if about == _about(key, logits) else None
 
 
 def write(file: Path, key: str, logits: Scores) -> None:
-    """Store scores under the key of ``key_of``."""
-    metadata = {_KEY: key, _DIGEST: _digest(logits)}
-    write_bytes(unlinked(file), save({_TENSOR: np.ascontiguousarray(logits)}, metadata))
+    """Store scores under the key of ``key_of``; equal scores give equal files."""
+    write_bytes(unlinked(file), save({_TENSOR: np.ascontiguousarray(logits)}, _about(key, logits)))
 
 
-def _digest(logits: Scores) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(logits).tobytes(), digest_size=16).hexdigest()
+def _about(key: str, logits: Scores) -> dict[str, str]:
+    """One entry, as safetensors writes several in any order."""
+    digest = hashlib.blake2b(np.ascontiguousarray(logits).tobytes(), digest_size=16)
+    return {"key-digest": f"{key}-{digest.hexdigest()}"}
