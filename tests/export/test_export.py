@@ -305,3 +305,31 @@ def poison(path: Path, mark: Path) -> None:
             if "sample_inputs" in entry.filename and entry.filename.endswith(".pt"):
                 content = buffer.getvalue()
             target.writestr(entry, content)
+
+
+def test_an_onnxscript_that_does_not_fit_torch_is_done_without(photos, tmp_path, monkeypatch):
+    export = torch.onnx.export
+
+    def failing(*arguments, dynamo, **settings):
+        if dynamo:
+            raise AttributeError("'tuple' object has no attribute 'dtype'")
+        return export(*arguments, dynamo=dynamo, **settings)
+
+    monkeypatch.setattr(torch.onnx, "export", failing)
+    bundle = image_bundle(calibration=STEPS)
+    export_model(bundle, tmp_path / "model.onnx")
+    paths = sorted(photos.glob("*.*"))
+    for size in (1, 4):
+        predictions = open_engine(tmp_path / "model.onnx").predict(paths[:size], batch_size=size)
+        found = [prediction.probabilities for prediction in predictions]
+        np.testing.assert_allclose(found, by_hand(bundle, paths[:size]), atol=1e-4)
+
+
+def test_a_model_that_no_exporter_can_write_is_one_sentence(tmp_path, monkeypatch):
+    def failing(*arguments, **settings):
+        raise RuntimeError("an operator is missing\nand much more")
+
+    monkeypatch.setattr(torch.onnx, "export", failing)
+    with pytest.raises(TagfillError, match=r"cannot be written as ONNX: an operator is missing"):
+        export_model(image_bundle(), tmp_path / "model.onnx")
+    assert not (tmp_path / "model.onnx").exists()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -30,16 +32,14 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
     onnx = optional("onnx", "onnx")
     optional("onnxscript", "onnx")
     entrance = "pixels" if metadata_of(bundle).reads == "images" else "features"
+    names: dict[str, Any] = {"input_names": [entrance], "output_names": OUTPUTS, "verbose": False}
+    traced = _traced(bundle)
     with quiet():
-        program = torch.onnx.export(
-            _traced(bundle),
-            dynamo=True,
-            input_names=[entrance],
-            output_names=OUTPUTS,
-            verbose=False,
-        )
-    assert program is not None
-    model = program.model_proto
+        try:
+            model = torch.onnx.export(traced, dynamo=True, **names).model_proto  # type: ignore[union-attr]
+        except Exception:  # the installed onnxscript does not work with this torch
+            _export_by_tracing(bundle, path, names)
+            model = onnx.load_model(str(path))
     del model.graph.value_info[:]  # shapes of constants that quantization transposes
     _annotate(model, metadata_of(bundle))
     onnx.save_model(model, str(path))
@@ -104,10 +104,28 @@ class _Batches:
         return next(self._rest, None)
 
 
-def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
+def _module(bundle: Bundle) -> Deployable:
     bundle.network.backbone.build()
-    module = Deployable(bundle.network.cpu(), bundle.calibration).eval()
-    example = metadata_of(bundle).example
+    return Deployable(bundle.network.cpu(), bundle.calibration).eval()
+
+
+def _export_by_tracing(bundle: Bundle, path: Path, names: Mapping[str, Any]) -> None:
+    """Torch's older exporter, which does without onnxscript."""
+    axes = {name: {0: "batch"} for name in (*names["input_names"], *OUTPUTS)}
+    example = (metadata_of(bundle).example,)
+    try:
+        torch.onnx.export(
+            _module(bundle), example, str(path), dynamo=False, dynamic_axes=axes, **names
+        )
+    except Exception as error:
+        raise TagfillError(
+            f"{bundle.network.backbone.spec.name} cannot be written as ONNX: {first_line(error)}",
+            remedy="update torch and onnxscript, or use --to torch",
+        ) from error
+
+
+def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
+    module, example = _module(bundle), metadata_of(bundle).example
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

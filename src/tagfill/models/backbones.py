@@ -61,6 +61,8 @@ class Backbone(nn.Module):
 
     def build(self) -> Backbone:
         """Build the architecture of a stored backbone now."""
+        if not self.is_stored:  # without the lock, which torch.export cannot trace
+            return self
         with _building:
             if self.is_stored:
                 with torch.random.fork_rng(devices=[]), offline():

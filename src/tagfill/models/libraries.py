@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
+import torch
+
 from tagfill.compat import mend_torchvision, optional
 
 
@@ -20,6 +22,8 @@ def load_transformers() -> ModuleType:
     """transformers, an optional extra."""
     mend_torchvision()
     module = optional("transformers", "hf")
+    with torch.device("cpu"):  # its modules cannot be imported on the meta device
+        optional("transformers.modeling_utils", "hf")
     module.utils.logging.set_verbosity_error()
     module.utils.logging.disable_progress_bar()
     return module

@@ -18,8 +18,7 @@ from tagfill.models.presets import HF, OFFLINE, PRESETS
 from tagfill.models.spec import IMAGENET_MEAN, IMAGENET_STD, BackboneSpec, Triple
 from tagfill.models.weights import State
 
-_PROCEDURAL = ("transformers_version", "_name_or_path", "auto_map", "architectures", "dtype")
-_LABELS = ("id2label", "label2id")
+_LEFT_OUT = ("transformers_version", "auto_map", "architectures", "dtype", "id2label", "label2id")
 
 LARGEST_SIZE = 16_384
 
@@ -196,8 +195,8 @@ def _preprocessor(model: str) -> dict[str, Any]:
 
 def _plain(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration as JSON that names nothing to download or execute."""
-    kept = {key: value for key, value in config.items() if key not in _PROCEDURAL + _LABELS}
-    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    own = (key for key in config if key not in _LEFT_OUT and not key.startswith("_"))
+    plain: dict[str, Any] = json.loads(json.dumps({key: config[key] for key in own}, default=str))
     return plain
 
 
