@@ -605,3 +605,25 @@ def test_the_column_of_lists_among_other_texts(tmp_path: Path) -> None:
     rows = [f"P{n // 2},2021-01-01,p{n}.png,{found[n % 3]}" for n in range(12)]
     dataset = read(tmp_path, ["PatientID,StudyDate,ImagePath,Findings", *rows])
     assert known(dataset, "p3.png") == {"Effusion": 1, "Edema": 1}
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["present,absent", "positive_tags,negative_tags", "tags,not tags", "Tags,rejected tags"],
+)
+def test_columns_of_tags_that_are_not_there(header: str, tmp_path: Path) -> None:
+    rows = [f'{n}.jpg,"{", ".join(tags)}","{"dog" if n % 3 == 0 else ""}"' for n, tags in ROWS]
+    dataset = read(tmp_path, [f"image,{header}", *rows])
+    assert known(dataset, "0.jpg") == {"cat": 1, "dog": 0}
+    assert known(dataset, "1.jpg") == {"cat": 1, "dog": 1}
+    values = dataset.table.values.copy()
+    values[0, dataset.table.classes.index("dog")] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert known(load_labels(tmp_path / "o.csv"), "0.jpg") == {"cat": 1, "dog": 1}
+    assert known(load_labels(tmp_path / "o.csv"), "3.jpg") == {"cat": 1, "dog": 0}
+
+
+@pytest.mark.parametrize("form", ['"=""{}"""', "'{}"])
+def test_ids_that_spreadsheets_keep_as_text(form: str, tmp_path: Path) -> None:
+    rows = [f"{form.format(f'{n}.jpg')},cat" for n in range(3)]
+    assert read(tmp_path, ["image,tags", *rows]).table.images == ("0.jpg", "1.jpg", "2.jpg")

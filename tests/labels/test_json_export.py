@@ -174,3 +174,21 @@ def test_files_beside_images(place: str, program: str, tmp_path: Path) -> None:
     dataset = load_labels(tmp_path)
     assert dataset.format == "tag_files"
     assert known(dataset) == {f"img/{image}": labels for image, labels in stated().items()}
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda records: {"project": "x", "items": {"list": records}},
+        lambda records: {"photos": [{**record, "exif": {"iso": 100}} for record in records]},
+        lambda records: {"data": [{"image": r["image"], **_things(r)} for r in records]},
+    ],
+)
+def test_records_inside_other_objects(wrap: Callable[[Any], object], tmp_path: Path) -> None:
+    records = [{"image": image, "tags": tags} for image, tags in TAGS.items()]
+    (tmp_path / "l.json").write_text(json.dumps(wrap(records)))
+    assert known(load_labels(tmp_path / "l.json")) == stated()
+
+
+def _things(record: dict[str, Any]) -> dict[str, Any]:
+    return {"annotations": [{"name": tag} for tag in record["tags"]]}

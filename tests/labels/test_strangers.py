@@ -537,6 +537,16 @@ def test_keywords_with_commas_are_remarked_on(tmp_path: Path) -> None:
     assert known(parted)["a.jpg"] == {"cat": 1, "dog": 1}
 
 
+def test_keywords_that_hold_several_are_taken_apart(tmp_path: Path) -> None:
+    sets = ["cat, dog", "dog, sea", "sea, cat", "cat", "dog", "sea, dog, cat"]
+    for number, text in enumerate(sets):
+        images(tmp_path, f"{number}.jpg")
+        (tmp_path / f"{number}.xmp").write_text(XMP.format(bag("dc:subject", text)))
+    dataset = load_labels(tmp_path)
+    assert set(dataset.table.classes) == {"cat", "dog", "sea"}
+    assert known(dataset)["5.jpg"] == {"cat": 1, "dog": 1, "sea": 1}
+
+
 def test_a_large_coco_file_is_detected_by_its_beginning(tmp_path: Path) -> None:
     listed = [{"id": n, "file_name": f"{n:012}.jpg", "license": 3} for n in range(25_000)]
     document = {

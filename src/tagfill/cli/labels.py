@@ -36,8 +36,8 @@ class TableOptions:
     separator: Annotated[
         str | None,
         Parameter(
-            help="The only separator of tags; by default ; | and , all separate, and blanks where"
-            " nothing else does and the words show it."
+            help="The only separator of tags; by default ; | and , all separate, as does any mark"
+            " whose parts recur as tags."
         ),
     ] = None
     ignore_columns: Annotated[

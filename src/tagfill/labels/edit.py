@@ -246,6 +246,12 @@ def _edit_tags(
             kept = [tag for tag in tags if edit.name_of(splitter.last(tag)) not in gone]
             if len(kept) < len(tags):
                 record[column] = _entry(kept, record[column], common, splitter)
+        for column in plan.denied:
+            tags = splitter.split(without_guard(record[column]))
+            meant = [labels.get(edit.name_of(splitter.last(tag)), NEGATIVE) for tag in tags]
+            kept = [tag for tag, value in zip(tags, meant, strict=True) if value == NEGATIVE]
+            if len(kept) < len(tags):
+                record[column] = _entry(kept, record[column], common, splitter)
         if added and first:
             entry = record[plan.tags[0]]
             record[plan.tags[0]] = _with_tags(added, entry, common, splitter)

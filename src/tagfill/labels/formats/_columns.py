@@ -11,6 +11,7 @@ from tagfill.labels.formats._names import (
     FOLDER_NAMES,
     SPLIT,
     has_label_word,
+    is_denial_name,
     is_image_name,
     may_number_rows,
     plain_name,
@@ -60,7 +61,10 @@ class Columns:
         used = (self.image, self.folder)
         others = [n for n in range(len(self.header)) if n not in used and n not in self.left_out]
         self.split = next((n for n in others if self._is_split(n)), None)
-        self.rest = [number for number in others if number != self.split]
+        self.denied = [
+            n for n in others if is_denial_name(self.header[n]) and self.kinds[n] == "text"
+        ]
+        self.rest = [n for n in others if n != self.split and n not in self.denied]
 
     def _is_split(self, number: int) -> bool:
         """A column called split or similar, or without a name, of only the usual split names."""

@@ -32,6 +32,8 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
 _LOOKED_FOR = 10
 _UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
+_AS_TEXT = re.compile(r"=\"([^\"]+)\"|'([^']+\.\w{3,4})")
+"""What spreadsheets write to keep an entry a text."""
 _ATTACHED = re.compile(r"([^()]+\.\w{3,4}) \(https?://\S+\)")
 _INVISIBLE = string.whitespace + "\u00a0\u2007\u202f\u3000\u200b\u200e\u200f\u2060\ufeff"
 
@@ -179,13 +181,15 @@ def uploaded_names(sources: Sequence[str]) -> list[str | None]:
 
 
 def _local(image: str) -> str:
-    """The path that an address of a local file names, or the file that Airtable has attached.
+    """The path that an address of a local file names, or the file in what a program wrote.
 
     >>> _local("file:///C:/my%20photos/a.jpg"), _local("file:///home/a.jpg"), _local("a.jpg")
     ('C:/my photos/a.jpg', '/home/a.jpg', 'a.jpg')
-    >>> _local("a.jpg (https://v5.airtableusercontent.com/v3/u/29)")
-    'a.jpg'
+    >>> _local("a.jpg (https://v5.airtableusercontent.com/v3/u/29)"), _local('="a.jpg"')
+    ('a.jpg', 'a.jpg')
     """
+    if image[:1] in ("=", "'") and (quoted := _AS_TEXT.fullmatch(image)):
+        return quoted[1] or quoted[2]
     if image.endswith(")") and (attached := _ATTACHED.fullmatch(image)):
         return attached[1]
     if image[:7].lower() != "file://":

@@ -177,6 +177,17 @@ def _by_columns(content: Record) -> list[Record]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def _wrapped(content: Record) -> list[Record]:
+    """A list of records under some key."""
+    for value in content.values():
+        records = objects(value)
+        tagged = any(is_tags_name(key) or is_label_name(key) for key in (records or [{}])[0])
+        imaged = records and any(_is_image(field) for field in records[0].values())
+        if imaged and len(records) == len(value) and (tagged or plain_record(records[0])):
+            return records
+    return []
+
+
 def _split(content: Record) -> list[Record]:
     """What ``DataFrame.to_json(orient="split")`` writes."""
     names, rows = texts(content.get("columns")), listed(content.get("data"))
@@ -216,4 +227,7 @@ def _datumaro(content: Record) -> list[Record]:
     ]
 
 
-_TABLES: Sequence[Callable[[Record], list[Record]]] = (_split, _by_columns, _by_tag, _datumaro)
+_TABLES: Sequence[Callable[[Record], list[Record]]] = (
+    *(_split, _by_columns, _by_tag, _datumaro),
+    _wrapped,
+)

@@ -20,7 +20,7 @@ from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators
 from tagfill.labels.formats._ticks import REMEDY, code_of, quoted, some
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import UNKNOWN
+from tagfill.labels.table import NEGATIVE, UNKNOWN
 
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
 _NAME = r"(?:.*[^\W\d_].*?|\d+)"
@@ -60,6 +60,9 @@ def read_tag_list(
         record = builder.record(image, row)
         builder.split(record, "" if plan.split is None else fields[plan.split], row)
         builder.tags(record, dict.fromkeys(tags), row)
+        for tag in dict.fromkeys(t for c in plan.denied for t in _tags(fields[c], splitter)):
+            if not _is_silent(tag, builder, row, silent):
+                builder.mark(record, builder.label(splitter.last(tag), row), NEGATIVE, row)
         for column in paths:
             for path in _paths(fields[column]):
                 builder.path(record, path.split(_PATH), row)

@@ -83,6 +83,10 @@ FOLDER_NAMES = _words(
     " unterordner dossier carpeta cartella map"
 )
 """Where a file is whose name stands in a column of its own."""
+_DENIALS = _words(
+    "negative negatives neg not no absent rejected refused excluded without"
+    " negativ nicht abgelehnt ohne kein keine"
+)
 _ROW_NUMBERS = _words("id index nr no num nummer number row rowid zeile")
 _NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
 
@@ -108,6 +112,12 @@ def has_label_word(name: str) -> bool:
     """Whether a word of a name is one for tags: ``primary tag``, ``label_left``."""
     words = (plain_name(word) for word in re.split(r"[\s_.-]+", name))
     return any(word in LABEL_NAMES or word in TAGS_NAMES for word in words)
+
+
+def is_denial_name(name: str) -> bool:
+    """Whether a column lists tags that are not there: ``negative tags``, ``absent``."""
+    words = {plain_name(word) for word in re.split(r"[\s_.-]+", name)}
+    return bool(words & _DENIALS) and (has_label_word(name) or words <= _DENIALS)
 
 
 def may_number_rows(name: str) -> bool:

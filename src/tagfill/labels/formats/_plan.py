@@ -41,6 +41,7 @@ class Plan:
         folder: the column of their folders, where it takes both to tell images apart.
         labels: columns that may be classes (wide).
         tags: columns of tags (lists; in a long table the one column of labels).
+        denied: columns of tags that are not there (lists).
         value: column of values (long).
         split: column of splits.
         splitter: how tags are told apart in their entries.
@@ -52,6 +53,7 @@ class Plan:
     image: int
     labels: tuple[int, ...] = ()
     tags: tuple[int, ...] = ()
+    denied: tuple[int, ...] = ()
     value: int | None = None
     split: int | None = None
     splitter: Splitter = field(default_factory=Splitter)
@@ -176,7 +178,11 @@ class _Planner(Columns):
         """One column per class."""
         self._check_names()
         return Plan(
-            WIDE, self.image, labels=tuple(self.rest), split=self.split, left_out=self.left_out
+            WIDE,
+            self.image,
+            labels=tuple(self.rest),
+            split=self.split,
+            left_out=self._and_rest(set(self.rest)),
         )
 
     def long(self) -> Plan:
@@ -220,13 +226,17 @@ class _Planner(Columns):
         if not tags:
             raise self._misfit("a tags column, called tags or keywords or set with --tags-column")
         plain = [n for n in tags if plain_name(self.header[n]) not in HIERARCHY_NAMES]
+        denied = [] if self._told() else self.denied
+        if denied:
+            notes.append(f"{self._names(denied)}: tags that are not there")
         return Plan(
             TAG_LIST,
             self.image,
             tags=tuple(tags),
+            denied=tuple(denied),
             split=self.split,
-            splitter=self._splitter(plain),
-            left_out=self._and_rest(set(tags)),
+            splitter=self._splitter([*plain, *denied]),
+            left_out=self._and_rest({*tags, *denied}),
             notes=(*notes, *self._doubts(set(tags))),
         )
 
@@ -242,7 +252,7 @@ class _Planner(Columns):
         return sorted(set(spanned))
 
     def _and_rest(self, used: set[int]) -> dict[int, str]:
-        unused = {n: "no tags" for n in self.rest if n not in used}
+        unused = {n: "no tags" for n in (*self.rest, *self.denied) if n not in used}
         return {**self.left_out, **unused}
 
     def _doubts(self, used: set[int]) -> list[str]:

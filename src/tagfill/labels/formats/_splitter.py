@@ -236,6 +236,17 @@ class _Joined:
         )
 
 
+def marks_between(tags: Iterable[str], marks: str) -> tuple[str, ...]:
+    """Which marks separate several tags in what should be single ones: their parts recur."""
+    times = Counter(tags)
+    found = []
+    for mark in marks:
+        joined = {tag: parts for tag in times if len(parts := _parts(tag, mark)) > 1}
+        if _Joined(mark, joined, {tag.lower(): n for tag, n in times.items()}).are_several:
+            found.append(mark)
+    return tuple(found)
+
+
 def _parts(tag: str, mark: str) -> list[str]:
     """The tags that a mark separates."""
     if mark == _BLANK:

@@ -79,7 +79,7 @@ def is_task(text: str) -> bool:
     """Whether a text begins with one task alone."""
     keys = ('"data"', '"annotations"', '"completions"', '"predictions"')
     first, *others = (re.search(rf"{key}\s*:\s*[\[{{]", text) for key in keys)
-    return text.startswith("{") and first is not None and any(others)
+    return text.startswith("{") and first is not None and first[0].endswith("{") and any(others)
 
 
 def renamed(task: Any) -> Any:

@@ -13,7 +13,7 @@ from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._json import first_value, listed, load_json, number, objects
 from tagfill.labels.formats._json_lines import wrapped_list
-from tagfill.labels.formats._json_shapes import is_export
+from tagfill.labels.formats._json_shapes import is_export, plain_records
 from tagfill.labels.formats._studio import is_task
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
@@ -31,7 +31,9 @@ def _detect(path: Path) -> bool:
     text = head(path).lstrip()
     if not text.startswith("{") or not _KEY.search(text) or _DATUMARO.search(text):
         return False
-    return not (wrapped_list(text) or is_task(text) or is_export(first_value(text)))
+    first = first_value(text)
+    is_other = wrapped_list(text) or is_task(text) or is_export(first) or plain_records(first)
+    return not is_other
 
 
 def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:

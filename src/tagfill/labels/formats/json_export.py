@@ -8,7 +8,7 @@ from pathlib import Path
 from tagfill.errors import Problems
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import first_value, json_values, load_json, mapped
-from tagfill.labels.formats._json_lines import read_lines
+from tagfill.labels.formats._json_lines import read_lines, wrapped_list
 from tagfill.labels.formats._json_shapes import is_export, plain_record, plain_records
 from tagfill.labels.formats._studio import STUDIO
 from tagfill.labels.formats._text import head, read_text
@@ -20,7 +20,7 @@ _MOST_BYTES = 1 << 25
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    if text[:1] not in ("[", "{") or STUDIO.search(text):
+    if text[:1] not in ("[", "{") or STUDIO.search(text) or wrapped_list(text):
         return False
     first = first_value(text)
     if isinstance(first, list) or is_export(first):

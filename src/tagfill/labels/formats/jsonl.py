@@ -66,12 +66,20 @@ def _lines(file: Path) -> list[Line]:
     text = head(file).lstrip()
     key = wrapped_list(text)
     if key is not None:
-        return list(enumerate(listed(mapped(load_json(file)).get(key)), 1))
+        return list(enumerate(_under(load_json(file), key), 1))
     if text.startswith("["):
         return list(enumerate(listed(load_json(file)), 1))
     if _BY_IMAGE.match(text):
         return list(enumerate(map(_as_line, mapped(load_json(file)).items()), 1))
     return list(json_values(read_text(file), file))
+
+
+def _under(document: Any, key: str) -> list[Any]:
+    """The list of a key, at any depth."""
+    content = mapped(document)
+    if isinstance(content.get(key), list):
+        return listed(content[key])
+    return next((found for value in content.values() if (found := _under(value, key))), [])
 
 
 def _as_line(item: tuple[str, Any]) -> Any:

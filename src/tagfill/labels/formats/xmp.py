@@ -19,6 +19,7 @@ from tagfill.image_files import is_image_file, walk_folders
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
+from tagfill.labels.formats._splitter import Splitter, marks_between
 from tagfill.labels.formats._tags import has_separator
 from tagfill.labels.formats.base import Format, ReadOptions
 from tagfill.labels.photos import Photo, read_photo
@@ -62,10 +63,11 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             remedy="tag some first, or give a label file",
         )
     builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+    splitter = _splitter(photos, options)
     for (place, name, _), photo in zip(listed, photos, strict=True):
         record = builder.record((place / name).relative_to(path).as_posix())
-        _state(builder, record, photo)
-    _report(listed, photos, builder)
+        _state(builder, record, photo, splitter)
+    _report(listed, photos, builder, splitter)
     dataset = builder.dataset(FORMAT.name, path)
     proposed = [
         (
@@ -81,10 +83,17 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     return replace(dataset, table=table, suggestions=builder.suggestions(proposed))
 
 
-def _state(builder: LabelBuilder, record: int, photo: Photo) -> None:
-    separator = builder.options.separator
-    tags = (tag.split(separator) if separator else [tag] for tag in photo.tags)
-    builder.tags(record, (name for names in tags for name in names if name.strip()))
+def _splitter(photos: Sequence[Photo], options: ReadOptions) -> Splitter | None:
+    """How keywords that hold several are taken apart: as told, or where their parts recur."""
+    if options.separator is not None:
+        return Splitter(options.separator)
+    marks = marks_between((tag for photo in photos for tag in photo.tags), ";,")
+    return Splitter() if marks else None
+
+
+def _state(builder: LabelBuilder, record: int, photo: Photo, splitter: Splitter | None) -> None:
+    tags = [splitter.split(tag) if splitter else [tag] for tag in photo.tags]
+    builder.tags(record, dict.fromkeys(name for names in tags for name in names))
     for tag_path in photo.paths:
         builder.path(record, tag_path)
     for name in photo.suggested:
@@ -93,14 +102,21 @@ def _state(builder: LabelBuilder, record: int, photo: Photo) -> None:
         builder.mark(record, builder.label(name), NEGATIVE)
 
 
-def _report(listed: Sequence[Listed], photos: Sequence[Photo], builder: LabelBuilder) -> None:
+def _report(
+    listed: Sequence[Listed],
+    photos: Sequence[Photo],
+    builder: LabelBuilder,
+    splitter: Splitter | None,
+) -> None:
     tagged = sum(photo.has_keywords for photo in photos)
     builder.notes.append(f"{tagged:,} of {len(photos):,} photos have keywords")
     joined = next((tag for photo in photos for tag in photo.tags if has_separator(tag, ",;")), None)
-    if joined and builder.options.separator is None:
+    if joined and splitter is None:
         builder.notes.append(
             f"keywords such as {joined!r} look like several: --separator splits them"
         )
+    elif joined and builder.options.separator is None:
+        builder.notes.append(f"keywords such as {joined!r} are several, judging by content")
     faulty = [(entry, photo) for entry, photo in zip(listed, photos, strict=True) if photo.faults]
     if faulty:
         (place, name, _), photo = faulty[0]
