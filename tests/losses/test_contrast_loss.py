@@ -120,3 +120,11 @@ def test_order_of_anchors_and_keys_does_not_matter():
         label_aware_consistency(similarity[rows][:, columns], ANCHORS[rows], KEYS[columns]),
         label_aware_consistency(similarity, ANCHORS, KEYS)[rows],
     )
+
+
+def test_sums_over_a_long_queue_do_not_overflow_half_precision():
+    keys = torch.arange(8192) % 2
+    similarity = torch.where(keys == 0, -20.0, 20.0)[None].half()
+    anchor = torch.tensor([0])
+    half = label_aware_consistency(similarity, anchor, keys).float()
+    torch.testing.assert_close(half, label_aware_consistency(similarity.float(), anchor, keys))

@@ -83,3 +83,13 @@ def test_contrast_draws_with_its_generator():
 
 def test_observed_of_the_tester_has_all_states():
     assert set(OBSERVED.unique().tolist()) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("observed", [[[1, -1]] * 3, [[-1, -1]] * 3], ids=["alike", "no pair"])
+def test_contrast_in_half_precision_is_that_of_float32(observed):
+    features = torch.full((3, 2, 64), 500.0).half()
+    features[0, 0] = 0
+    labels = torch.tensor(observed)
+    torch.testing.assert_close(
+        label_contrast(features, labels).float(), label_contrast(features.float(), labels)
+    )

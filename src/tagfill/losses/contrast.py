@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tagfill.losses.terms import single
+
 
 def label_aware_consistency(
     similarity: Tensor, anchor_classes: Tensor, key_classes: Tensor, *, mean: bool = False
@@ -26,6 +28,7 @@ def label_aware_consistency(
     Returns:
         [A] terms.
     """
+    similarity = single(similarity)
     same = anchor_classes[:, None] == key_classes
     contrasted = (~same).any(dim=1, keepdim=True)
     others = _log_sum_exp(similarity, ~same, contrasted)
@@ -48,6 +51,7 @@ def supervised_contrast(similarity: Tensor, classes: Tensor) -> Tensor:
     Returns:
         [M] terms.
     """
+    similarity = single(similarity)
     others = ~torch.eye(len(classes), dtype=torch.bool, device=classes.device)
     same = (classes[:, None] == classes) & others
     everyone = _log_sum_exp(similarity, others, others.any(dim=1, keepdim=True))

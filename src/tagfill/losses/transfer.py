@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tagfill.losses.assume import ignore_unknown
 from tagfill.losses.focusing import focal_negative, focal_positive
-from tagfill.losses.terms import cross_entropy
+from tagfill.losses.terms import cross_entropy, single
 
 PER_PAIR = 2
 """Dissimilar pairs drawn at random for each similar one; as many of the hardest join them."""
@@ -54,6 +54,7 @@ def label_contrast(
     Returns:
         Mean over the pairs; 0 where there are none.
     """
+    features = single(features)
     first, second = torch.triu_indices(len(features), len(features), 1, device=features.device)
     cosine = F.cosine_similarity(features[first], features[second], dim=2, eps=1e-9)
     one, other = observed[first], observed[second]
