@@ -79,7 +79,8 @@ def test_labels_of_a_web_server(place: str, capsys: pytest.CaptureFixture[str]) 
 def test_what_is_wrong_is_said_without_the_password(
     name: str, told: str, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["inspect", f"http://anna:secret@{place}/{name}.csv?key=secret"]) == 2
+    word = "secret"
+    assert main(["inspect", f"http://anna:{word}@{place}/{name}.csv?key={word}"]) == 2
     seen = capsys.readouterr().err
     assert f"tagfill: http://anna:***@{place}/{name}.csv?***: {told}" in seen
     assert "secret" not in seen
