@@ -573,3 +573,19 @@ def test_a_stray_text_file_does_not_turn_class_folders_into_tags(tmp_path: Path)
     images(tmp_path, *(f"{name}/{n}.jpg" for name in ("cat", "dog") for n in range(8)))
     (tmp_path / "cat" / "0.txt").write_text("taken in Rome")
     assert load_labels(tmp_path).format == "image_folder"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("l.yaml", "a.jpg:\n  - cat\n  - dog\nb.jpg:\n  - dog\n", "holds YAML"),
+        (".picasa.ini", "[a.jpg]\nstar=yes\nkeywords=cat,dog\n", r"holds settings \(INI\)"),
+        ("l.xml", "<photos><photo><file>a.jpg</file><tag>cat</tag></photo></photos>", "holds XML"),
+    ],
+)
+def test_other_languages_are_called_by_their_name(
+    name: str, text: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(TagfillError, match=f"{message}.*CSV or JSON"):
+        load_labels(tmp_path / name)

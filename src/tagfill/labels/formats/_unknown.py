@@ -39,7 +39,13 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "[{'": ("is a Python list, not JSON", "write it with json.dump"),
     "{'": ("is a Python dictionary, not JSON", "write it with json.dump"),
 }
-_SQL = re.compile(r"^(?:INSERT INTO|CREATE TABLE)\s", re.M | re.I)
+_LANGUAGES = {
+    r"^(?i:INSERT INTO|CREATE TABLE)\s": "statements of SQL",
+    r"\A\[[^\]\[{\"',]+\]\s*$": "settings (INI)",
+    r"\A<(?!.*<annotation)": "XML of no known program",
+    r"\A[^,;\t|{}\[\]<>]+:\s*(?:\[.*\])?$": "YAML",
+}
+"""What other languages look like, and their names."""
 _JSON = 'write a line such as {"file_name": "a.jpg", "tags": ["cat"]} for every image'
 
 
@@ -72,8 +78,9 @@ def _text_like(path: Path, text: str) -> tuple[str, str] | None:
     for beginning, known in _TEXTS.items():
         if text.lower().startswith(beginning):
             return known
-    if _SQL.search(text):
-        return "holds statements of SQL, not a table", "export the table as CSV"
+    for pattern, name in _LANGUAGES.items():
+        if re.search(pattern, text, re.MULTILINE):
+            return f"holds {name}, not a table", "export the images and their tags as CSV or JSON"
     if "<track " in text and "<annotations" in text:
         return "is a CVAT export of a video", "export it as 'CVAT for images'"
     if text[0] in "[{":
