@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 FAST := tests/losses tests/evaluate tests/observe tests/linear tests/labels/test_table.py \
   tests/labels/test_split.py tests/labels/test_stats.py tests/methods/test_registry.py \
   tests/test_settings.py tests/test_files.py tests/test_console.py
+MODELS := $(addprefix tests/models/test_,backbones.py weight_sources.py network.py graphs.py presets.py)
 NOTEBOOKS := -p nbmake.pytest_plugin --nbmake --nbmake-timeout=600
 TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 # Each process of a test imports torch: compiled modules are kept, even where the environment says otherwise.
@@ -59,13 +60,13 @@ doctest: dev
 hooks: dev
 	$(BIN)/pre-commit install
 
-# The oldest and the newest versions of the dependencies that pyproject.toml allows.
+# The oldest and the newest versions of the dependencies that pyproject.toml allows; torch then comes with its CUDA packages (6 GB).
 lowest newest:
 	$(PYTHON) -m venv .venv-$@
 	$(PYTHON) benchmarks/versions.py $@ > .venv-$@/constraints.txt
 	.venv-$@/bin/python -m pip install --quiet -c .venv-$@/constraints.txt \
 	  -e ".[serve,postgres,onnx,tune,hf,lite,tensorboard]" $(TESTERS)
-	.venv-$@/bin/python -m pytest -q -n 2 -m "not slow" $(FAST)
+	.venv-$@/bin/python -m pytest -q -n 2 -m "not slow" $(FAST) $(MODELS)
 
 # What some tests need from Debian; where apt does not work they skip and say so.
 services:

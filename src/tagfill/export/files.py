@@ -33,11 +33,11 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
     optional("onnxscript", "onnx")
     entrance = "pixels" if metadata_of(bundle).reads == "images" else "features"
     names: dict[str, Any] = {"input_names": [entrance], "output_names": OUTPUTS, "verbose": False}
-    traced = _traced(bundle)
     with quiet():
         try:
-            model = torch.onnx.export(traced, dynamo=True, **names).model_proto  # type: ignore[union-attr]
-        except Exception:  # the installed onnxscript does not work with this torch
+            program = torch.onnx.export(_traced(bundle), dynamo=True, **names)
+            model = program.model_proto  # type: ignore[union-attr]
+        except Exception:  # an older torch, or one that the installed onnxscript does not fit
             _export_by_tracing(bundle, path, names)
             model = onnx.load_model(str(path))
     del model.graph.value_info[:]  # shapes of constants that quantization transposes
@@ -129,9 +129,8 @@ def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return torch.export.export(
-                module, (example,), dynamic_shapes=({0: torch.export.Dim("batch", min=1)},)
-            )
+            batch = {0: torch.export.Dim("batch", min=1, max=2**31 - 1)}
+            return torch.export.export(module, (example,), dynamic_shapes=(batch,), strict=False)
     except Exception as error:  # anything an architecture does that cannot be traced
         name = bundle.network.backbone.spec.name
         raise TagfillError(

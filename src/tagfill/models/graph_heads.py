@@ -129,7 +129,7 @@ class SsgrlHead(GraphHead):
         if self.halve and min(features.shape[2:]) > 1:
             features = F.avg_pool2d(features, 2)
         places = self.project(features)
-        decoupled, attention = self.decoupling(places.flatten(2).mT)
+        decoupled, attention = self.decoupling(places.flatten(2).transpose(-1, -2))
         seen = attention.unflatten(2, places.shape[2:]) if maps else None
         return Output(self.classify(decoupled), features=decoupled, maps=seen)
 
