@@ -114,3 +114,26 @@ def test_full_labels_survive_a_tag_list_read_with_absent_negative(dataset: Datas
 def test_every_writable_format_is_covered() -> None:
     writable = {name for name, label_format in formats().items() if label_format.write}
     assert writable == {*LOSSLESS, *POSITIVES_ONLY, "image_folder"}
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        ("dog", "dog?", "cat"),
+        ("<a>", "<b>", "<c>"),
+        ("1. x", "2. y", "3. z"),
+        ("a/b", "b/a", "a", "b"),
+        ("animal/bird", "animal/dog", "animal/cat", "animal/cow", "animal/pig"),
+        ("Lee, Ann", "Roy, Tom", "none"),
+        ("x & y", "y and z", "- x"),
+    ],
+)
+def test_names_of_a_class_list_are_never_taken_apart(
+    classes: tuple[str, ...], tmp_path: Path
+) -> None:
+    rows = np.arange(30)[:, None] + np.arange(len(classes))[None]
+    values = np.where(rows % 3 == 0, 1, -1)
+    table = LabelTable(tuple(f"{n}.jpg" for n in range(30)), classes, values)
+    path = tmp_path / "tags.csv"
+    save_labels(Dataset(table=table, source=path, format="tag_list"), path, format="tag_list")
+    assert load_labels(path).table == table

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._merge import SPLITS, usual_split
@@ -191,8 +193,13 @@ class Columns:
 
     def _splitter(self, numbers: Sequence[int]) -> Splitter:
         """How the tags in the entries of columns are told apart."""
-        texts = (text for number in numbers for text in self.sheet.column(number))
-        return find_splitter(texts, self.options, self.sheet.path)
+        columns = [self.sheet.column(number) for number in numbers]
+        listed = [tag for texts in columns for tag in split_tags("".join(texts[:1]))]
+        above = not "".join(self.sheet.column(self.image)[:1]).strip()
+        options = self.options
+        if above and listed:  # a list of the classes
+            options = replace(options, classes=tuple(dict.fromkeys(listed)))
+        return find_splitter(chain.from_iterable(columns), options, self.sheet.path)
 
     def _labels_repeat(self, number: int) -> bool:
         """Whether rows of one image have different labels in a column."""

@@ -98,6 +98,9 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     if only is not None:
         return Splitter(only, path=path)
     entries = Counter(text.strip() for text in texts if text.strip())
+    whole = _counted(entries, None, path)
+    if options.classes and whole.keys() <= set(options.classes):
+        return Splitter(path=path)
     spaced = any(_BLANK in name for name in options.classes or ())
     if not spaced and blanks_separate(entries):
         note = "tags are separated by blanks, judging by content (--separator)"
@@ -106,7 +109,6 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     if name is not None:
         note = f"the comma is part of names such as {name!r}, judging by content (--separator)"
         return Splitter(";", path=path, notes=(note,))
-    whole = _counted(entries, None, path)
     shell = next((s for s in _SHELLS if len(whole) > 1 and all(map(s.fullmatch, whole))), None)
     whole = Counter({_bare(tag, shell): n for tag, n in whole.items()})
     if path is None:
