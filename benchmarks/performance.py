@@ -22,6 +22,12 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 KEPT = Path("build/bench")
+HEAD = """# Performance
+
+Written by `make bench`; each section says what it was measured on. Targets in seconds are held
+against processor seconds, which other work on the machine disturbs less than the clock. What was
+tried, and what it brought: [performance.md](../performance.md).
+"""
 
 
 @dataclass(frozen=True)
@@ -233,7 +239,7 @@ def main() -> None:
         parts.append(text)
         rows += [goal.row(SECTIONS[name].title, output) for goal in SECTIONS[name].goals]
         print(text, flush=True)
-        page = ["# Performance\n\nWritten by `make bench`.\n", "\n".join(rows) + "\n", *parts]
+        page = [HEAD, "\n".join(rows) + "\n", *parts]
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text("\n".join(page))  # as far as it is, in case it is interrupted
     print("\n".join(rows))
