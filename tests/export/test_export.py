@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -202,6 +203,21 @@ def test_mistakes(run, arguments, message, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(run), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_a_killed_export_leaves_is_removed_by_the_next(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from tests.predict.tiny import feature_bundle; from tagfill.export import run\n"
+        "run.write_onnx = lambda bundle, file: (file.write_bytes(b'x'), os.kill(os.getpid(), 9))\n"
+        "run.export_model(feature_bundle(), Path(sys.argv[1]))"
+    )
+    path, root = tmp_path / "model.onnx", str(Path(__file__).parents[2])
+    around = {**os.environ, "PYTHONPATH": os.pathsep.join((root, os.environ.get("PYTHONPATH", "")))}
+    subprocess.run([sys.executable, "-c", code, str(path)], env=around)
+    assert [file for file in tmp_path.rglob("*") if file.is_file()], "something was left"
+    export_model(feature_bundle(), path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_files_of_others_are_refused(tmp_path):

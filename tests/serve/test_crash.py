@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from tests.serve.conftest import Reviewer
 from tests.serve.live import listening, session
 
+from tagfill.cli.main import main
 from tagfill.serve import protocol
 from tagfill.serve.service import Service
 
@@ -119,6 +120,19 @@ def test_requests_cut_off_half_way_leave_the_server_well(opened: Any, tmp_path: 
             connection.close()
         metrics = session(url).get("/metrics").text
         assert 'status="500"' not in metrics
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["serve", str(tmp_path / "no run"), "--port", port]) == 2
+    told = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1, port {port}" in told
+    assert "another --port" in told
+    assert main(["serve", str(tmp_path), "--host", "no.such.host.invalid", "--token", "x" * 9]) == 2
+    assert "cannot listen on no.such.host.invalid" in capsys.readouterr().err
 
 
 def test_without_a_database_requests_are_refused_for_now(

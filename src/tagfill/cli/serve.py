@@ -53,11 +53,12 @@ def serve(
         "prometheus_client",
     ):
         optional(module, "serve")
-    from tagfill.serve.server import Options, make_server, open_service
+    from tagfill.serve.server import Options, check_free, make_server, open_service
 
     given = token or os.environ.get("TAGFILL_TOKEN") or None
     secret = secrets.token_urlsafe(24) if given == "auto" else given
     options = Options(host, port, database, secret, read_only, tuple(name or ()), engine)
+    check_free(options)
     service = open_service(run, options)
     shown = f"[{host}]" if ":" in host else host
     log.print(f"tagfill serves {run} at http://{shown}:{port}/")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -91,9 +90,8 @@ def export_model(
         raise TagfillError("8-bit weights need ONNX", remedy="use --to onnx --int8")
     reference = torch_engine(bundle, torch.device("cpu"))
     inputs = example_inputs(reference.metadata, images)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
-        draft = Path(folder, f"float{SUFFIX[to]}")
+    with atomic_path(out, own_folder=True) as finished:
+        draft = finished.with_name(f"float{SUFFIX[to]}")
         if to == "onnx":
             write_onnx(bundle, draft)
         else:
@@ -108,7 +106,7 @@ def export_model(
             )
         engines = {"torch": reference, engine.name: engine}
         if int8:
-            small = Path(folder, "int8.onnx")
+            small = finished.with_name("int8.onnx")
             quantize(draft, small, calibration)
             engines["int8"], draft = _opened(small, to), small
             difference = compare(reference, engines["int8"], inputs)
@@ -121,8 +119,7 @@ def export_model(
             milliseconds=_latencies(engines, inputs),
             mAP={} if labeled is None else mean_precisions(engines, *labeled, progress),
         )
-        with atomic_path(out) as finished:
-            os.replace(draft, finished)
+        os.replace(draft, finished)
     return report
 
 

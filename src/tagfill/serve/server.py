@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,6 +69,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def check_free(options: Options) -> None:
+    """Raise ``TagfillError`` if nobody can listen there; asked before a model is loaded."""
+    try:
+        found = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)
+        with socket.socket(found[0][0]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(found[0][4])
+    except OSError as error:
+        raise TagfillError(
+            f"cannot listen on {options.host}, port {options.port} ({error.strerror or error})",
+            remedy="stop the other server, or choose another --port",
+        ) from error
 
 
 def open_service(run: Path, options: Options) -> Service:
