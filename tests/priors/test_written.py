@@ -144,3 +144,18 @@ def test_a_recorded_review_leaves_the_number_of_missing_tags_known(write):
     assert (labels == 0).any()
     missing = (truth[unknown] == 1).sum()
     assert estimate.probability[unknown].sum() == pytest.approx(missing, rel=0.2)
+
+
+def test_few_tags_promise_no_more_than_is_right():
+    rng = np.random.default_rng(5)
+    expected, right = 0.0, 0
+    for seed in range(12):
+        logits, truth = drawn(80, 10, seed)
+        some = truth.any(axis=1)
+        scores = (logits + 3 * rng.standard_normal(logits.shape))[some]
+        labels = one_written(truth[some], seed)
+        chances = presence(scores, labels).probability
+        sure = (labels < 0) & (chances > 0.6)
+        expected += chances[sure].sum()
+        right += int(truth[some][sure].sum())
+    assert expected <= 1.15 * right + 5

@@ -50,9 +50,10 @@ class LikelihoodHead:
         """[N, K] of features as they are given."""
         weight, bias = torch.from_numpy(self.weight).double(), torch.from_numpy(self.bias).double()
         rows = [
-            torch.addmm(bias, block.double(), weight.T) for block in blocks(features, self._blocks)
+            torch.addmm(bias, block.double(), weight.T).float()
+            for block in blocks(features, self._blocks)
         ]
-        return torch.cat(rows).float().numpy()
+        return torch.cat(rows).numpy()
 
     @property
     def _blocks(self) -> Transform:

@@ -24,6 +24,14 @@ SMOOTH = 10.0
 EVIDENCE_SHARE, EVIDENCE_IMAGES = 0.01, 5.0
 """Weight of the evidence that every image has a tag: this share of all images and so many more.
 Without any, faint scores are explained best by images that all have exactly one."""
+USUAL_RATIO, RATIO_SPREAD = 0.5, 0.4
+"""Prior where only positives are known: log of an image's tags relative to the written ones of an
+image that has any. A few hundred tags hardly say how many are missing."""
+GROWTH, ONE_SLOPE, SLOPE_SPREAD = 0.27, 2.0, 0.15
+"""Prior there against a curve that is steeper than usual: (tags a class / 2) ** 0.27 for scores of
+standard deviation one. The more tags were learned from, the more scores tell: in 180 draws of four
+data sets (60 to 2,000 images) the true slope was this, with 0.16 as standard deviation of its
+logarithm. Without both priors, small sets are explained by many sure tags, mostly unwritten."""
 SHRINK = 10.0
 """Strength of the prior that holds a class's shift near that of all classes."""
 EVIDENCE = 5.0
@@ -73,6 +81,7 @@ class WriterFit:
             state: int((before == state).sum()) for state in (POSITIVE, NEGATIVE, UNKNOWN)
         }
         """Before the review, where that is recorded."""
+        self.tagged = int((before == POSITIVE).any(1).sum())
         changed = self.observed[before != self.observed]
         self.confirmed, self.denied = (int((changed == s).sum()) for s in (POSITIVE, NEGATIVE))
 
@@ -212,6 +221,7 @@ class WriterFit:
             logits = Curve(self.knots, slopes.exp())(self.inputs) + shift + shifts
             total = cost(logits, writer) + SHRINK / 2 * shifts.square().sum()
             total = total + SMOOTH / 2 * slopes.diff().square().sum()
+            total = total + self._surprise(logits, slopes)
             (gradient,) = torch.autograd.grad(total / images, values)
             return float(total.detach()) / images, gradient.numpy()
 
@@ -225,6 +235,17 @@ class WriterFit:
         optimum = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
         value, _ = objective(optimum.x)
         return Optimum(optimum.x, value * images)
+
+    def _surprise(self, logits: Tensor, slopes: Tensor) -> Tensor | float:
+        """Cost of so many tags and of such a curve before anything is seen."""
+        if self.counts[NEGATIVE] or not self.tagged:
+            return 0.0
+        written = self.counts[POSITIVE] / self.tagged
+        ratio = (torch.sigmoid(logits).sum(1).mean() / written).log()
+        ratio = (ratio - USUAL_RATIO) / RATIO_SPREAD
+        usual = GROWTH * np.log(self.counts[POSITIVE] / logits.shape[1] / ONE_SLOPE)
+        steeper = (slopes.mean() + float(np.log(self.spread) - usual)).clamp_min(0) / SLOPE_SPREAD
+        return 0.5 * (ratio.square() + steeper.square())
 
     def _sizes(self, parameters: int) -> list[int]:
         """How many of the parameters are of which kind."""
