@@ -64,7 +64,7 @@ def test_mistakes_end_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--kind", "pies"], "unknown figure 'pies'"),
         ([str(tmp_path)], "not a run folder"),
         (["--kind", "gradients", "--methods", "nonsense"], "nonsense"),
-        (["--points", "1"], "three points"),
+        (["--points", "1"], "--points at least 3"),
     ):
         assert main(["analyze", *arguments, "--out", str(tmp_path / "x")]) == 2
         assert message in capsys.readouterr().err

@@ -139,7 +139,7 @@ def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: No
     let_go(anna.app.state.service)
     ended = wait(ben, job["id"])
     assert (ended["state"], ended["seconds"]) == ("done", None)
-    assert 0 < ended["usual"] < 60
+    assert 0 <= ended["usual"] < 60
     assert anna.get(f"/api/jobs/{job['id']}").json()["trained"]
     assert {run["name"] for run in ben.get("/api/runs").json()} == {"first", job["run"]}
 

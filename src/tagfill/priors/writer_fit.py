@@ -24,7 +24,7 @@ SMOOTH = 10.0
 EVIDENCE_SHARE, EVIDENCE_IMAGES = 0.01, 5.0
 """Weight of the evidence that every image has a tag: this share of all images and so many more.
 Without any, faint scores are explained best by images that all have exactly one."""
-USUAL_RATIO, RATIO_SPREAD = 0.5, 0.4
+USUAL_RATIO, RATIO_SPREAD = 0.5, 0.5
 """Prior where only positives are known: log of an image's tags relative to the written ones of an
 image that has any. A few hundred tags hardly say how many are missing."""
 GROWTH, ONE_SLOPE, SLOPE_SPREAD = 0.27, 2.0, 0.15
