@@ -95,3 +95,28 @@ def test_the_queue_of_lac_grows_with_the_sum_of_the_paper() -> None:
     methods_of_stage_two = [settings(stages(cell)[-1].method) for cell in swept]
     assert [method.queue for method in methods_of_stage_two] == [512, 1024, 2048, 4096, 8192]
     assert {method.pairs for method in methods_of_stage_two} == {"sum"}
+
+
+@pytest.mark.parametrize("recipe", ["002_table1", "002_table1_coco"])
+@pytest.mark.parametrize(
+    ("row", "own"), [("sst", {"joint": 512, "hidden": 1024, "examples": 100}), ("sarb", {})]
+)
+def test_sst_and_sarb_are_trained_as_their_code_does(
+    recipe: str, row: str, own: dict[str, Any]
+) -> None:
+    columns = cells(recipe, row)
+    assert columns
+    for cell in columns.values():
+        config = cell.check()
+        assert config is not None
+        stage = config.stages[0]
+        assert (stage.optimizer, stage.learning_rate, stage.weight_decay) == ("adam", 1e-5, 5e-4)
+        assert (stage.epochs, stage.batch_size, stage.schedule) == (20, 8, "step")
+        assert stage.augment == "crops"
+        assert not stage.ema
+        model = config.model
+        assert (model.head, model.head_preset, model.freeze_stages) == ("ssgrl", "published", 4)
+        extras = (model.lgconv, model.freeze_batchnorm, model.freeze_statistics)
+        assert not any(extras)
+        method = settings(stage.method)
+        assert {name: getattr(method, name) for name in own} == own

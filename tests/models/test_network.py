@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 
 from tagfill.errors import TagfillError
 from tagfill.models.network import Network, build_network, rebuild_network
@@ -91,3 +92,24 @@ def test_own_extraction_resembles_the_published_features() -> None:
     agreement = np.corrcoef(own, stored.astype(np.float32))[:6, 6:]
     assert agreement.argmax(axis=1).tolist() == list(range(6))
     assert np.diag(agreement).min() > 0.4, "images were shrunk to 256 px, features were not"
+
+
+def test_kept_statistics_are_those_of_evaluation_while_scale_and_shift_learn() -> None:
+    network = small("ssgrl", lgconv=True, freeze=4, frozen_statistics=True).train()
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    before = [(norm.running_mean.clone(), norm.running_var.clone()) for norm in norms]
+    images = torch.randn(3, 3, 64, 64)
+    network(images).logits.sum().backward()
+    assert not any(norm.training for norm in norms)
+    for norm, (mean, variance) in zip(norms, before, strict=True):
+        assert norm.running_mean.equal(mean)
+        assert norm.running_var.equal(variance)
+    learning = {name for name, one in network.named_parameters() if one.grad is not None}
+    assert "head.project.1.weight" in learning
+    assert any(".layer4." in name and ".bn1." in name for name in learning)
+    assert not any(".layer1." in name and "global_branch" not in name for name in learning)
+    with torch.no_grad():
+        alone = network(images[:1]).logits
+        torch.testing.assert_close(network(images).logits[:1], alone, atol=1e-5, rtol=1e-4)
+    network.keep_statistics(False)
+    assert network.head.project[1].training

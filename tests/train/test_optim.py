@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tagfill.models.network import build_network
-from tagfill.train.optim import make_optimizer
+from tagfill.train.optim import make_optimizer, make_schedule
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "sgd", "adafactor"])
@@ -31,3 +31,16 @@ def test_a_frozen_backbone_has_no_group() -> None:
     network = build_network("test_resnet", classes=3, size=64, pretrained=False, freeze=None)
     optimizer = make_optimizer("sgd", network, (), learning_rate=1e-3, head_multiplier=10)
     assert [group["lr"] for group in optimizer.param_groups] == [pytest.approx(1e-2)]
+
+
+def test_step_takes_a_tenth_of_the_rate_from_half_of_the_steps_on() -> None:
+    head = build_network("test_resnet", classes=3, size=64, pretrained=False).head
+    optimizer = make_optimizer("sgd", head, (), learning_rate=1e-3)
+    schedule = make_schedule("step", optimizer, steps=6)
+    assert schedule is not None
+    rates = []
+    for _ in range(6):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == pytest.approx([1e-3] * 3 + [1e-4] * 3)

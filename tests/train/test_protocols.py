@@ -16,7 +16,12 @@ ADAM = {"optimizer": "adam", "weight_decay": 0.0, "schedule": "constant", "ema":
 ONE_CYCLE = {"schedule": "one_cycle", "warmup": 0.2, "ema_warmup": False}
 RESNET_50 = {"backbone": "resnet50", "input_size": 448}
 RESNET_101 = {"backbone": "resnet101", "input_size": 448}
-WHOLE = {"freeze_stages": 0, "freeze_batchnorm": False, "lgconv": False}
+WHOLE = {
+    "freeze_stages": 0,
+    "freeze_batchnorm": False,
+    "freeze_statistics": False,
+    "lgconv": False,
+}
 PLAIN = {**RESNET_50, **WHOLE, "head": "linear"}
 LINEAR = {**ADAM, "inputs": "features", "epochs": 25, "batch_size": 16, "learning_rate": 1e-3}
 MLSPL = {**ADAM, "inputs": "images", "batch_size": 16, "learning_rate": 1e-5, "augment": "flip"}
@@ -55,13 +60,19 @@ Q2L = {
     "augment": "strong_unflipped",
     "strong_jitter": False,
 }
-FROZEN_BELOW = {"freeze_stages": 2, "freeze_batchnorm": True, "lgconv": False}
+FROZEN_BELOW = {
+    "freeze_stages": 2,
+    "freeze_batchnorm": True,
+    "freeze_statistics": False,
+    "lgconv": False,
+}
 GLOBAL = {
     **RESNET_101,
     "head": "ssgrl",
     "lgconv": True,
     "freeze_stages": 4,
-    "freeze_batchnorm": True,
+    "freeze_batchnorm": False,
+    "freeze_statistics": True,
 }
 LEM = {"hidden": None, "feedforward": 8192, "heads": 4, "encoder_layers": 1, "decoder_layers": 2}
 SSGRL = {"hidden": 1024, "joint": 512, "words": 300, "steps": 3, "halve": True}

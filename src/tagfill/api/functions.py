@@ -79,6 +79,7 @@ class Settings(TypedDict, total=False):
     lgconv: bool
     freeze_stages: int
     freeze_batchnorm: bool
+    freeze_statistics: bool
     init: str
     epochs: int
     batch_size: int
@@ -160,13 +161,13 @@ def fit(
         settings: all other options of ``tagfill train --help``, such as epochs=20. Labels: format,
             absent, difficult, image_column, tags_columns, separator, ignore_columns, hierarchy,
             merge_case, aliases, val_fraction, val_split, split_seed. Network: backbone, weights,
-            pretrained, input_size, quality, lgconv, freeze_stages, freeze_batchnorm, head,
-            head_preset, head_settings, init. Loop: epochs, batch_size, learning_rate, optimizer,
-            weight_decay, l2, head_multiplier, schedule, schedule_epochs, warmup, clip, accumulate,
-            ema, ema_warmup, patience, select, augment, strong_views, strong_jitter, fresh_views;
-            of one of several stages: linear_epochs, linear_learning_rate, second_epochs,
-            second_learning_rate. Machine: seed, precision, workers, threads, time_limit,
-            checkpoint_seconds, gradient_checkpointing, shard.
+            pretrained, input_size, quality, lgconv, freeze_stages, freeze_batchnorm,
+            freeze_statistics, head, head_preset, head_settings, init. Loop: epochs, batch_size,
+            learning_rate, optimizer, weight_decay, l2, head_multiplier, schedule, schedule_epochs,
+            warmup, clip, accumulate, ema, ema_warmup, patience, select, augment, strong_views,
+            strong_jitter, fresh_views; of one of several stages: linear_epochs,
+            linear_learning_rate, second_epochs, second_learning_rate. Machine: seed, precision,
+            workers, threads, time_limit, checkpoint_seconds, gradient_checkpointing, shard.
     """
     _refuse_misspelled(settings)
     allow(labels, images, features, truth, val, test)

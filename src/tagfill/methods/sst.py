@@ -15,7 +15,7 @@ auxiliary losses fade in during the first epoch.
 
 Made for positives and negatives both known in part. Class features come from the ``ssgrl`` head.
 Here the pair network sees them through a fixed random projection, where the published one learns
-that layer too, and is smaller (``hidden``, 1024 there). ``examples`` is ours.
+that layer too, and is smaller; the preset ``published`` has its widths.
 """
 
 from __future__ import annotations
@@ -56,6 +56,9 @@ class Config(Settings):
     examples: int = setting(100, "images a class is compared with", 1)
     joint: int = setting(64, "width in which the pair network sees a class", 1)
     hidden: int = setting(64, "units of the pair network", 1)
+
+
+PRESETS = {"published": Config(joint=512, hidden=1024)}
 
 
 class SemanticTransfer(LabelFeatureMethod):

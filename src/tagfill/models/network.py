@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
@@ -37,6 +38,21 @@ class Network(nn.Module):
         self.head = head
         self.config = config
         self.classes = classes
+        self._keeps_statistics = False
+
+    def keep_statistics(self, kept: bool = True) -> None:
+        """Let every BatchNorm use the statistics it has in training too; scale and shift learn."""
+        self._keeps_statistics = kept
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Network:
+        """Training mode, except for layers that keep their statistics."""
+        super().train(mode)
+        if mode and self._keeps_statistics:
+            for module in self.modules():
+                if isinstance(module, _BatchNorm):
+                    module.eval()
+        return self
 
     def forward(self, images: Tensor, maps: bool = False) -> Output:
         """Score images.
@@ -81,6 +97,7 @@ def build_network(
     lgconv: bool = False,
     freeze: int | None = 0,
     frozen_batch_norm: bool = False,
+    frozen_statistics: bool = False,
     solved: bool = False,
 ) -> Network:
     """A network for training.
@@ -94,6 +111,7 @@ def build_network(
         lgconv: give every 3x3 convolution of the backbone a global branch.
         freeze: how many stages of the backbone to fix; None fixes all.
         frozen_batch_norm: make every BatchNorm of the backbone a fixed affine map.
+        frozen_statistics: fix only the statistics of every BatchNorm, the head's too.
         solved: only the head learns, and is solved directly: a backbone that was built before is
             not built until it is run.
     """
@@ -107,7 +125,9 @@ def build_network(
             )
             body.freeze(freeze)
             body.freeze_batch_norm(frozen_batch_norm)
-    return Network(body, build_head(config, body.spec.channels, classes), config, classes)
+    network = Network(body, build_head(config, body.spec.channels, classes), config, classes)
+    network.keep_statistics(frozen_statistics)
+    return network
 
 
 def rebuild_network(

@@ -25,7 +25,7 @@ Select = Literal[
     "auto", "mAP", "known_mAP", "observed_mAP", "observed_reciprocal_rank", "loss", "last"
 ]
 OptimizerName = Literal["adam", "adamw", "sgd", "adafactor"]
-ScheduleName = Literal["constant", "one_cycle", "cosine"]
+ScheduleName = Literal["constant", "one_cycle", "cosine", "step"]
 Augment = Literal["flip", "strong", "strong_unflipped", "crops"]
 ValSplit = Literal["stratified", "published"]
 Precision = Literal["no", "fp16", "bf16"]
@@ -118,6 +118,8 @@ class ModelConfig:
     "Number of frozen stages of the backbone."
     freeze_batchnorm: bool = False
     "Freeze BatchNorm."
+    freeze_statistics: bool = False
+    "Freeze the statistics of BatchNorm only, in backbone and head; its scale and shift learn."
     init: str | None = None
     "Start from the weights of an earlier run."
 

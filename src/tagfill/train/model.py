@@ -157,6 +157,7 @@ class Assembly:
             lgconv=model.lgconv,
             freeze=model.freeze_stages,
             frozen_batch_norm=model.freeze_batchnorm,
+            frozen_statistics=model.freeze_statistics,
             solved=all(finds_head_at_once(stage, model) for stage in self.config.stages),
         )
 

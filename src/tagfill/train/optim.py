@@ -62,7 +62,8 @@ def make_schedule(
     """A schedule over all steps of a stage, or None for a constant learning rate.
 
     Args:
-        name: constant, one_cycle (torch's OneCycleLR) or cosine (to zero, without warm-up).
+        name: constant, one_cycle (torch's OneCycleLR), cosine (to zero, without warm-up) or step
+            (a tenth from half of the steps on).
         optimizer: whose group learning rates are the peaks.
         warmup: share of the steps in which one_cycle rises.
     """
@@ -73,6 +74,8 @@ def make_schedule(
         )
     if name == "cosine":
         return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(steps, 1))
+    if name == "step":
+        return torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[max(steps // 2, 1)])
     return None
 
 

@@ -101,7 +101,7 @@ _EM_APL = Protocol(
 )
 _PU_MLC = Protocol(
     "PU-MLC: Adam with decay 1e-4, OneCycle over 80 epochs stopped at 40, EMA, multi-scale crops,"
-    " LgConv; the last stage, the global branches and the head learn",
+    " LgConv; the last stage, the global branches and the head learn, no BatchNorm its statistics",
     {
         **_ONE_CYCLE,
         "backbone": "resnet101",
@@ -114,6 +114,8 @@ _PU_MLC = Protocol(
         "augment": "crops",
         "lgconv": True,
         "freeze_stages": _ALL_BUT_THE_LAST_STAGE,
+        "freeze_batchnorm": False,
+        "freeze_statistics": True,
     },
     MethodConfig("pu_mlc", "published", {"shares": 2}),
     by_method={"pu_mlc": {"head": "ssgrl", "head_preset": "published"}},
