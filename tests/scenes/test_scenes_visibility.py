@@ -20,7 +20,7 @@ SIZE = 128
 def block(name: str) -> Thing:
     """A solid square: its area is known by hand."""
     return Thing(
-        name, lambda pen, rng: pen.box(-0.5, 0, 0.5, 1, "#ff0000"), (0.25, 0.25), 1.0, "sky", {}
+        name, lambda pen, rng: pen.box("#ff0000", -0.5, 0, 0.5, 1), (0.25, 0.25), 1.0, "sky", {}
     )
 
 

@@ -1,9 +1,8 @@
 """Picture-book scenes: small landscapes with labeled things, drawn from a seed.
 
-A thing is one drawing function in its family's module (``sky``, ``plants``, ``buildings``,
-``vehicles``, ``animals``, ``people``; ``clutter`` for those without a label) and one line in
-``things.toml``.
-``plan`` decides what stands where, ``compose`` paints it and measures what can be seen.
+A thing is a drawing of its name in the file of its family in ``drawings`` (read by ``drawing``)
+and a line in ``things.toml``. ``plan`` decides what stands where, ``compose`` paints it and
+measures what can be seen.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Canvas:
         setting, zoom = self.plan.setting, float(self.size * _LAND_FOLD)
         sheet = Image.new("RGBa", (self.size * _LAND_FOLD, self.size * _LAND_FOLD))
         pen = Pen(sheet, ((zoom, 0.0), (0.0, zoom)), (0.0, 0.0), setting.light)
-        setting.environment.paint(pen, rng, setting.horizon)
+        setting.environment.land(pen, rng, horizon=setting.horizon)
         sheet = sheet.reduce(_LAND_FOLD).convert("RGBA")
         alpha = sheet.getchannel("A")
         self.picture.paste(sheet, (0, 0), alpha)

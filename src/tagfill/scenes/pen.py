@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -12,8 +12,7 @@ from PIL import Image, ImageDraw
 from tagfill.scenes.color import Color, Ink, Light, Paint
 
 Point = tuple[float, float]
-Points = Sequence[Point] | str
-"""Points, or their coordinates as text: ``".1 0  .2 .5"`` is (0.1, 0) and (0.2, 0.5)."""
+Points = Sequence[Point]
 
 _STEPS = 6
 """Straight pieces between two control points of a smooth curve."""
@@ -43,21 +42,20 @@ class Pen:
         """Whether lamps and windows shine."""
         return self.light.night
 
-    def shape(self, points: Points, paint: Paint) -> None:
+    def shape(self, paint: Paint, points: Points) -> None:
         """A filled polygon."""
         self._draw.polygon(self._pixels(points), fill=self.light.on(paint))
 
-    def blob(self, points: Points, paint: Paint) -> None:
+    def blob(self, paint: Paint, points: Points) -> None:
         """A filled smooth closed curve through the points."""
-        self.shape(_smooth(points, closed=True), paint)
+        self.shape(paint, _smooth(points, closed=True))
 
     def disc(
         self,
+        paint: Paint,
         x: float,
         y: float,
         radius: float,
-        paint: Paint,
-        *,
         tall: float | None = None,
         turn: float = 0.0,
     ) -> None:
@@ -71,13 +69,13 @@ class Pen:
             )
             for across, up in _circle(12 if radius * self._scale < 6 else 32)
         ]
-        self.shape(outline, paint)
+        self.shape(paint, outline)
 
-    def box(self, left: float, low: float, right: float, high: float, paint: Paint) -> None:
+    def box(self, paint: Paint, left: float, low: float, right: float, high: float) -> None:
         """A filled rectangle."""
-        self.shape([(left, low), (right, low), (right, high), (left, high)], paint)
+        self.shape(paint, [(left, low), (right, low), (right, high), (left, high)])
 
-    def stroke(self, points: Points, width: float, paint: Paint) -> None:
+    def stroke(self, paint: Paint, width: float, points: Points) -> None:
         """A line with round ends and joints."""
         pixels, color = self._pixels(points), self.light.on(paint)
         thick = max(1, round(width * self._scale))
@@ -87,22 +85,28 @@ class Pen:
                 half = thick / 2 - 0.5
                 self._draw.ellipse((x - half, y - half, x + half, y + half), fill=color)
 
-    def curve(self, points: Points, width: float, paint: Paint) -> None:
+    def curve(self, paint: Paint, width: float, points: Points) -> None:
         """A smooth line through the points."""
-        self.stroke(_smooth(points, closed=False), width, paint)
+        self.stroke(paint, width, _smooth(points, closed=False))
 
     def arc(
-        self, center: Point, radius: float, angles: tuple[float, float], width: float, paint: Paint
+        self,
+        paint: Paint,
+        x: float,
+        y: float,
+        radius: float,
+        first: float,
+        last: float,
+        width: float,
     ) -> None:
         """A band along a circle, between two angles in degrees, counted from the x axis to y."""
-        (x, y), (first, last) = center, angles
         turns = [math.radians(first + (last - first) * step / 40) for step in range(41)]
         outer, inner = radius + width / 2, radius - width / 2
         rim = [(x + outer * math.cos(turn), y + outer * math.sin(turn)) for turn in turns]
         hollow = [(x + inner * math.cos(turn), y + inner * math.sin(turn)) for turn in turns]
-        self.shape(rim + hollow[::-1], paint)
+        self.shape(paint, rim + hollow[::-1])
 
-    def blend(self, points: Points, top: Paint, bottom: Paint) -> None:
+    def blend(self, top: Paint, bottom: Paint, points: Points) -> None:
         """A polygon whose color runs from its top to its bottom."""
         pixels = self._pixels(points)
         xs, ys = [x for x, _ in pixels], [y for _, y in pixels]
@@ -116,28 +120,10 @@ class Pen:
         ends = (self.light.on(top), self.light.on(bottom))
         self.image.paste(gradient(ends, mask.size, "RGBa"), (left, high), mask)
 
-    def _pixels(self, outline: Points) -> list[Point]:
+    def _pixels(self, points: Points) -> list[Point]:
         xx, xy, yx, yy = self._xx, self._xy, self._yx, self._yy
         left, top = self._x, self._y
-        return [(xx * x + xy * y + left, yx * x + yy * y + top) for x, y in listed(outline)]
-
-
-def listed(outline: Points) -> Sequence[Point]:
-    """Points as such."""
-    return _parsed(outline) if isinstance(outline, str) else outline
-
-
-def points(
-    text: str, *, x: float = 0.0, y: float = 0.0, wide: float = 1.0, tall: float = 1.0
-) -> list[Point]:
-    """Points from text, stretched by ``wide`` and ``tall`` and then moved by ``x`` and ``y``."""
-    return [(x + wide * across, y + tall * up) for across, up in _parsed(text)]
-
-
-@lru_cache(maxsize=512)
-def _parsed(text: str) -> list[Point]:
-    numbers = [float(word) for word in text.split()]
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
+        return [(xx * x + xy * y + left, yx * x + yy * y + top) for x, y in points]
 
 
 def gradient(
@@ -175,12 +161,12 @@ def _basis() -> list[tuple[float, float, float, float]]:
     ]
 
 
-def _smooth(outline: Points, *, closed: bool) -> list[Point]:
-    inner = list(listed(outline))
-    padded = [inner[-1], *inner, *inner[:2]] if closed else [inner[0], *inner, inner[-1]]
+def _smooth(points: Points, *, closed: bool) -> list[Point]:
+    first, *_, last = points
+    padded = [last, *points, *points[:2]] if closed else [first, *points, last]
     curve = [
         (a * p[0] + b * q[0] + c * r[0] + d * s[0], a * p[1] + b * q[1] + c * r[1] + d * s[1])
         for p, q, r, s in zip(padded, padded[1:], padded[2:], padded[3:], strict=False)
         for a, b, c, d in _basis()
     ]
-    return curve if closed else [*curve, inner[-1]]
+    return curve if closed else [*curve, last]

@@ -134,7 +134,7 @@ def _anywhere(rng: Random, thing: Thing, setting: Setting, hardness: Hardness) -
         height=height,
         depth=depth,
         tilt=rng.uniform(-thing.tilt, thing.tilt),
-        flip=thing.flips and rng.random() < 0.5,
+        flip=rng.random() < 0.5,
         form=rng.random(),
     )
 

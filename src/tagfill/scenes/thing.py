@@ -38,7 +38,6 @@ class Thing:
         depth: how near it comes, 0 at the horizon, 1 at the lower edge (of ground and water).
         band: height of its center above the lower edge of the sky, 0..1 (of heaven and sky).
         tilt: largest turn in degrees.
-        flips: whether its mirror image is as good.
         opacity: below 1 the background shines through.
         glow: color and radius, in units of its height, of the light around it.
         labeled: ``False`` for distractors, which never become a class.
@@ -55,7 +54,6 @@ class Thing:
     depth: tuple[float, float] = (0.15, 1.0)
     band: tuple[float, float] = (0.3, 1.0)
     tilt: float = 0.0
-    flips: bool = True
     opacity: float = 1.0
     glow: tuple[str, float] | None = None
     labeled: bool = True

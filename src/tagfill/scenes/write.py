@@ -6,9 +6,10 @@ import json
 import math
 import multiprocessing
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -29,15 +30,6 @@ LABELS, BOXES, SHEET = "labels.csv", "boxes.json", "contact_sheet.png"
 _CHUNK = 32
 _QUALITY = 90
 _OURS = re.compile(r"\d{6,}\.jpg")
-
-
-@dataclass(frozen=True)
-class _Job:
-    out: Path
-    indices: range
-    size: int
-    seed: int
-    difficulty: float
 
 
 Truth = tuple[Labels, tuple[Box, ...]]
@@ -76,11 +68,8 @@ def write_scenes(
         raise TagfillError(f"workers must be from 1 to 1024, got {workers}")
     folder = Path(out)
     _prepare(folder, overwrite)
-    jobs = [
-        _Job(folder, range(first, min(first + _CHUNK, count)), size, seed, difficulty)
-        for first in range(0, count, _CHUNK)
-    ]
-    truths = list(_run(jobs, workers))
+    chunks = [range(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
+    truths = list(_run(partial(_draw, folder, size, seed, difficulty), chunks, workers))
     dataset = _dataset(folder, truths, size, test_fraction)
     _write_coco(folder / BOXES, dataset.table.images, [boxes for _, boxes in truths], size)
     shown = [Image.open(folder / image) for image in dataset.table.images[:24]]
@@ -123,23 +112,23 @@ def _prepare(folder: Path, overwrite: bool) -> None:
             old.unlink()
 
 
-def _run(jobs: list[_Job], workers: int) -> Iterator[Truth]:
-    workers = min(workers, len(jobs))
+def _run(
+    draw: Callable[[range], list[Truth]], chunks: list[range], workers: int
+) -> Iterator[Truth]:
+    workers = min(workers, len(chunks))
     if workers == 1:
-        for job in jobs:
-            yield from _draw(job)
+        yield from chain.from_iterable(map(draw, chunks))
         return
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
-        for truths in pool.map(_draw, jobs):
-            yield from truths
+        yield from chain.from_iterable(pool.map(draw, chunks))
 
 
-def _draw(job: _Job) -> list[Truth]:
+def _draw(out: Path, size: int, seed: int, difficulty: float, indices: range) -> list[Truth]:
     truths = []
-    for index in job.indices:
-        scene = draw_scene(index, job.size, job.seed, job.difficulty)
-        with atomic_path(job.out / image_id(index), sync=False) as file:
+    for index in indices:
+        scene = draw_scene(index, size, seed, difficulty)
+        with atomic_path(out / image_id(index), sync=False) as file:
             scene.image.save(file, quality=_QUALITY)
         truths.append((scene.labels, scene.boxes))
     return truths

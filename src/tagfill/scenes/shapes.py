@@ -1,0 +1,251 @@
+"""Shapes of several strokes that drawings of things name: wheels, windows, crowns, rays."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+from tagfill.scenes.color import Color, Paint, darker, lighter, pick, vary
+from tagfill.scenes.pen import Pen, Point
+
+
+def ring(
+    pen: Pen,
+    rng: Random,
+    paint: Paint,
+    x: float,
+    y: float,
+    wide: float,
+    tall: float,
+    count: float,
+    radius: float,
+) -> None:
+    """Discs along an ellipse."""
+    for number in range(int(count)):
+        turn = 2 * math.pi * number / count
+        pen.disc(paint, x + wide * math.cos(turn), y + tall * math.sin(turn), radius)
+
+
+def wheel(pen: Pen, rng: Random, x: float, y: float, radius: float) -> None:
+    """Tire, rim and hub."""
+    for paint, share in (("#33333f", 1.0), ("#cfcfd6", 0.5), ("#6d6d78", 0.2)):
+        pen.disc(paint, x, y, radius * share)
+
+
+def window(
+    pen: Pen, rng: Random, trim: Paint, glass: Paint, x: float, y: float, half: float
+) -> None:
+    """A square window with a cross."""
+    pane = half * 0.76
+    pen.box(trim, x - half, y - half, x + half, y + half)
+    pen.box(glass, x - pane, y - pane, x + pane, y + pane)
+    pen.stroke(trim, half * 0.22, [(x, y - half), (x, y + half)])
+    pen.stroke(trim, half * 0.22, [(x - half, y), (x + half, y)])
+
+
+def battlements(
+    pen: Pen, rng: Random, stone: Paint, left: float, right: float, base: float
+) -> None:
+    """An odd number of merlons and gaps."""
+    count = max(3, round((right - left) / 0.1))
+    count += 1 - count % 2
+    step = (right - left) / count
+    for number in range(0, count, 2):
+        pen.box(stone, left + number * step, base - 0.01, left + (number + 1) * step, base + 0.06)
+
+
+def striped_tower(pen: Pen, rng: Random, stripe: Color, bands: float) -> None:
+    """A tapering tower, shaded on the right."""
+    for number in range(int(bands)):
+        low, high = 0.08 + 0.64 * number / bands, 0.08 + 0.64 * (number + 1) / bands
+        color = stripe if number % 2 else (250.0, 247.0, 240.0)
+        wide, narrow = 0.16 - 0.09 * low, 0.16 - 0.09 * high
+        right = [(wide, low), (narrow, high)]
+        pen.shape(color, [(-wide, low), *right, (-narrow, high)])
+        pen.shape(darker(color, 0.15), [(wide * 0.45, low), *right, (narrow * 0.45, high)])
+
+
+def sails(pen: Pen, rng: Random, start: float) -> None:
+    """Four lattice sails of a windmill."""
+    for turn in (start, start + 90, start + 180, start + 270):
+        cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+
+        def turned(*points: Point, cos: float = cos, sin: float = sin) -> list[Point]:
+            return [(x * cos - y * sin, 0.62 + x * sin + y * cos) for x, y in points]
+
+        pen.shape("#fdf8ec", turned((0.08, 0.012), (0.36, 0.012), (0.36, 0.1), (0.08, 0.075)))
+        for x in (0.15, 0.22, 0.29):
+            pen.stroke("#b39a80", 0.01, turned((x, 0.01), (x, 0.085)))
+        pen.stroke("#6d4c3d", 0.022, turned((0, 0), (0.37, 0)))
+
+
+def striped_canopy(pen: Pen, rng: Random, first: Color, second: Color) -> None:
+    """The canopy of an umbrella: six stripes, and their scallops."""
+    stripes = (first, second) * 3
+    for number, color in enumerate(stripes):
+        right, left = _arcs(0.5 - number / 6, -0.5, 0.56, 0.38, lowest=0)
+        pen.shape(color, right + left)
+    for number, color in enumerate(stripes[1:] + stripes[:1]):
+        pen.disc(darker(color, 0.12), -0.5 + (number + 0.5) / 6, 0.56, 0.5 / 6, 0.045)
+
+
+def gores(pen: Pen, rng: Random, first: Color, second: Color, count: float) -> None:
+    """The gores of a balloon, each painted over the left part of the one before."""
+    edges = [1 - 2 * number / count for number in range(int(count))]
+    colors = [second if number % 2 else first for number in range(int(count))]
+    last = (-1 + 2 / count, darker(first, 0.15))
+    for edge, color in [*zip(edges, colors, strict=True), last]:
+        right, left = _arcs(0.36 * edge, -0.36, 0.64, 0.35, lowest=-30)
+        pen.shape(color, [*right, (0.16 * edge, 0.31), (-0.16, 0.31), *left])
+
+
+def crown(pen: Pen, rng: Random, leaf: Color, low: float, width: float) -> None:
+    """Leaves from a height to the top, sometimes with fruit."""
+    middle, tall = (low + 1.0) / 2, (1.0 - low) / 2
+    puffs = [
+        (width * 0.72 * math.cos(turn), middle + (tall - 0.17) * math.sin(turn))
+        for turn in (6.283 * number / 7 + rng.uniform(-0.2, 0.2) for number in range(7))
+    ]
+    for shift, radius, color in ((0.0, 0.17, darker(leaf, 0.18)), (0.02, 0.15, leaf)):
+        pen.disc(color, 0, middle + shift, width, tall * 0.8)
+        for x, y in puffs:
+            pen.disc(color, x, y + shift, radius)
+    for x, y in puffs[:5]:
+        pen.disc(lighter(leaf, 0.18), x * 0.75 - 0.04, y * 0.85 + 0.15 * middle + 0.07, 0.07)
+    if rng.random() < 0.25:
+        fruit = pick(rng, "#d9483b", "#f2c14e", "#f4f1ea")
+        for x, y in puffs:
+            pen.disc(fruit, x * 0.7, y * 0.8 + 0.2 * middle, 0.032)
+
+
+def fir_tiers(pen: Pen, rng: Random, leaf: Color, tiers: float, half: float, snowy: float) -> None:
+    """Tiers of branches, narrower and lighter towards the top."""
+    for number in range(int(tiers)):
+        low = 0.12 + 0.68 * number / tiers
+        high = min(1.0, low + 0.95 / tiers + 0.12)
+        wide = half * (1 - number / (tiers + 0.6))
+        right, top = (wide, low), (0.0, high)
+        shade = lighter(leaf, 0.05 * number)
+        pen.shape(
+            shade, [(-wide, low), (-wide * 0.4, low - 0.03), (wide * 0.4, low - 0.03), right, top]
+        )
+        pen.shape(darker(shade, 0.17), [(wide * 0.1, low - 0.02), right, top])
+        if snowy:
+            edge = (low + high) / 2
+            snow = [(-wide * 0.5, edge), (-wide * 0.1, edge - 0.03), (wide * 0.45, edge), top]
+            pen.shape("#f2f6fb", snow)
+
+
+def petals(pen: Pen, rng: Random, color: Color, x: float, y: float) -> None:
+    """Five to eight petals around the heart of a daisy."""
+    count, length, start = rng.randrange(5, 9), rng.uniform(0.1, 0.125), rng.uniform(0, 360)
+    for number in range(count):
+        turn = start + 360 * number / count
+        left, low = _around(turn, 0.13, 0.13, y)
+        pen.disc(vary(rng, color, 6), x + left, low, length, 0.075, turn)
+
+
+def rays(pen: Pen, rng: Random, paint: Paint, kind: str, count: float) -> None:
+    """Rays of the sun: points, strokes, or none around its rings."""
+    for number in range(int(count)):
+        turn = math.degrees(2 * math.pi * (number + rng.uniform(-0.08, 0.08)) / count)
+        if kind == "points":
+            tip, spread = _around(turn, rng.uniform(0.44, 0.5)), math.degrees(0.16)
+            pen.shape(paint, [_around(turn - spread, 0.32), tip, _around(turn + spread, 0.32)])
+        elif kind == "strokes":
+            ray = [_around(turn, 0.35), _around(turn, rng.uniform(0.42, 0.47))]
+            pen.stroke(paint, 0.045, ray)
+
+
+def craters(pen: Pen, rng: Random, paint: Paint) -> None:
+    """Spots of the full moon."""
+    for _ in range(rng.randrange(4, 8)):
+        place = _around(math.degrees(rng.uniform(0, 6.3)), rng.uniform(0.08, 0.34))
+        pen.disc(paint, *place, rng.uniform(0.03, 0.09))
+
+
+def crescent(pen: Pen, rng: Random, paint: Paint, bite: float) -> None:
+    """The moon, with its shadow reaching in by ``bite``."""
+    rim = [_around(turn, 0.48) for turn in range(55, 306, 10)]
+    shadow = [_around(turn, -bite, 0.393) for turn in range(-90, 91, 10)]
+    pen.shape(paint, rim + [(0.275 + x, y) for x, y in shadow])
+
+
+def five_points(pen: Pen, rng: Random, paint: Paint, inner: float) -> None:
+    """A star."""
+    pen.shape(
+        paint, [_around(90 + 36 * number, inner if number % 2 else 0.5) for number in range(10)]
+    )
+
+
+def puffs(pen: Pen, rng: Random, color: Color, shade: Color) -> None:
+    """A cloud on a flat base."""
+    count, discs = rng.randrange(4, 7), []
+    for number in range(count):
+        along = (number + 0.5) / count * 2 - 1
+        radius = rng.uniform(0.24, 0.32) + 0.17 * (1 - along * along)
+        discs.append((along * 0.78, rng.uniform(0.3, 0.42), radius))
+    base = [(-1.1, 0.16), (-0.9, 0.04), (0.9, 0.04), (1.1, 0.16), (0.8, 0.35), (-0.8, 0.35)]
+    pen.blob(shade, base)
+    for x, y, radius in discs:
+        pen.disc(shade, x, y, radius, min(radius, y - 0.02))
+    for x, y, radius in discs:
+        pen.disc(color, x - 0.02, y + 0.08, radius * 0.9)
+
+
+def peak(pen: Pen, rng: Random, color: Color, x: float, top: float, snowy: float) -> None:
+    """A mountain with its left flank in the light."""
+    color, summit = vary(rng, color, 8), (x, top)
+    bends = (rng.uniform(-0.06, 0.02), rng.uniform(-0.02, 0.06))
+    left = [(x - 0.75 * top, 0.0), (x - 0.4 * top + bends[0], top * 0.5), summit]
+    right = [(x + 0.38 * top + bends[1], top * 0.5), (x + 0.75 * top, 0.0)]
+    ridge = [
+        (x + 0.02, top),
+        (x + 0.07 * top, top * 0.72),
+        (x - 0.02, top * 0.5),
+        (x + 0.12 * top, top * 0.3),
+        (x + 0.04, 0.0),
+    ]
+    pen.shape(color, left + right)
+    pen.shape(lighter(color, 0.2), left + ridge)
+    if snowy:
+        cap = rng.uniform(0.68, 0.78)
+        reach = 0.8 * (1 - cap) * top
+        edge = [
+            (x + reach * part, top * (cap + (0.06 if number % 2 else -0.04)))
+            for number, part in enumerate((0.85, 0.45, 0.1, -0.3, -0.6, -0.85))
+        ]
+        pen.shape("#f7f8fc", [summit, *edge])
+        pen.shape("#d9dfee", [summit, *edge[:3]])
+
+
+def branches(pen: Pen, rng: Random, color: Color) -> None:
+    """A coral of five forked branches."""
+    for turn in (50, 70, 92, 112, 130):
+        reach = rng.uniform(0.6, 0.9)
+        x, y = _around(turn, reach * 0.6, reach, 0.0)
+        pen.stroke(color, 0.1, [(0, 0.05), (x, y)])
+        pen.stroke(color, 0.07, [(x * 0.6, y * 0.6), (x * 0.6 + 0.14, y * 0.85)])
+
+
+def wedges(pen: Pen, rng: Random, color: Color) -> None:
+    """Three segments of a ball."""
+    for turn in (20, 140, 260):
+        start = int(turn + rng.uniform(-10, 10))
+        rim = [_around(angle, 0.48) for angle in range(start, start + 61, 10)]
+        pen.shape(color, [(0.08, 0.58), *rim])
+
+
+def _around(turn: float, wide: float, tall: float | None = None, y: float = 0.5) -> Point:
+    """The point of an ellipse around (0, y) at an angle in degrees."""
+    angle = math.radians(turn)
+    return wide * math.cos(angle), y + (wide if tall is None else tall) * math.sin(angle)
+
+
+def _arcs(
+    right: float, left: float, y: float, tall: float, *, lowest: int
+) -> tuple[list[Point], list[Point]]:
+    """From the top down to an angle along one ellipse, and up again along another."""
+    turns = range(90, lowest - 1, -15)
+    down, up = [_around(turn, right, tall, y) for turn in turns], reversed(turns)
+    return down, [_around(turn, left, tall, y) for turn in up]
