@@ -7,8 +7,12 @@ from sklearn.metrics import average_precision_score
 from tests.evaluate.hostile import matrices
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.precision import DEFINITIONS, average_precision, mean_average_precision
-from tagfill.evaluate.weighted import WeightedAveragePrecision
+from tagfill.evaluate.precision import (
+    DEFINITIONS,
+    WeightedAveragePrecision,
+    average_precision,
+    mean_average_precision,
+)
 
 
 def curve_points(scores, labels):

@@ -6,15 +6,15 @@ probabilities of them (``tagfill.priors``). A fitted map is a plain dictionary t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores, checked_targets, sigmoid
-from tagfill.evaluate.sigmoid_fit import Entries, Line, fit_line, fit_near, one_thread
 
 CalibrationKind = Literal["platt", "temperature", "isotonic"]
 KINDS: tuple[CalibrationKind, ...] = get_args(CalibrationKind)
@@ -25,6 +25,11 @@ STEPWISE_SUPPORT = 20
 """Known positives, and known other entries, a class needs for its own stepwise map."""
 SAMPLE = 1_000_000
 """Most entries to fit the line of all classes to; more are thinned at regular steps."""
+_TINY = 1e-12
+_STEEPEST = 8.0
+"""Bound on |log| of the slope over standardized scores."""
+_FARTHEST = 40.0
+"""Bound on the bias."""
 
 
 def fit_calibration(
@@ -52,18 +57,21 @@ def fit_calibration(
     Returns:
         ``kind``; ``slope`` and ``bias`` [K], or ``knots`` and ``values`` [K][any].
     """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
     scores, chances = checked_targets(logits, targets)
     if kind not in KINDS:
         raise TagfillError(f"unknown calibration {kind!r}", remedy=f"use {', '.join(KINDS)}")
     pooled = _entries(scores, chances)
-    pooled = pooled.select(slice(None, None, max(1, -(-len(pooled.scores) // SAMPLE))))
+    step = max(1, -(-len(pooled.scores) // SAMPLE))
+    pooled = _Entries(pooled.scores[::step], pooled.targets[::step])
     by_class = (_entries(*pair) for pair in zip(scores.T, chances.T, strict=True))
-    with one_thread():
+    with threadpool_limits(limits=1):  # a pool takes longer than problems of two unknowns
         if kind == "temperature":
-            return _lines(kind, [fit_line(pooled, fixed_bias=True)] * chances.shape[1])
-        line = fit_line(pooled)
+            return _lines(kind, [_fit_line(pooled, fixed_bias=True)] * chances.shape[1])
+        line = _fit_line(pooled)
         if kind == "platt":
-            return _lines(kind, [fit_near(entries, line, shrink) for entries in by_class])
+            return _lines(kind, [_fit_near(entries, line, shrink) for entries in by_class])
         shared = _steps(pooled)
         tables = [_steps(entries) if _has_support(entries) else shared for entries in by_class]
     return {
@@ -120,7 +128,7 @@ def _check_numbers(part: str, values: Any, *, lists: bool) -> None:
         raise TagfillError(f"the calibration's {part} are not finite numbers in order")
 
 
-def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
+def _lines(kind: CalibrationKind, lines: list[_Line]) -> dict[str, Any]:
     return {
         "kind": kind,
         "slope": [line.slope for line in lines],
@@ -128,30 +136,102 @@ def _lines(kind: CalibrationKind, lines: list[Line]) -> dict[str, Any]:
     }
 
 
-def _entries(scores: Scores, targets: Floats) -> Entries:
+def _entries(scores: Scores, targets: Floats) -> _Entries:
     known = np.isfinite(targets)
-    return Entries(scores[known].astype(np.float64), targets[known])
+    return _Entries(scores[known].astype(np.float64), targets[known])
 
 
-def _has_support(entries: Entries) -> bool:
+def _has_support(entries: _Entries) -> bool:
     positives = float(entries.targets.sum())
     return min(positives, len(entries.targets) - positives) >= STEPWISE_SUPPORT
 
 
-def _steps(entries: Entries) -> tuple[Floats, Floats]:
-    """Knots and values of the centered isotonic fit."""
-    order = np.argsort(entries.scores, kind="stable")
-    return _centered(entries.scores[order], entries.targets[order])
-
-
-def _centered(scores: Floats, targets: Floats) -> tuple[Floats, Floats]:
-    """Isotonic regression on sorted scores; one knot at the mean score of each level."""
+def _steps(entries: _Entries) -> tuple[Floats, Floats]:
+    """Knots and values of an isotonic fit; one knot at the mean score of each level."""
     from sklearn.isotonic import isotonic_regression
 
-    distinct, inverse, weight = np.unique(scores, return_inverse=True, return_counts=True)
-    means = np.bincount(inverse, weights=targets) / weight
+    scores, inverse, weight = np.unique(entries.scores, return_inverse=True, return_counts=True)
+    means = np.bincount(inverse, weights=entries.targets) / weight
     fitted = isotonic_regression(means, sample_weight=weight.astype(np.float64))
     values, level = np.unique(fitted, return_inverse=True)
-    total = np.bincount(level, weights=weight)
-    knots = np.bincount(level, weights=weight * distinct) / total
+    knots = np.bincount(level, weights=weight * scores) / np.bincount(level, weights=weight)
     return knots, np.clip(values, 0.0, 1.0)
+
+
+class _Line(NamedTuple):
+    """slope x + bias; the slope is positive, so that the order of scores is kept."""
+
+    slope: float
+    bias: float
+
+    def __call__(self, scores: npt.ArrayLike) -> Floats:
+        """Logits of scores."""
+        return np.asarray(self.slope * np.asarray(scores, dtype=np.float64) + self.bias)
+
+
+class _Entries(NamedTuple):
+    """_Entries as vectors: scores, and how probable it is that each is positive."""
+
+    scores: Floats
+    targets: Floats
+
+    def cost(self, line: _Line) -> tuple[float, float, float]:
+        """Cross-entropy, and its slopes along slope and bias."""
+        logits = line(self.scores)
+        cost = _softplus(logits) - self.targets * logits
+        pull = sigmoid(logits) - self.targets
+        return float(cost.sum()), float(pull @ self.scores), float(pull.sum())
+
+
+def _fit_line(entries: _Entries, *, fixed_bias: bool = False) -> _Line:
+    """The line of greatest likelihood; a fixed bias is 0 (temperature scaling)."""
+    center, spread = (0.0, 1.0) if fixed_bias else _standard(entries.scores)
+    scaled = entries._replace(scores=(entries.scores - center) / spread)
+
+    def cost(parameters: Floats) -> tuple[float, list[float]]:
+        line = _Line(float(np.exp(parameters[0])), 0.0 if fixed_bias else float(parameters[1]))
+        value, by_slope, by_bias = scaled.cost(line)
+        count = len(entries.scores)
+        gradient = [by_slope * line.slope / count, by_bias / count]
+        return value / count, gradient[: len(parameters)]
+
+    fitted = _minimum(cost, [np.log(spread)] if fixed_bias else [np.log(spread), center])
+    slope = float(np.exp(fitted[0])) / spread
+    return _Line(slope, 0.0 if fixed_bias else float(fitted[1]) - slope * center)
+
+
+def _fit_near(entries: _Entries, near: _Line, strength: float) -> _Line:
+    """The line of greatest posterior under a prior around another one.
+
+    logit = exp(u) * near(x) + v with u and v normal with mean 0 and variance 1 / strength.
+    """
+    logits = near(entries.scores)
+    scaled = entries._replace(scores=logits)
+
+    def cost(parameters: Floats) -> tuple[float, list[float]]:
+        turn, shift = (float(parameter) for parameter in parameters)
+        value, by_slope, by_bias = scaled.cost(_Line(float(np.exp(turn)), shift))
+        return (
+            value + strength * (turn**2 + shift**2) / 2,
+            [by_slope * float(np.exp(turn)) + strength * turn, by_bias + strength * shift],
+        )
+
+    turn, shift = _minimum(cost, [0.0, 0.0])
+    factor = float(np.exp(turn))
+    return _Line(factor * near.slope, factor * near.bias + float(shift))
+
+
+def _minimum(cost: Callable[[Floats], tuple[float, list[float]]], begin: Sequence[float]) -> Floats:
+    bounds = [(-_STEEPEST, _STEEPEST), *([(-_FARTHEST, _FARTHEST)] * (len(begin) - 1))]
+    first = [float(np.clip(at, *bound)) for at, bound in zip(begin, bounds, strict=True)]
+    result = minimize(cost, first, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(result.x, dtype=np.float64)
+
+
+def _softplus(values: Floats) -> Floats:
+    return np.asarray(np.maximum(values, 0) + np.log1p(np.exp(-np.abs(values))))
+
+
+def _standard(scores: Floats) -> tuple[float, float]:
+    spread = float(scores.std()) if len(scores) else 0.0
+    return (float(scores.mean()), spread) if spread > _TINY else (0.0, 1.0)

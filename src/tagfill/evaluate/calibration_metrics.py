@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked
-from tagfill.labels.table import POSITIVE, UNKNOWN
+from tagfill.evaluate.arrays import Floats, Scores, checked
+from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,7 @@ def reliability(
     Args:
         bins: number of bins of equal width; the last one includes 1.
     """
-    predicted, truth = _known(probabilities, labels)
-    return _binned(predicted, truth, bins)
+    return _binned(*_known(*_checked(probabilities, labels)), bins)
 
 
 def expected_calibration_error(
@@ -53,32 +52,30 @@ def classwise_calibration_error(
     probabilities: npt.ArrayLike, labels: npt.ArrayLike, *, bins: int = 15
 ) -> Floats:
     """[K] the expected calibration error of each class; NaN for a class with no known entry."""
-    _known(probabilities, labels)
-    predicted, truth = np.asarray(probabilities, dtype=np.float64), np.asarray(labels)
-    errors = np.empty(predicted.shape[1])
-    for number in range(predicted.shape[1]):
-        known = truth[:, number] != UNKNOWN
-        positive = (truth[known, number] == POSITIVE).astype(np.float64)
-        errors[number] = _gap(_binned(predicted[known, number], positive, bins))
-    return errors
+    columns = zip(*(matrix.T for matrix in _checked(probabilities, labels)), strict=True)
+    return np.array([_gap(_binned(*_known(*column), bins)) for column in columns])
 
 
 def brier_score(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Mean over known entries of (probability - label)^2; NaN when nothing is known."""
-    predicted, truth = _known(probabilities, labels)
+    predicted, truth = _known(*_checked(probabilities, labels))
     return float(np.square(predicted - truth).mean()) if len(predicted) else float("nan")
 
 
-def _known(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Floats]:
-    predicted, truth = checked(probabilities, labels)
+def _checked(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Scores, Labels]:
+    predicted, states = checked(probabilities, labels)
     if predicted.size and (predicted.min() < 0 or predicted.max() > 1):
         raise TagfillError(
             f"calibration needs probabilities, got scores from {predicted.min():g}"
             f" to {predicted.max():g}",
             remedy="turn logits into probabilities first",
         )
-    known = truth != UNKNOWN
-    return predicted[known].astype(np.float64), (truth[known] == POSITIVE).astype(np.float64)
+    return predicted, states
+
+
+def _known(predicted: Scores, states: Labels) -> tuple[Floats, Floats]:
+    known = states != UNKNOWN
+    return predicted[known].astype(np.float64), (states[known] == POSITIVE).astype(np.float64)
 
 
 def _binned(predicted: Floats, truth: Floats, bins: int) -> Reliability:

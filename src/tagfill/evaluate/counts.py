@@ -146,19 +146,21 @@ def rates_of(counts: Counts, empty_classes: EmptyClasses) -> dict[str, Floats]:
 
 def hamming_loss(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Share of known entries decided wrongly; NaN when nothing is known."""
-    truth = np.asarray(labels)
-    known = truth != UNKNOWN
-    wrong = known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE))
+    known, wrong = _known_and_wrong(decided, labels)
     return float(wrong.sum() / known.sum()) if known.any() else float("nan")
 
 
 def exact_match(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Share of images, of those with known entries, whose known entries are all decided right."""
-    truth = np.asarray(labels)
-    known = truth != UNKNOWN
-    wrong = known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE))
+    known, wrong = _known_and_wrong(decided, labels)
     counted = known.any(axis=1)
     return float(1.0 - wrong.any(axis=1)[counted].mean()) if counted.any() else float("nan")
+
+
+def _known_and_wrong(decided: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Mask, Mask]:
+    truth = np.asarray(labels)
+    known: Mask = truth != UNKNOWN
+    return known, known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

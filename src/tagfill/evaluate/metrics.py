@@ -157,7 +157,12 @@ def summary(
     if not label_array.size:
         raise TagfillError(f"there is nothing to evaluate in scores of shape {score_array.shape}")
     names = _names(classes, label_array.shape[1])
-    means = _means(score_array, label_array, definition, empty_classes)
+    means = {
+        name: mean_average_precision(
+            score_array, label_array, definition=name, empty_classes=empty_classes
+        )
+        for name in dict.fromkeys((definition, *DEFINITIONS))
+    }
     decisive = sigmoid(score_array) if logits else score_array
     decided = at_threshold(decisive, threshold)
     best = top_k(score_array, label_array, TOP)
@@ -194,15 +199,6 @@ def summary(
         intervals=_intervals(score_array, label_array, decided, means[definition], resamples, seed),
         per_class=_per_class(names, label_array, means[definition], decided, threshold),
     )
-
-
-def _means(
-    scores: Scores, labels: Labels, definition: Definition, empty_classes: EmptyClasses
-) -> dict[str, MeanAveragePrecision]:
-    return {
-        name: mean_average_precision(scores, labels, definition=name, empty_classes=empty_classes)
-        for name in dict.fromkeys((definition, *DEFINITIONS))
-    }
 
 
 def _names(classes: Sequence[str] | None, number: int) -> tuple[str, ...]:

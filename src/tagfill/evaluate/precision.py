@@ -3,14 +3,15 @@
 Everything rests on one observation: the precision-recall curve needs to be known only at the
 distinct scores of the positives, because a threshold between two of them has the recall of the
 higher one at a lower precision. So each column's scores are sorted as plain values, without their
-labels, and the positives are looked up in them.
+labels, and the positives are looked up in them. A bootstrap needs the order of the images, too, but
+sorts only once for all of its weightings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from tagfill.evaluate.arrays import (
     checked,
     mean_over_classes,
 )
-from tagfill.labels.table import POSITIVE, UNKNOWN
+from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 Definition = Literal["non_interpolated", "interpolated", "eleven_point"]
 Whole = npt.NDArray[np.int64]
@@ -115,6 +116,39 @@ def mean_average_precision(
     )
 
 
+class WeightedAveragePrecision:
+    """Average precision of every class for many weightings of the images, sorting only once.
+
+    An image counts as often as its weight says, so the weights of a resample give exactly the
+    average precision of the resampled images.
+    """
+
+    def __init__(
+        self,
+        scores: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        *,
+        definition: Definition = "non_interpolated",
+    ) -> None:
+        score_array, label_array = checked(scores, labels)
+        self._area = area_under(definition)
+        self._columns = [
+            _SortedColumn.of(score, state)
+            for score, state in zip(score_array.T, label_array.T, strict=True)
+        ]
+
+    def __call__(self, weights: npt.NDArray[Any]) -> Floats:
+        """[B, K] average precisions under [N, B] whole weights; NaN where no positive has weight.
+
+        Weights may be of a small type (uint8); sums are taken in int64.
+        """
+        result = np.full((weights.shape[1], len(self._columns)), np.nan)
+        for number, column in enumerate(self._columns):
+            if column is not None:
+                result[:, number] = self._area(column.curve(weights))
+        return result
+
+
 def area_under(definition: str) -> Callable[[Curve], Floats]:
     """The area under a curve as the named definition measures it."""
     areas = {
@@ -167,3 +201,38 @@ def _eleven_point_area(curve: Curve) -> Floats:
         np.where(10 * hits >= level * total, precision, 0.0).max(axis=0) for level in range(11)
     ]
     return np.where(total > 0, np.mean(points, axis=0), np.nan)
+
+
+class _SortedColumn(NamedTuple):
+    """One class: row numbers by ascending score from the lowest positive on, and where to cut."""
+
+    known: npt.NDArray[np.int32]
+    known_cuts: npt.NDArray[np.intp]
+    positives: npt.NDArray[np.int32]
+    positive_cuts: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, scores: Scores, labels: Labels) -> _SortedColumn | None:
+        positives = _rows_by_score(scores, np.flatnonzero(labels == POSITIVE))
+        if not len(positives):
+            return None
+        known = _rows_by_score(scores, np.flatnonzero(labels != UNKNOWN))
+        thresholds, positive_cuts = np.unique(scores[positives], return_index=True)
+        cuts = np.searchsorted(scores[known], thresholds)
+        return cls(known[cuts[0] :], cuts - cuts[0], positives, positive_cuts)
+
+    def curve(self, weights: npt.NDArray[Any]) -> Curve:
+        return Curve(
+            true_positives=_weight_from(weights[self.positives], self.positive_cuts),
+            predicted=_weight_from(weights[self.known], self.known_cuts),
+        )
+
+
+def _rows_by_score(scores: Scores, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+    return rows[np.argsort(scores[rows])].astype(np.int32)
+
+
+def _weight_from(weights: npt.NDArray[Any], cuts: npt.NDArray[np.intp]) -> Whole:
+    """[T, B] total weight from each cut to the end."""
+    between = np.add.reduceat(weights, cuts, axis=0, dtype=np.int64)
+    return between[::-1].cumsum(axis=0)[::-1]

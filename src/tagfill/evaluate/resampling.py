@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.evaluate.arrays import EmptyClasses, Floats
+from tagfill.evaluate.arrays import EmptyClasses, Floats, means_over_classes
 from tagfill.evaluate.counts import Counts, decision_masks, rates_of
-from tagfill.evaluate.precision import Definition
-from tagfill.evaluate.weighted import WeightedAveragePrecision
+from tagfill.evaluate.precision import Definition, WeightedAveragePrecision
 from tagfill.labels.table import POSITIVE
 
 Weights = npt.NDArray[Any]
@@ -107,10 +106,7 @@ def mean_average_precision_statistic(
 
     def statistic(weights: Weights) -> Floats:
         values = weighted(weights)
-        scored = ~np.isnan(values)
-        total, classes = np.where(scored, values, 0.0).sum(axis=1), scored.sum(axis=1)
-        means = np.divide(total, classes, out=np.full(len(values), np.nan), where=classes > 0)
-        return np.asarray(100.0 * share * means)
+        return np.asarray(100.0 * share * means_over_classes(values, ~np.isnan(values), "skip"))
 
     return statistic
 
