@@ -46,7 +46,8 @@ def test_metrics_are_means_over_cases_and_over_classes() -> None:
         (0, (0.9, 0.9), corner),
         (1, (0.1, 0.1), corner),
     ]
-    result = play(iter(cases)).result(("cat", "dog"))
+    result = play(cases, ("cat", "dog"))
+    assert result is not None
     assert (result.classes["cat"].accuracy, result.classes["cat"].cases) == (0.25, 4)
     assert result.classes["dog"].accuracy == 1
     assert result.mean.accuracy == pytest.approx(0.625)

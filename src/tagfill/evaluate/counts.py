@@ -154,13 +154,13 @@ def exact_match(decided: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Share of images, of those with known entries, whose known entries are all decided right."""
     known, wrong = _known_and_wrong(decided, labels)
     counted = known.any(axis=1)
-    return float(1.0 - wrong.any(axis=1)[counted].mean()) if counted.any() else float("nan")
+    return float(1.0 - wrong[counted].any(axis=1).mean()) if counted.any() else float("nan")
 
 
 def _known_and_wrong(decided: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Mask, Mask]:
     truth = np.asarray(labels)
     known: Mask = truth != UNKNOWN
-    return known, known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE))
+    return known, np.asarray(known & (np.asarray(decided, dtype=bool) != (truth == POSITIVE)))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

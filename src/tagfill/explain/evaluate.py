@@ -66,10 +66,9 @@ def evaluate_pointing(
     strange = sum(column is None for column in columns)
     if strange:
         notes.append(f"{strange} classes of the boxes are not in the model and are left out")
-    game = play(_cases(bundle, dataset.boxes, paths, columns))
-    if not len(game.label):
+    result = play(_cases(bundle, dataset.boxes, paths, columns), dataset.table.classes)
+    if result is None:
         raise TagfillError("no class in common with the model", file=dataset.source)
-    result = game.result(dataset.table.classes)
     return Evaluation(result, len(paths), tuple(notes))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from PIL import Image
@@ -51,13 +52,8 @@ def explain_images(bundle: Bundle, images: Iterable[Image.Image]) -> Iterator[Ex
             "this model reads features, not images, so it cannot show where a tag is",
             remedy="train on images, with --images",
         )
-    batch: list[torch.Tensor] = []
-    for image in images:
-        batch.append(bundle.transform(image))
-        if len(batch) == BATCH:
-            yield from _explained(bundle, torch.stack(batch))
-            batch = []
-    if batch:
+    inputs = map(bundle.transform, images)
+    while batch := list(islice(inputs, BATCH)):
         yield from _explained(bundle, torch.stack(batch))
 
 

@@ -7,14 +7,14 @@ boxes cover; the center of the image is the usual stronger baseline.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from tagfill.evaluate.arrays import Floats
-from tagfill.labels import Boxes, Rows
+from tagfill.labels import Boxes
 
 _GRID = 64
 """Side of the grid on which the union of boxes is measured."""
@@ -71,46 +71,28 @@ def cases_of(boxes: Boxes, image: int) -> Iterator[tuple[int, Floats]]:
         yield label, boxes.xywh[here & (boxes.label == label)]
 
 
-@dataclass(frozen=True, eq=False)
-class Game:
-    """What was pointed at ([M] each): the class, whether it hit, and the two baselines."""
-
-    label: Rows
-    hit: npt.NDArray[np.bool_]
-    chance: Floats
-    center: npt.NDArray[np.bool_]
-
-    def result(self, names: tuple[str, ...]) -> PointingResult:
-        """Metrics per class and over all."""
-        rates = {names[label]: self._of(self.label == label) for label in np.unique(self.label)}
-        metrics = [(rate.accuracy, rate.chance, rate.center) for rate in rates.values()]
-        accuracy, chance, center = np.mean(metrics, axis=0).tolist()
-        mean = Pointing(accuracy, chance, center, len(self.label))
-        return PointingResult(rates, mean, self._of(np.ones(len(self.label), dtype=bool)))
-
-    def _of(self, here: npt.NDArray[np.bool_]) -> Pointing:
-        return Pointing(
-            accuracy=float(self.hit[here].mean()),
-            chance=float(self.chance[here].mean()),
-            center=float(self.center[here].mean()),
-            cases=int(here.sum()),
-        )
-
-
-def play(cases: Iterator[tuple[int, tuple[float, float], Floats]]) -> Game:
-    """Play the game.
+def play(
+    cases: Iterable[tuple[int, tuple[float, float], Floats]], names: Sequence[str]
+) -> PointingResult | None:
+    """Play the game; None without a case.
 
     Args:
         cases: class, the point, and the boxes of the class in the image.
+        names: of the classes.
     """
-    rows = [
-        (label, inside(point, boxes), covered(boxes), inside((0.5, 0.5), boxes))
-        for label, point, boxes in cases
-    ]
-    label, hit, chance, center = zip(*rows, strict=True) if rows else ((), (), (), ())
-    return Game(
-        np.array(label, dtype=np.intp),
-        np.array(hit, dtype=bool),
-        np.array(chance, dtype=np.float64),
-        np.array(center, dtype=bool),
-    )
+    labels, outcomes = [], []
+    for label, point, boxes in cases:
+        labels.append(label)
+        outcomes.append((inside(point, boxes), covered(boxes), inside((0.5, 0.5), boxes)))
+    if not labels:
+        return None
+    hits, numbers = np.array(outcomes, dtype=np.float64), np.array(labels)
+    classes = {names[label]: _mean(hits[numbers == label]) for label in np.unique(numbers)}
+    rates = np.array([(rate.accuracy, rate.chance, rate.center) for rate in classes.values()])
+    mean = replace(_mean(rates), cases=len(labels))
+    return PointingResult(classes, mean, overall=_mean(hits))
+
+
+def _mean(outcomes: Floats) -> Pointing:
+    accuracy, chance, center = (float(column.mean()) for column in outcomes.T)
+    return Pointing(accuracy, chance, center, cases=len(outcomes))

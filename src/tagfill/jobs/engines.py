@@ -18,6 +18,11 @@ Blocks = Mapping[int, Sequence[str]]
 """Files by block number."""
 
 
+def in_blocks(files: Sequence[str], size: int) -> dict[int, Sequence[str]]:
+    """Files cut into blocks, by number."""
+    return dict(enumerate(files[start : start + size] for start in range(0, len(files), size)))
+
+
 def run_blocks(
     engine: EngineName, work: Work, blocks: Blocks, *, actors: int | None = None
 ) -> Iterator[tuple[int, pa.Table]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tagfill.jobs.engines import EngineName, run_blocks
+from tagfill.jobs.engines import EngineName, in_blocks, run_blocks
 from tagfill.jobs.folder import BLOCK
 from tagfill.jobs.work import FeatureWork, matrix_of, shape_of
 from tagfill.train.cache import content_hashes
@@ -33,10 +33,7 @@ def fill_features(
     store = plain_extractor(network, run.device).store()
     path_of = dict(zip(content_hashes(paths), paths, strict=True))
     missing = store.missing(list(path_of))
-    names = {
-        number: missing[start : start + block]
-        for number, start in enumerate(range(0, len(missing), block))
-    }
+    names = in_blocks(missing, block)
     files = {
         number: [str(path_of[name].resolve()) for name in part] for number, part in names.items()
     }

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_json
-from tagfill.jobs.engines import EngineName, run_blocks
+from tagfill.jobs.engines import EngineName, in_blocks, run_blocks
 from tagfill.jobs.work import ERROR, Work
 
 BLOCK = 512
@@ -71,10 +71,7 @@ def run_job(
         "block": block,
         "files": hashlib.blake2b("\n".join(files).encode("utf-8", "surrogateescape")).hexdigest(),
     }
-    blocks = {
-        number: files[start : start + block]
-        for number, start in enumerate(range(0, len(files), block))
-    }
+    blocks = in_blocks(files, block)
     _start(folder, about, force=force)
     todo = {number: part for number, part in blocks.items() if not _part(folder, number).is_file()}
     reused = done = len(files) - sum(map(len, todo.values()))

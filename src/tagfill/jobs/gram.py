@@ -13,7 +13,7 @@ import torch
 from pyarrow import parquet
 
 from tagfill.errors import TagfillError
-from tagfill.jobs.engines import EngineName, run_blocks
+from tagfill.jobs.engines import EngineName, in_blocks, run_blocks
 from tagfill.jobs.folder import parts
 from tagfill.jobs.work import IMAGE, Do, matrix_of
 from tagfill.labels import LabelTable
@@ -85,14 +85,10 @@ def ridge_head(
         together: parts added up before they are sent.
     """
     files = [str(part.resolve()) for part in parts(folder)]
-    chunks = {
-        number: files[start : start + together]
-        for number, start in enumerate(range(0, len(files), together))
-    }
     values = np.ascontiguousarray(labels.values, np.int8)
     work = GramWork(values.tobytes(), labels.images, values.shape[1])
     total: Sums | None = None
-    for _, table in run_blocks(engine, work, chunks, actors=actors):
+    for _, table in run_blocks(engine, work, in_blocks(files, together), actors=actors):
         sums = _sums(table, values.shape[1])
         if total is None:
             total = sums

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -142,9 +142,8 @@ class PredictWork:
 
     def about(self) -> dict[str, Any]:
         """All settings but the number of threads."""
-        settings = asdict(self)
-        del settings["threads"]
-        return {"work": "predict", **settings}
+        chosen = {"model": self.model, "top": self.top, "threshold": self.threshold}
+        return {"work": "predict", **chosen}
 
     def open(self) -> Do:
         """Load the model."""

@@ -14,7 +14,6 @@ from tagfill.tune.objective import Objective, Result
 from tagfill.tune.space import Grid
 
 FILE = "study.sqlite3"
-_FACTS = ("method", "criterion", "data_hash")
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,13 @@ class Search:
             "criterion": self.objective.criterion,
             "data_hash": self.objective.data.content_hash,
         }
-        for name in _FACTS:
+        for name, value in metadata.items():
             before = study.user_attrs.get(name)
             if before is None:
-                study.set_user_attr(name, metadata[name])
-            elif before != metadata[name]:
+                study.set_user_attr(name, value)
+            elif before != value:
                 raise TagfillError(
-                    f"the study has another {name.replace('_', ' ')}: {before},"
-                    f" not {metadata[name]}",
+                    f"the study has another {name.replace('_', ' ')}: {before}, not {value}",
                     file=self.out,
                     remedy="choose another --out, or another --study in a shared database",
                 )
