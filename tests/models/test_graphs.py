@@ -71,6 +71,19 @@ def test_a_damaged_graph_is_made_again(backbone: Backbone) -> None:
     assert again.read_bytes() != bytes(content)
 
 
+def test_a_graph_that_is_pruned_before_it_is_opened_is_made_again(
+    backbone: Backbone,
+) -> None:
+    engine = graphs.feature_engine(backbone, "pooled", CPU)
+    assert engine.name == "onnxruntime"
+    expected = engine.run(batch(3))
+    graphs._session.cache_clear()
+    path = graphs.find_graph(backbone)
+    assert path is not None
+    path.unlink()
+    np.testing.assert_array_equal(engine.run(batch(3)), expected)
+
+
 def test_torch_takes_over_where_the_graph_differs(
     backbone: Backbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:

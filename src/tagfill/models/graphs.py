@@ -14,6 +14,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from tagfill.compat import cache_root
+from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
 
 Kind = Literal["maps", "pooled"]
@@ -40,6 +42,7 @@ _PART_PIXELS = 2 * 224 * 224
 """Pixels that a thread runs at once."""
 ENGINE_VARIABLE = "TAGFILL_ENGINE"
 _UNFIT = "unfit"
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,8 @@ def feature_engine(
     if device.type == "cpu" and os.environ.get(ENGINE_VARIABLE) != "torch":
         path = find_graph(backbone, export=images >= WORTH_EXPORTING)
         if path is not None:
-            return FeatureEngine("onnxruntime", _runtime_run(path, kind, torch.get_num_threads()))
+            run = _runtime_run(backbone, path, kind, torch.get_num_threads())
+            return FeatureEngine("onnxruntime", run)
     return FeatureEngine("torch", _torch_run(backbone, kind, device))
 
 
@@ -80,10 +84,11 @@ def find_graph(backbone: Backbone, *, export: bool = True, root: Path | None = N
         digest = path.stem.rpartition("-")[2]
         if digest == _UNFIT:
             return None
-        if _digest(path.read_bytes()) == digest:
-            os.utime(path)  # in use: not to be pruned
-            return path
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another process empties the cache
+            if _digest(path.read_bytes()) == digest:
+                os.utime(path)  # in use: not to be pruned
+                return path
+            path.unlink()
     return _exported(backbone, folder, key) if export else None
 
 
@@ -155,17 +160,32 @@ def _export(module: nn.Module, example: Tensor, path: Path) -> None:
         )
 
 
-def _runtime_run(path: Path, kind: Kind, threads: int) -> Callable[[Numbers], Numbers]:
-    def part(images: Numbers, threads: int = 1) -> Numbers:
-        features: Numbers = _session(path, threads).run([kind], {"images": images})[0]
-        return features
-
+def _runtime_run(
+    backbone: Backbone, path: Path, kind: Kind, threads: int
+) -> Callable[[Numbers], Numbers]:
     def run(images: Numbers) -> Numbers:
-        if len(images) < threads:  # the threads share an image, for a quick answer
-            return part(images, threads)
-        return in_parts(part, images, threads)
+        together = len(images) < threads  # the threads share an image, for a quick answer
+        session = _opened(backbone, path, threads if together else 1)
+
+        def part(images: Numbers) -> Numbers:
+            features: Numbers = session.run([kind], {"images": images})[0]
+            return features
+
+        return part(images) if together else in_parts(part, images, threads)
 
     return run
+
+
+def _opened(backbone: Backbone, path: Path, threads: int) -> Any:
+    """A session with the graph, exported again if the cache was emptied since it was found."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return _session(path, threads)
+        except Exception:  # the runtime's own classes
+            if path.is_file():
+                raise
+            path = find_graph(backbone) or path
+    raise TagfillError("the cache is emptied again and again", file=path.parent)
 
 
 def in_parts(run: Callable[[Numbers], Numbers], images: Numbers, threads: int) -> Numbers:

@@ -26,7 +26,7 @@ from tagfill.serve.responses import SafeJSON
 from tagfill.serve.throttle import Throttle
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "OPTIONS"})
 PUBLIC = ("/static/", "/healthz", "/readyz", "/health", "/login", "/favicon.ico")
 """Paths that need no token."""
 STATELESS = ("/api/predict", "/api/explain", "/predict", "/setup", "/webhook")
@@ -95,15 +95,15 @@ class Policy:
     def has_token(self, headers: Headers) -> bool:
         """Whether the request has the right token, as bearer token or password."""
         kind, _, rest = headers.get("authorization", "").partition(" ")
-        given = rest.strip()
+        given = rest.strip().encode("latin-1", "replace")  # as it was sent
         if kind.lower() == "basic":
             try:
-                given = base64.b64decode(given, validate=True).decode().partition(":")[2]
-            except (binascii.Error, UnicodeDecodeError):
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except binascii.Error:
                 return False
         elif kind.lower() != "bearer":
             return False
-        return self.token is not None and same_text(given, self.token)
+        return self.token is not None and hmac.compare_digest(given, self.token.encode())
 
 
 def same_text(one: str, other: str) -> bool:
@@ -139,6 +139,8 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # uvicorn leaves the body out
+            scope = {**scope, "method": "GET"}
         headers, cookie = Headers(scope=scope), _cookie_name(scope)
         session, guesser = self._session(headers, cookie), self._guesser(scope, headers)
         wait = 0 if guesser is None else self._throttle.wait(guesser)
@@ -230,10 +232,14 @@ class Gate:
         policy, path = self.policy, scope["path"]
         length, changes = headers.get("content-length", "0"), scope["method"] not in SAFE_METHODS
         limit = policy.upload_bytes if path.startswith(UPLOADS) else policy.body_bytes
+        if not path.startswith("/"):
+            return _refuse(400, "the address is not a path")
         if not policy.knows_host(host_name(headers.get("host", ""))):
             return _refuse(400, "this server has another name")
         if not length.isascii() or not length.isdigit() or len(length) > 18:
             return _refuse(400, "the content length is not a number")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return _refuse(400, "the length of the body is given twice", {"connection": "close"})
         if int(length) > limit:
             return _refuse(413, f"at most {limit:,} bytes at once")
         if (changes or path.startswith("/api/")) and _from_other_site(headers):
@@ -265,8 +271,15 @@ class Gate:
 
 def _from_other_site(headers: Headers) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
+    foreign = origin is not None and _place(origin) != headers.get("host")
     return foreign or site not in (None, "same-origin", "none")
+
+
+def _place(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # half an IPv6 address
+        return None
 
 
 def _cookie_name(scope: Scope) -> str:

@@ -113,11 +113,14 @@ def build_service(library: Library, model: ServedModel, options: Options) -> Ser
 
 def make_server(service: Service, options: Options) -> uvicorn.Server:
     """A server that is ready to run."""
+    import logging
+
     import uvicorn
 
     from tagfill.serve.app import create_app
     from tagfill.serve.protocol import KEEP_SECONDS, PatientOnce
 
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a line for every broken form
     config = uvicorn.Config(
         create_app(service),
         host=options.host,

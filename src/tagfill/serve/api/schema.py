@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.stopping import Rest
@@ -23,9 +23,15 @@ def _plain(text: str) -> str:
     return text.strip()
 
 
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError("must be a number")
+    return value
+
+
 Tag = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
 """The name of a tag."""
-Photo = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Photo = Annotated[int, BeforeValidator(_number), Field(ge=0, le=2**31 - 1)]
 """The number of a photo."""
 PersonName = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_plain)]
 
