@@ -126,7 +126,7 @@ def test_threads_that_share_a_batch_change_no_feature_and_no_order(
     inputs = batch(11)
     whole = graphs._session(path, 2).run(["pooled"], {"images": inputs})[0]
     monkeypatch.setattr(graphs, "_PART_PIXELS", 2 * 64 * 64)
-    run = graphs._runtime_run(path, "pooled", threads)
+    run = graphs._runtime_run(backbone, path, "pooled", threads)
     for images in (1, 2, 3, 11):
         np.testing.assert_array_equal(run(inputs[:images]), whole[:images])
 
