@@ -13,13 +13,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from tagfill import patience
 from tagfill.compat import cache_root, from_clone
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_json
@@ -27,8 +28,6 @@ from tagfill.files import atomic_path, write_json
 ATTEMPTS = 4
 WORKERS = 16
 """Files downloaded at once; most of the time is waiting."""
-SILENCE = 20.0
-"""Seconds without a byte after which a web server is taken to be gone."""
 PAUSE = 0.5
 """Seconds before the second attempt; twice as long before every further one."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/].*)", re.DOTALL)
@@ -127,7 +126,7 @@ def local_images(root: Path, images: Sequence[str]) -> Path:
     store = _Store.of(url)
     with ThreadPoolExecutor(WORKERS) as pool:
         jobs = [
-            pool.submit(store.fetch_if_there, f"{url.rstrip('/')}/{image}", folder / image)
+            pool.submit(store.fetch_image, f"{url.rstrip('/')}/{image}", folder / image)
             for image in missing
         ]
         try:
@@ -249,7 +248,8 @@ class _Store:
         import fsspec
 
         try:
-            options = {"use_listings_cache": False, **_patience(url)}
+            web = patience.web_options() if _is_web(url) else {}
+            options = {"use_listings_cache": False, **web}
             return cls(fsspec.core.url_to_fs(url, **options)[0])
         except ImportError as error:
             raise TagfillError(
@@ -266,35 +266,64 @@ class _Store:
 
     def info(self, url: str) -> str:
         """Metadata that changes when the file does."""
-        details = self._tried("info", url)
+        details = self._tried(url, lambda: self.system.info(url))
         return json.dumps({str(key): str(value) for key, value in details.items()}, sort_keys=True)
 
-    def fetch(self, url: str, copy: Path) -> None:
+    def fetch(self, url: str, copy: Path, largest: int | None = None) -> None:
         """Copy a file in pieces; the local file is complete or absent."""
-        with atomic_path(copy, sync=False) as draft:
-            self._tried("get_file", url, str(draft))
+        from fsspec.callbacks import Callback
 
-    def fetch_if_there(self, url: str, copy: Path) -> None:
+        def get(draft: Path) -> None:
+            watched = Callback(hooks={"limits": patience.Transfer(url, largest)})
+            self.system.get_file(url, str(draft), callback=watched)
+
+        with atomic_path(copy, sync=False) as draft:
+            self._tried(url, lambda: get(draft))
+
+    def fetch_image(self, url: str, copy: Path) -> None:
+        """As ``fetch``; one that is not there is left out."""
         with suppress(_NotThereError):
-            self.fetch(url, copy)
+            self.fetch(url, copy, patience.LARGEST_IMAGE)
 
     def read(self, url: str) -> bytes:
-        content: bytes = self._tried("cat_file", url)
+        content: bytes = self._tried(url, lambda: self.system.cat_file(url))
         return content
 
     def files_below(self, url: str) -> list[str]:
-        names = sorted(self._tried("find", url))
+        if _is_web(url):
+            return sorted(set(self._linked(url)))
+        names = sorted(self._tried(url, lambda: self.system.find(url)))
         return [self.system.unstrip_protocol(name) for name in names]
+
+    def _linked(self, url: str) -> Iterator[str]:
+        """The files that a page and the pages of its folders link to."""
+        folders, seen = [url], {url}
+        while folders:
+            folder = folders.pop()
+            for entry in self._listed(folder):
+                name = str(entry["name"])
+                if entry["type"] != "directory":
+                    yield name
+                elif name not in seen:
+                    seen.add(name)
+                    folders.append(name)
+            if len(seen) > patience.MOST_FOLDERS or folder.count("/") > patience.DEEPEST:
+                raise TagfillError("links to too many folders", file=url, remedy="name a file")
 
     def has_folder(self, url: str) -> bool:
         with suppress(TagfillError):
-            return bool(self._tried("ls", url))
+            return bool(self._listed(url))
         return False
 
-    def _tried(self, name: str, url: str, *rest: str) -> Any:
+    def _listed(self, url: str) -> Any:
+        return self._tried(url, lambda: self.system.ls(url))
+
+    def _tried(self, url: str, ask: Callable[[], Any]) -> Any:
         for attempt in range(ATTEMPTS):
             try:
-                return getattr(self.system, name)(url, *rest)
+                return ask()
+            except TagfillError:
+                raise
             except Exception as failed:  # networks fail in many ways
                 error = _reason(failed)
                 if isinstance(error, FileNotFoundError):
@@ -316,18 +345,14 @@ class _Store:
         raise AssertionError  # the last attempt returns or raises
 
 
-def _patience(url: str) -> dict[str, Any]:
-    """Options of the file system: a download may take hours, but not in silence."""
-    if not url.startswith(("http:", "https:")):
-        return {}
-    import aiohttp
-
-    limits = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE, sock_read=SILENCE)
-    return {"client_kwargs": {"timeout": limits}}
+def _is_web(url: str) -> bool:
+    return url.startswith(("http:", "https:"))
 
 
 def _reason(error: Exception) -> Exception:
     """What went wrong: of a web server every failure is called a missing file."""
+    if isinstance(error, TimeoutError):
+        return TimeoutError("it does not answer")
     cause = error.__cause__
     if not isinstance(error, FileNotFoundError) or not isinstance(cause, Exception):
         return error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,6 +154,10 @@ def archive_engine(path: Path) -> Engine:
     files = {ARCHIVE_FACTS: ""}
     content = io.BytesIO(known_bytes(path))
     try:
+        damaged = zipfile.ZipFile(content).testzip()  # torch does not look at the checksums
+        if damaged is not None:
+            raise ValueError(f"{damaged} is damaged")
+        content.seek(0)
         program = torch.export.load(content, extra_files=files)
         module = program.module()
     except Exception as error:  # reading a damaged archive can raise anything

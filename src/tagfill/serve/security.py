@@ -139,8 +139,7 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        if scope["method"] == "HEAD":  # uvicorn leaves the body out
-            scope = {**scope, "method": "GET"}
+        scope = _as_get(scope)
         headers, cookie = Headers(scope=scope), _cookie_name(scope)
         session, guesser = self._session(headers, cookie), self._guesser(scope, headers)
         wait = 0 if guesser is None else self._throttle.wait(guesser)
@@ -280,6 +279,11 @@ def _place(origin: str) -> str | None:
         return urlsplit(origin).netloc
     except ValueError:  # half an IPv6 address
         return None
+
+
+def _as_get(scope: Scope) -> Scope:
+    """A HEAD request is answered as GET is; uvicorn leaves the body out."""
+    return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
 
 
 def _cookie_name(scope: Scope) -> str:
