@@ -7,9 +7,9 @@ import pytest
 
 from tagfill import scenes
 from tagfill.errors import TagfillError
-from tagfill.scenes.catalog import THINGS
 from tagfill.scenes.environments import ENVIRONMENTS
 from tagfill.scenes.scene import Scene
+from tagfill.scenes.things import THINGS
 
 SMALL = 64
 

@@ -7,12 +7,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from tagfill.scenes.catalog import CLUTTER, THINGS
 from tagfill.scenes.color import Light
 from tagfill.scenes.compose import MIN_AREA, MIN_VISIBLE, Canvas, paint
 from tagfill.scenes.environments import ENVIRONMENTS, Setting
 from tagfill.scenes.plan import Hardness, Placement, Plan, draw_plan
-from tagfill.scenes.thing import Thing, sprite
+from tagfill.scenes.things import CLUTTER, THINGS, Thing, sprite
 
 SIZE = 128
 

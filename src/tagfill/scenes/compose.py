@@ -15,7 +15,7 @@ from tagfill.scenes.color import Light, ink, parse
 from tagfill.scenes.environments import Setting
 from tagfill.scenes.pen import Pen, gradient
 from tagfill.scenes.plan import Hardness, Placement, Plan
-from tagfill.scenes.thing import sprite
+from tagfill.scenes.things import sprite
 
 MIN_VISIBLE = 0.3
 """A thing counts as present if this share of its own area can be seen ..."""

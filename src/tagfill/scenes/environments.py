@@ -11,7 +11,7 @@ from typing import Literal
 
 from tagfill.scenes.color import Color, Light, parse, vary
 from tagfill.scenes.drawing import Drawing, load_drawings
-from tagfill.scenes.thing import Place
+from tagfill.scenes.things import Place
 
 Span = tuple[float, float]
 Hour = Literal["day", "dusk", "night"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tagfill.scenes.catalog import CLUTTER, THINGS
 from tagfill.scenes.environments import Setting, draw_setting
-from tagfill.scenes.thing import Thing
+from tagfill.scenes.things import CLUTTER, THINGS, Thing
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,21 @@
-"""From a seed and a number to a picture with its labels and boxes."""
+"""From a seed and a number to a picture with its labels and boxes; many of them as an album."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import overload
 
 import numpy as np
 from PIL import Image
 
 from tagfill.errors import TagfillError
-from tagfill.labels.table import NEGATIVE, POSITIVE, Labels
-from tagfill.scenes.catalog import CLASSES
+from tagfill.labels.dataset import Boxes
+from tagfill.labels.table import NEGATIVE, POSITIVE, Labels, LabelTable
 from tagfill.scenes.compose import Box, develop, paint
 from tagfill.scenes.plan import Hardness, draw_plan
+from tagfill.scenes.things import CLASSES
 
 DEFAULT_DIFFICULTY = 0.5
 SIZES = (32, 2048)
@@ -76,6 +78,68 @@ def draw_scene(index: int, size: int, seed: int, difficulty: float) -> Scene:
     image = develop(canvas, rng, hardness)
     setting = plan.setting
     return Scene(index, setting.environment.name, setting.hour, image, labels, boxes)
+
+
+def image_id(index: int) -> str:
+    """Path of a picture in the folder that ``write_scenes`` makes."""
+    return f"images/{index:06d}.jpg"
+
+
+class Pictures(Sequence[Image.Image]):
+    """The pictures of a sequence, each drawn on demand."""
+
+    def __init__(self, indices: range, size: int, seed: int, difficulty: float) -> None:
+        self._indices, self._size = indices, size
+        self._seed, self._difficulty = seed, difficulty
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @overload
+    def __getitem__(self, at: int) -> Image.Image: ...
+    @overload
+    def __getitem__(self, at: slice) -> Pictures: ...
+    def __getitem__(self, at: int | slice) -> Image.Image | Pictures:
+        if isinstance(at, slice):
+            return Pictures(self._indices[at], self._size, self._seed, self._difficulty)
+        return draw_scene(self._indices[at], self._size, self._seed, self._difficulty).image
+
+
+@dataclass(frozen=True, eq=False)
+class Album:
+    """Full labels, boxes and pictures of the same scenes, row by row."""
+
+    table: LabelTable
+    boxes: Boxes
+    images: Pictures
+
+
+def dataset(
+    count: int, size: int = 256, seed: int = 0, difficulty: float = DEFAULT_DIFFICULTY
+) -> Album:
+    """Draw scenes for their labels and boxes; the pictures are drawn again on demand."""
+    scenes = [(scene.labels, scene.boxes) for scene in generate(count, size, seed, difficulty)]
+    ids = tuple(image_id(index) for index in range(count))
+    return Album(
+        table=LabelTable(ids, CLASSES, np.stack([labels for labels, _ in scenes])),
+        boxes=gather_boxes((boxes for _, boxes in scenes), size),
+        images=Pictures(range(count), size, seed, difficulty),
+    )
+
+
+def gather_boxes(boxes_of_images: Iterable[Sequence[Box]], size: int) -> Boxes:
+    """Pixel boxes of the images in table order, as fractions of a picture."""
+    rows, labels, places = [], [], []
+    for row, boxes in enumerate(boxes_of_images):
+        for box in boxes:
+            rows.append(row)
+            labels.append(_COLUMN[box.name])
+            places.append((box.left, box.top, box.width, box.height))
+    return Boxes(
+        image=np.array(rows, dtype=np.intp),
+        label=np.array(labels, dtype=np.intp),
+        xywh=np.array(places, dtype=np.float64).reshape(-1, 4) / size,
+    )
 
 
 def check(count: int, size: int, seed: int, difficulty: float, start: int = 0) -> None:

@@ -20,10 +20,9 @@ from tagfill.files import atomic_path, write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.io import save_labels
 from tagfill.labels.table import Labels, LabelTable
-from tagfill.scenes.album import gather_boxes, image_id
-from tagfill.scenes.catalog import CLASSES
 from tagfill.scenes.compose import Box
-from tagfill.scenes.scene import DEFAULT_DIFFICULTY, check, draw_scene
+from tagfill.scenes.scene import DEFAULT_DIFFICULTY, check, draw_scene, gather_boxes, image_id
+from tagfill.scenes.things import CLASSES
 
 LABELS, BOXES, SHEET = "labels.csv", "boxes.json", "contact_sheet.png"
 

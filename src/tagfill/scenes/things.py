@@ -1,16 +1,19 @@
-"""What a thing in a picture is, and how it becomes a sprite."""
+"""What can be in a picture, from ``things.toml``, and how a thing becomes a sprite."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from PIL import Image
 
 from tagfill.scenes.color import Light
+from tagfill.scenes.drawing import load_drawings
 from tagfill.scenes.pen import Pen
 
 Place = Literal["heaven", "far", "sky", "ground", "walk", "road", "water", "deep"]
@@ -57,6 +60,29 @@ class Thing:
     opacity: float = 1.0
     glow: tuple[str, float] | None = None
     labeled: bool = True
+
+
+_TABLE = tomllib.loads((files("tagfill.scenes") / "things.toml").read_text(encoding="utf-8"))
+
+
+def _family(name: str, *, labeled: bool = True) -> tuple[Thing, ...]:
+    drawings, things = load_drawings(name), []
+    for thing, entry in _TABLE[name].items():
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        }
+        things.append(Thing(name=thing, draw=drawings[thing], labeled=labeled, **fields))
+    return tuple(things)
+
+
+THINGS = sum((_family(name) for name in _TABLE if name != "clutter"), ())
+"""Things with a label; overhead things in the order they are painted."""
+
+CLUTTER = _family("clutter", labeled=False)
+"""Distractors."""
+
+CLASSES = tuple(sorted(thing.name for thing in THINGS))
+"""The class names, in the order of every label vector."""
 
 
 @dataclass(frozen=True)
