@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tagfill.methods._queue import Queue
+from tagfill.methods._state import Queue
 
 CPU = torch.device("cpu")
 

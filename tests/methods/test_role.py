@@ -91,9 +91,9 @@ def test_sparse_updates_follow_the_path_of_dense_ones(settings):
 
 def test_sparse_updates_touch_only_the_rows_of_the_batch():
     rehearsal = rehearse({"updates": "sparse"})
-    before = rehearsal.method.state()["table"].clone()
+    before = rehearsal.method.state()["estimator.rows.table"].clone()
     rehearsal.train_step(ALL[:BATCH])
-    after = rehearsal.method.state()["table"]
+    after = rehearsal.method.state()["estimator.rows.table"]
     assert torch.equal(before[BATCH:], after[BATCH:])
     assert not torch.equal(before[:BATCH], after[:BATCH])
 
@@ -141,7 +141,9 @@ def test_memory_mapped_table_lies_in_the_directory_until_the_method_goes(tmp_pat
     assert file.stat().st_size == IMAGES * CLASSES * 3 * 4
     rehearsal.epoch()
     on_disk = torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.float32)
-    assert torch.equal(on_disk.view(IMAGES, 3, CLASSES), rehearsal.method.state()["table"])
+    assert torch.equal(
+        on_disk.view(IMAGES, 3, CLASSES), rehearsal.method.state()["estimator.rows.table"]
+    )
     del rehearsal
     assert not list(tmp_path.rglob("*.f32"))
 

@@ -8,8 +8,8 @@ from tests.methods.harness import BATCH, IMAGES, Rehearsal, known_proportion, ma
 
 from tagfill import methods
 from tagfill.errors import TagfillError
+from tagfill.methods._state import Averages
 from tagfill.methods.base import Setup, Step
-from tagfill.methods.expected_negative import Averages
 from tagfill.methods.sarb import centers
 from tagfill.models.output import Output
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.losses.transfer import label_contrast
+from tagfill.methods._state import Stateful
 from tagfill.methods.base import Method, Setup, Step
 
 
-class Examples:
+class Examples(Stateful):
     """Features of the last images that showed each class.
 
     Args:
         count: number of images per class.
     """
+
+    kept = ("features", "filled")
 
     def __init__(self, setup: Setup, count: int) -> None:
         self.classes, self.count, self.device = setup.classes, count, setup.device
@@ -46,14 +47,6 @@ class Examples:
             return torch.zeros(features.shape[:2], device=features.device)
         means = F.normalize(self.features, dim=2).sum(dim=1) / self.filled.clamp(min=1)[:, None]
         return (F.normalize(features, dim=2) * means.to(features)).sum(dim=2)
-
-    def state(self) -> dict[str, Tensor]:
-        """Features, and their number by class."""
-        return {"examples": self.features, "examples_filled": self.filled}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.features = state["examples"].to(self.device).clone()
-        self.filled = state["examples_filled"].to(self.device).clone()
 
 
 class LabelFeatureMethod(Method):

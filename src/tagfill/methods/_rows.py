@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor
+
+from tagfill.methods._state import Stateful
 
 BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
 HORIZON = 200
@@ -25,7 +26,7 @@ CHUNK = 4096
 VALUE, MOMENTUM, SQUARE = 0, 1, 2
 
 
-class Rows:
+class Rows(Stateful):
     """A table [N, D] with Adam's two moments, in memory or in a mapped file.
 
     Args:
@@ -35,6 +36,8 @@ class Rows:
         mapped: store the table in a file instead of memory.
         directory: of that temporary file; None for the system's.
     """
+
+    kept = ("table", "last", "steps")
 
     def __init__(
         self,
@@ -83,15 +86,6 @@ class Rows:
         value = value - pace * momentum / (square.sqrt() + EPS * unbias)
         self.table[rows] = torch.stack([value, momentum, square], 1)
         self.last[rows] = self.steps
-
-    def state(self) -> dict[str, Tensor]:
-        """Table, moments, and when each row was last touched."""
-        return {"table": self.table, "last": self.last, "steps": torch.tensor(self.steps)}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.table.copy_(state["table"])
-        self.last.copy_(state["last"])
-        self.steps = int(state["steps"])
 
     def inherit(self, previous: Rows) -> None:
         """Start from the current values of another table, without its momentum."""

@@ -14,8 +14,6 @@ from tagfill.methods.base import Info, NamedMethod, elementwise
 
 @dataclass(frozen=True)
 class AslConfig(Settings):
-    """Settings of the asymmetric loss."""
-
     gamma_positive: float = setting(0.0, "g+", 0)
     gamma_negative: float = setting(4.0, "g-", 0)
     margin: float = setting(0.05, "negatives with p below it cost nothing", 0, 1)
@@ -26,8 +24,6 @@ class AslConfig(Settings):
 
 @dataclass(frozen=True)
 class Q2lConfig(Settings):
-    """Settings of Query2Label's asymmetric loss."""
-
     gamma_positive: float = setting(0.0, "g+", 0)
     gamma_negative: float = setting(1.0, "g-", 0)
     detach_weight: bool = setting(False, "no gradient flows through the focal weights")
@@ -37,8 +33,6 @@ class Q2lConfig(Settings):
 
 @dataclass(frozen=True)
 class FocalConfig(Settings):
-    """Settings of the focal loss."""
-
     gamma: float = setting(2.0, "how fast easy entries lose weight; 0 is plain ``an``", 0)
 
 

@@ -36,6 +36,7 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.linear.problem import LinearProblem, LinearWeights, solve_elementwise
 from tagfill.methods._settings import reduced
+from tagfill.methods._state import Stateful
 from tagfill.models.output import Output
 
 HEAD_NEEDS = ("embeddings", "activation_maps", "label_features")
@@ -204,17 +205,15 @@ class ParameterGroup:
     learning_rate: float
 
 
-class Method:
-    """Base of all methods; stateless by default.
+class Method(Stateful):
+    """Base of all methods; stateless by default (see ``Stateful``).
 
     The loop uses ``needs``: ``tagfill.methods.make`` takes it from ``INFO.needs`` unless the object
-    has set its own, which may depend on its configuration. The same holds for the name. ``kept``
-    are the names of the tensors that are its state.
+    has set its own, which may depend on its configuration. The same holds for the name.
     """
 
     name: str
     needs: Needs
-    kept: tuple[str, ...] = ()
 
     def start(self, setup: Setup) -> None:
         """Refuse labels without positives or, where they are needed, without negatives.
@@ -248,15 +247,6 @@ class Method:
     def parameter_groups(self) -> list[ParameterGroup]:
         """Learnable tensors of the method itself."""
         return []
-
-    def state(self) -> dict[str, Tensor]:
-        """Everything ``load_state`` needs to continue exactly; not a copy."""
-        return {name: getattr(self, name) for name in self.kept}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore ``state``; called after ``start``."""
-        for name in self.kept:
-            setattr(self, name, state[name].to(getattr(self, name)))
 
     def solve(self, problem: LinearProblem) -> LinearWeights | None:
         """A linear head on fixed features, solved directly from all images; called after ``start``.

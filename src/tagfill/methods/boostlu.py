@@ -13,7 +13,6 @@ raw maps; the ``cam`` head gets the same factor (its setting ``boost``), so that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -36,8 +35,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of boosted class-activation maps."""
-
     alpha: float = setting(5.0, "factor on positive map values; 1 is ``base`` alone", 0)
     base: Literal["an", "ll_r", "ll_ct", "ll_cp"] = setting(
         "ll_r", 'the loss on the boosted logits: "ll_r", "ll_ct", "ll_cp" or "an"'
@@ -47,6 +44,8 @@ class Config(Settings):
 
 class BoostedMaps(Method):
     """Another method, on the logits of boosted maps."""
+
+    kept = ("base",)
 
     def __init__(self, config: Config) -> None:
         self.alpha = config.alpha
@@ -71,12 +70,6 @@ class BoostedMaps(Method):
             )
         logits = boosted_logits(maps, alpha=self.alpha)
         return replace(step, output=Output(logits=logits, maps=maps))
-
-    def state(self) -> dict[str, Tensor]:
-        return self.base.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.base.load_state(state)
 
     def estimates(self) -> Tensor | None:
         return self.base.estimates()

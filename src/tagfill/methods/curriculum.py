@@ -41,8 +41,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     strategy: Strategy = setting("threshold", "which unknown entries get a pseudo-label")
     theta: float = setting(2.0, "least |logit| of a pseudo-label", 0)
     share: float = setting(0.8, 'of the unknown entries, for the strategy "proportion"', 0, 1)

@@ -27,8 +27,6 @@ INFO = Info(title="Entropy maximization", source="Zhou et al. 2022 (EM + APL), E
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of entropy maximization."""
-
     alpha: float = setting(
         0.2, "weight of the entropy of unknown entries; the paper's best on VOC", 0
     )

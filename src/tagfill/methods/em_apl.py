@@ -45,8 +45,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of entropy maximization with asymmetric pseudo-labels."""
-
     alpha: float = setting(0.2, "weight of the entropy of unknown entries", 0)
     beta: float = setting(
         0.02, "weight of pseudo-labeled entries; 1 switches down-weighting off", 0

@@ -29,8 +29,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of entropy minimization."""
-
     weight: float = setting(0.2, "of the entropy of unknown entries; ours", 0)
     base: Literal["observed", "an"] = setting(
         "observed", 'another loss of unknown entries: "observed" none, "an" -log(1 - p)'

@@ -29,8 +29,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(CountSettings):
-    """Hyper-parameters."""
-
     weight: float | Literal["classes"] = setting(
         "classes", 'lambda of the regularizer; "classes" is K'
     )

@@ -18,7 +18,6 @@ averaged, so that flips do not matter; crops are not followed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +27,7 @@ from tagfill.errors import TagfillError
 from tagfill.losses.assume import ignore_unknown
 from tagfill.losses.selection import lowest_per_class
 from tagfill.methods._settings import CountSettings, setting
+from tagfill.methods._state import Averages
 from tagfill.methods.base import (
     Info,
     LossTerms,
@@ -45,36 +45,8 @@ SOURCE = "Verelst et al. 2022 (SCL); Xie et al. 2022 (LAC), Table 2"
 
 @dataclass(frozen=True)
 class Config(CountSettings):
-    """Hyper-parameters."""
-
     momentum: float = setting(0.8, "of the running averages; ours", 0, 1)
     weight: float = setting(1.0, "of the consistency; ours", 0)
-
-
-class Averages:
-    """Running averages of something per image; the first visit sets them.
-
-    Args:
-        momentum: share of the past.
-    """
-
-    def __init__(self, images: int, device: torch.device, momentum: float) -> None:
-        self.images, self.device, self.momentum = images, device, momentum
-        self.table = torch.zeros(0, device=device)
-
-    def of(self, rows: Tensor, now: Tensor) -> Tensor:
-        """The averages of some images; the current values on their first visit."""
-        if not self.table.numel():
-            return now.detach()
-        past = self.table[rows].to(now)
-        return torch.where(past.isnan(), now.detach(), past)
-
-    def update(self, rows: Tensor, now: Tensor) -> None:
-        """Move the averages of some images towards the current values."""
-        past = self.of(rows, now)
-        if not self.table.numel():
-            self.table = torch.full((self.images, *now.shape[1:]), torch.nan, device=self.device)
-        self.table[rows] = past.lerp(now.detach(), 1 - self.momentum).to(self.table)
 
 
 class ExpectedNegatives(Method):
@@ -83,6 +55,8 @@ class ExpectedNegatives(Method):
     Args:
         spatial: consistency of maps instead of scores.
     """
+
+    kept = ("scores", "maps")
 
     def __init__(self, name: str, config: Config, spatial: bool) -> None:
         self.name, self.config, self.spatial = name, config, spatial
@@ -126,13 +100,6 @@ class ExpectedNegatives(Method):
             )
         heat = torch.sigmoid(maps)
         return (heat + heat.flip(3)) / 2
-
-    def state(self) -> dict[str, Tensor]:
-        return {"scores": self.scores.table, "maps": self.maps.table}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.scores.table = state["scores"].to(self.scores.device).clone()
-        self.maps.table = state["maps"].to(self.maps.device).clone()
 
     def estimates(self) -> Tensor | None:
         """The running averages of unknown entries; None before every image was seen."""

@@ -15,8 +15,6 @@ from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, St
 
 @dataclass(frozen=True)
 class PartialConfig(Settings):
-    """Hyper-parameters."""
-
     weighting: Literal["count", "durand"] = setting(
         "count", '"count" for w = r, "durand" for w = -4.45 r + 5.45'
     )

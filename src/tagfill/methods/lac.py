@@ -32,7 +32,6 @@ at the end; this one is a ring.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,19 +41,10 @@ from torch import Tensor
 from tagfill.errors import TagfillError
 from tagfill.losses.consistency import confident_labels
 from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
-from tagfill.methods._queue import Queue
 from tagfill.methods._settings import Settings, setting
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    Needs,
-    Setup,
-    StagePlan,
-    Step,
-    require_positives,
-)
-from tagfill.methods.plc import LastLabels, Normalize, assumed, consistency, strong_view
+from tagfill.methods._state import Queue
+from tagfill.methods.base import Info, LossTerms, Needs, Setup, StagePlan, Step
+from tagfill.methods.plc import Normalize, TwoViews
 
 INFO = Info(
     title="Label-aware global consistency (LAC)",
@@ -65,8 +55,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     stage_one: float = setting(
         0.5, "share of the epochs before L_LAC joins; 0 for end-to-end training, 1 for never", 0, 1
     )
@@ -102,8 +90,12 @@ PRESETS = {
 }
 
 
-class LabelAwareConsistency(Method):
+class LabelAwareConsistency(TwoViews):
     """Pseudo-label consistency, and a contrast with the newest embeddings of positives."""
+
+    name = "lac"
+    kept = ("labels", "memory")
+    config: Config
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -112,23 +104,15 @@ class LabelAwareConsistency(Method):
         self.needs = Needs(two_views=two_views, state=two_views, embeddings=self.contrasts)
 
     def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, "lac")
-        self.labels = LastLabels(setup)
+        super().start(setup)
         self.first_epochs = round(self.config.stage_one * setup.epochs)
         self.memory = Queue(self.config.queue if self.contrasts else 0, setup.device)
 
     def loss(self, step: Step) -> LossTerms:
         """Three terms; the third is 0 in the first stage."""
-        config = self.config
-        terms = {"an": assumed(step.output, step, config.normalize)}
+        config, terms = self.config, {"an": self.assumed(step.output, step)}
         if config.plc_weight:
-            terms["plc"] = config.plc_weight * consistency(
-                step,
-                strong_view(step, "lac"),
-                threshold=self._threshold(step),
-                normalize=config.normalize,
-                include_observed=config.include_observed,
-            )
+            terms["plc"] = config.plc_weight * self.consistency(step, self._threshold(step))
         if self.contrasts:
             terms["lac"] = config.lac_weight * self._contrast(step)
         return terms
@@ -136,21 +120,13 @@ class LabelAwareConsistency(Method):
     def after_step(self, step: Step) -> None:
         """Remember the batch's positive embeddings and pseudo-labels."""
         if self.needs.two_views:
-            self.labels.see(step, self._threshold(step))
+            self.remember(step, self._threshold(step))
         if self._in_stage_two(step):
             self.memory.push(*self._positive_embeddings(step))
 
-    def state(self) -> dict[str, Tensor]:
-        """The queue and the last pseudo-labels."""
-        return self.memory.state() | self.labels.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.memory.load_state(state)
-        self.labels.load_state(state)
-
     def pseudo_labels(self) -> Tensor | None:
         """Confident predictions at the last visit of each image."""
-        return self.labels.table if self.needs.two_views else None
+        return self.labels if self.needs.two_views else None
 
     def _in_stage_two(self, step: Step) -> bool:
         return self.contrasts and step.epoch > self.first_epochs
@@ -161,7 +137,7 @@ class LabelAwareConsistency(Method):
 
     def _positive_embeddings(self, step: Step) -> tuple[Tensor, Tensor]:
         """[n, 2, E] weak and strong embeddings of positive entries, and their classes [n]."""
-        weak, strong = step.output.embeddings, strong_view(step, "lac").embeddings
+        weak, strong = step.output.embeddings, self.strong(step).embeddings
         if weak is None or strong is None:
             raise TagfillError(
                 "lac needs label-wise embeddings, which this head does not give",

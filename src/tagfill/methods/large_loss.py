@@ -40,8 +40,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class GrowingConfig(Settings):
-    """Hyper-parameters."""
-
     delta: float = setting(
         0.002, "by how much the modified share of the batch's entries grows each epoch", 0, 1
     )
@@ -49,8 +47,6 @@ class GrowingConfig(Settings):
 
 @dataclass(frozen=True)
 class PermanentConfig(Settings):
-    """Hyper-parameters."""
-
     delta: float = setting(
         0.001, "share of a batch's entries that become positive in each step", 0, 1
     )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-
-from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.linear.problem import LinearProblem, LinearWeights, solve_elementwise
@@ -16,6 +13,7 @@ from tagfill.losses.assume import (
 )
 from tagfill.methods._settings import Settings
 from tagfill.methods.base import (
+    ElementwiseMethod,
     Info,
     LossTerms,
     Method,
@@ -29,16 +27,8 @@ from tagfill.methods.smoothing import PUBLISHED
 from tagfill.methods.smoothing import Config as SmoothingConfig
 
 
-class Oracle(Method):
-    """The mean over known entries of a pure loss of the full labels.
-
-    Args:
-        name: of the method and of its only term.
-        terms: (logits [B, K], labels [B, K]) -> [B, K], 0 at unknown entries.
-    """
-
-    def __init__(self, name: str, terms: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.name, self.terms = name, terms
+class Oracle(ElementwiseMethod):
+    """The mean over known entries of a pure loss of the full labels, 0 at unknown entries."""
 
     def loss(self, step: Step) -> LossTerms:
         labels = step.observed if step.truth is None else step.truth

@@ -42,8 +42,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Settings of the partial asymmetric loss."""
-
     gamma_positive: float = setting(0.0, "g+", 0)
     gamma_negative: float = setting(1.0, "g-", 0)
     gamma_unknown: float = setting(4.0, "gu", 0)

@@ -23,15 +23,11 @@ SOURCE = "Zhou et al. 2022 (EM + APL), Table 1"
 
 @dataclass(frozen=True)
 class L1Config(Settings):
-    """Hyper-parameters."""
-
     weight: float = setting(1e-5, "of the penalty; ours", 0)
 
 
 @dataclass(frozen=True)
 class L2Config(L1Config):
-    """Hyper-parameters."""
-
     weight: float = setting(1e-4, "of the penalty; ours")
 
 

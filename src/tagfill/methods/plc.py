@@ -24,9 +24,8 @@ in play (``normalize`` "entries"); the preset ``published`` does so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -49,8 +48,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     threshold: float = setting(0.6, "delta, least probability of a pseudo-label", 0.5, 1)
     weight: float = setting(1.0, "lambda of the consistency; 0 leaves assume negative", 0)
     normalize: Normalize = setting(
@@ -68,97 +65,76 @@ class Config(Settings):
 PRESETS = {"published": Config(normalize="entries")}
 
 
-class PseudoLabelConsistency(Method):
+class TwoViews(Method):
+    """Base of methods that label the strong view of an image by its weak view.
+
+    The pseudo-labels of each image's last visit are stored.
+    """
+
+    kept: tuple[str, ...] = ("labels",)
+    config: Any
+
+    def start(self, setup: Setup) -> None:
+        require_positives(setup.observed, self.name)
+        self.labels = torch.full(setup.observed.shape, -1, dtype=torch.int8, device=setup.device)
+
+    def assumed(self, view: Output, step: Step) -> Tensor:
+        """L_AN of one view."""
+        terms = assume_negative(view.logits, step.observed)
+        return terms.mean() if self.config.normalize == "entries" else terms.sum(dim=1).mean()
+
+    def consistency(self, step: Step, threshold: float) -> Tensor:
+        """L_PLC; without an entry in play it is 0."""
+        terms, chosen = pseudo_label_consistency(
+            self.strong(step).logits,
+            step.output.logits,
+            step.observed,
+            threshold=threshold,
+            include_observed=self.config.include_observed,
+        )
+        by_entry = self.config.normalize == "entries"
+        return terms.sum() / (chosen.sum().clamp(min=1) if by_entry else len(terms))
+
+    def remember(self, step: Step, threshold: float) -> None:
+        """Store the pseudo-labels of a batch."""
+        labels = confident_labels(step.output.logits, step.observed, threshold=threshold)
+        self.labels[step.index] = labels.to(self.labels)
+
+    def strong(self, step: Step) -> Output:
+        """The output for the strong view."""
+        if step.strong is None:
+            raise TagfillError(
+                f"{self.name} needs a second, strongly augmented view of every image",
+                remedy="train on images, not on cached features of one view",
+            )
+        return step.strong
+
+
+class PseudoLabelConsistency(TwoViews):
     """Assume negative on the weak view, pseudo-labels on the strong one."""
+
+    name = "plc"
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.needs = Needs(two_views=config.weight > 0, state=config.weight > 0)
-
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, "plc")
-        self.labels = LastLabels(setup)
+        self.labels_strong_view = config.weight > 0 and config.strong_labels == "pseudo"
 
     def loss(self, step: Step) -> LossTerms:
-        terms = {"an": assumed(step.output, step, self.config.normalize)}
+        terms, weight = {"an": self.assumed(step.output, step)}, self.config.weight
         if self.config.strong_labels == "assumed":
-            strong = assumed(strong_view(step, "plc"), step, self.config.normalize)
-            terms["strong_an"] = self.config.weight * strong
-        elif self.config.weight:
-            terms["plc"] = self.config.weight * consistency(
-                step,
-                strong_view(step, "plc"),
-                threshold=self.config.threshold,
-                normalize=self.config.normalize,
-                include_observed=self.config.include_observed,
-            )
+            terms["strong_an"] = weight * self.assumed(self.strong(step), step)
+        elif weight:
+            terms["plc"] = weight * self.consistency(step, self.config.threshold)
         return terms
 
     def after_step(self, step: Step) -> None:
-        if self._labels():
-            self.labels.see(step, self.config.threshold)
-
-    def state(self) -> dict[str, Tensor]:
-        return self.labels.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.labels.load_state(state)
+        if self.labels_strong_view:
+            self.remember(step, self.config.threshold)
 
     def pseudo_labels(self) -> Tensor | None:
         """Confident predictions at the last visit of each image."""
-        return self.labels.table if self._labels() else None
-
-    def _labels(self) -> bool:
-        return self.config.weight > 0 and self.config.strong_labels == "pseudo"
-
-
-class LastLabels:
-    """Confident predictions at the last visit of each image."""
-
-    def __init__(self, setup: Setup) -> None:
-        self.table = torch.full(setup.observed.shape, -1, dtype=torch.int8, device=setup.device)
-
-    def see(self, step: Step, threshold: float) -> None:
-        """Store the labels of a batch."""
-        labels = confident_labels(step.output.logits, step.observed, threshold=threshold)
-        self.table[step.index] = labels.to(self.table)
-
-    def state(self) -> dict[str, Tensor]:
-        return {"pseudo_labels": self.table}
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.table = state["pseudo_labels"].to(self.table)
-
-
-def assumed(view: Output, step: Step, normalize: Normalize) -> Tensor:
-    """L_AN of one view."""
-    terms = assume_negative(view.logits, step.observed)
-    return terms.mean() if normalize == "entries" else terms.sum(dim=1).mean()
-
-
-def consistency(
-    step: Step, strong: Output, *, threshold: float, normalize: Normalize, include_observed: bool
-) -> Tensor:
-    """L_PLC; without an entry in play it is 0."""
-    terms, chosen = pseudo_label_consistency(
-        strong.logits,
-        step.output.logits,
-        step.observed,
-        threshold=threshold,
-        include_observed=include_observed,
-    )
-    count = chosen.sum().clamp(min=1) if normalize == "entries" else len(terms)
-    return terms.sum() / count
-
-
-def strong_view(step: Step, method: str) -> Output:
-    """The output for the strong view."""
-    if step.strong is None:
-        raise TagfillError(
-            f"{method} needs a second, strongly augmented view of every image",
-            remedy="train on images, not on cached features of one view",
-        )
-    return step.strong
+        return self.labels if self.labels_strong_view else None
 
 
 build = PseudoLabelConsistency

@@ -22,8 +22,6 @@ INFO = Info(title="Pairwise ranking (PR)", source="Cole et al. 2021 (MLSPL), sup
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     per_class: bool = setting(False, "divide by the number of classes, as the published code does")
 
 

@@ -32,8 +32,6 @@ from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Se
 
 @dataclass(frozen=True)
 class UnbiasedConfig(Settings):
-    """Hyper-parameters."""
-
     prior: Literal["auto"] | float | tuple[float, ...] = setting(
         "auto",
         'pi, one number for all classes or one per class separated by commas; "auto" estimates it '
@@ -48,8 +46,6 @@ class UnbiasedConfig(Settings):
 
 @dataclass(frozen=True)
 class NonNegativeConfig(UnbiasedConfig):
-    """Hyper-parameters."""
-
     beta: float = setting(0.0, "how far r may fall below zero", 0)
     gamma: float = setting(1.0, "how strongly to step back in that case; 0 for not at all", 0, 1)
 

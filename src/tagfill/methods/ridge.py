@@ -32,8 +32,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     strength: float | Literal["auto"] = setting(
         "auto",
         'of the penalty, relative to the features\' mean sum of squares; "auto" takes the one '

@@ -13,8 +13,6 @@ from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Setup, St
 
 @dataclass(frozen=True)
 class HillConfig(Settings):
-    """Settings of the Hill loss."""
-
     lam: float = setting(1.5, "lambda of the unknown term", 1)
     margin: float = setting(1.0, "on the logits of positives")
     gamma: float = setting(2.0, "focus of positives", 0)
@@ -23,8 +21,6 @@ class HillConfig(Settings):
 
 @dataclass(frozen=True)
 class SplcConfig(Settings):
-    """Settings of self-paced loss correction."""
-
     tau: float = setting(0.6, "unknown entries with a probability above it count as positive", 0, 1)
     start_epoch: int = setting(2, "first epoch, from 1, with correction", 1)
     margin: float = setting(1.0, "on the logits of positives")
@@ -35,8 +31,6 @@ class SplcConfig(Settings):
 
 @dataclass(frozen=True)
 class GrConfig(Settings):
-    """Settings of the generalized robust loss."""
-
     slope_start: float = setting(0.0, "w before training")
     slope_end: float = setting(2.0, "w at its end")
     bias_start: float = setting(-2.0, "b before training")

@@ -28,23 +28,16 @@ Published code: divides the second term by K; the preset ``published`` does so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.losses.estimation import Estimation, learn_from
-from tagfill.methods._estimators import (
-    DenseTable,
-    Estimator,
-    Factors,
-    RowFactors,
-    RowTable,
-    SmallNetwork,
-)
+from tagfill.methods._estimators import Estimator, Factors, SmallNetwork, Table, start_values
+from tagfill.methods._rows import Rows
 from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods.base import (
     MLSPL_K,
@@ -68,8 +61,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(CountSettings):
-    """Hyper-parameters."""
-
     weight: float | Literal["classes"] = setting(1.0, 'lambda of the regularizer; "classes" is K')
     per_class: bool = setting(
         False, "divide the second term by the number of classes, as the published code does"
@@ -112,6 +103,8 @@ PRESETS = {
 class OnlineEstimation(Method):
     """Trains the classifier and the label estimates on each other."""
 
+    kept = ("estimator",)
+
     def __init__(self, config: Config) -> None:
         self.config = config
         network = config.estimator == "network"
@@ -153,12 +146,6 @@ class OnlineEstimation(Method):
         parameters = self.estimator.parameters()
         return [ParameterGroup(parameters, self.rate)] if parameters else []
 
-    def state(self) -> dict[str, Tensor]:
-        return self.estimator.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.estimator.load_state(state)
-
     def inherit(self, previous: Method) -> None:
         """Start from the estimates of an earlier stage (MLSPL's LinearInit)."""
         assert isinstance(previous, OnlineEstimation)
@@ -186,17 +173,25 @@ class OnlineEstimation(Method):
 
     def _estimator(self, setup: Setup) -> Estimator:
         config = self.config
-        sparse = config.updates == "sparse"
+        mapped = config.estimator == "memory_mapped"
+        sparse = config.updates == "sparse" or mapped
         if config.estimator == "network":
             return SmallNetwork(setup, config.hidden)
         if config.estimator == "low_rank":
-            return (
-                RowFactors(setup, config.rank, self.rate) if sparse else Factors(setup, config.rank)
-            )
-        mapped = config.estimator == "memory_mapped"
-        if sparse or mapped:
-            return RowTable(setup, self.rate, mapped=mapped, directory=config.directory)
-        return DenseTable(setup)
+            return Factors(setup, config.rank, self.rate if sparse else None)
+        if not sparse:
+            table = torch.cat([values for _, values in start_values(setup)])
+            return Table(setup, nn.Parameter(table.to(setup.device)))
+        rows = Rows(
+            (setup.images, setup.classes),
+            self.rate,
+            device=setup.device,
+            mapped=mapped,
+            directory=config.directory,
+        )
+        for start, values in start_values(setup):
+            rows.fill(values, start)
+        return Table(setup, rows)
 
 
 build = OnlineEstimation

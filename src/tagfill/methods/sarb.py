@@ -21,12 +21,12 @@ prototype.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from tagfill.losses.assume import sample_unknown
 from tagfill.losses.transfer import blended_mean, known_mean
 from tagfill.methods._label_features import LabelFeatureMethod
 from tagfill.methods._settings import Settings, setting
@@ -44,8 +44,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     start_epoch: int = setting(5, "epochs without blending", 0)
     prototypes: int = setting(10, "cluster centers of a class", 1)
     interval: int = setting(5, "epochs after which they are computed again", 1)
@@ -55,6 +53,8 @@ class Config(Settings):
 
 class Blending(LabelFeatureMethod):
     """Has prototypes of every class, and learns the blending weights."""
+
+    kept = ("alpha", "beta", "prototypes", "seen")
 
     def __init__(self, config: Config) -> None:
         super().__init__("sarb", config.examples)
@@ -105,17 +105,6 @@ class Blending(LabelFeatureMethod):
     def parameter_groups(self) -> list[ParameterGroup]:
         return [ParameterGroup([self.alpha, self.beta], self.setup.learning_rate)]
 
-    def state(self) -> dict[str, Tensor]:
-        own = {"alpha": self.alpha.detach(), "beta": self.beta.detach()}
-        return own | {"prototypes": self.prototypes} | self.seen.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        with torch.no_grad():
-            self.alpha.copy_(state["alpha"])
-            self.beta.copy_(state["beta"])
-        self.prototypes = state["prototypes"].to(self.prototypes.device)
-        self.seen.load_state(state)
-
     def _blended(self, step: Step, other: Tensor, blended: Tensor, share: Tensor) -> Tensor:
         assert step.output.features is not None
         assert step.classify is not None
@@ -129,9 +118,7 @@ class Blending(LabelFeatureMethod):
         number = int(torch.randint(self.config.prototypes, (), generator=step.generator))
         chosen = self.prototypes[:, number]
         usable = (step.observed == -1) & ~chosen.isnan().any(dim=1)
-        lots = torch.rand(usable.shape, generator=step.generator).to(usable.device)
-        winner = torch.where(usable, lots, -1.0).argmax(dim=1, keepdim=True)
-        one = torch.zeros_like(usable).scatter_(1, winner, True) & usable
+        one = sample_unknown(torch.where(usable, -1, 0), step.generator)
         return chosen.nan_to_num().expand(len(usable), -1, -1), one
 
 

@@ -17,15 +17,11 @@ from tagfill.methods.base import Info, NamedMethod, elementwise
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     eps: float = setting(0.1, "smoothing; the targets are 1 - eps / 2 and eps / 2", 0, 1)
 
 
 @dataclass(frozen=True)
 class AsymmetricConfig(Settings):
-    """Hyper-parameters."""
-
     eps_p: float = setting(0.0, "smoothing of positives; their target is 1 - eps_p / 2", 0, 1)
     eps_n: float = setting(0.1, "smoothing of negatives; their target is eps_n / 2", 0, 1)
 

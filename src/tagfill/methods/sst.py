@@ -20,7 +20,6 @@ that layer too, and is smaller; the preset ``published`` has its widths.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -45,8 +44,6 @@ INFO = Info(
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Hyper-parameters."""
-
     margin: float = setting(
         0.95, "least probability or similarity of a pseudo-label at first", 0, 1
     )
@@ -63,6 +60,8 @@ PRESETS = {"published": Config(joint=512, hidden=1024)}
 
 class SemanticTransfer(LabelFeatureMethod):
     """Learns which classes co-occur, and stores recent features of each."""
+
+    kept = ("weights", "seen")
 
     def __init__(self, config: Config) -> None:
         super().__init__("sst", config.examples)
@@ -83,17 +82,11 @@ class SemanticTransfer(LabelFeatureMethod):
             "second": (hidden, hidden),
             "pairs": (pairs, hidden),
         }
-        self.weights = {
-            name: nn.Parameter(
-                (torch.randn(shape, generator=generator) / shape[1] ** 0.5).to(setup.device)
-            )
-            for name, shape in shapes.items()
-        }
-        biases = {"first_bias": hidden, "second_bias": hidden, "pairs_bias": pairs}
-        self.weights |= {
-            name: nn.Parameter(torch.zeros(width, device=setup.device))
-            for name, width in biases.items()
-        }
+        layers = {}
+        for name, shape in shapes.items():
+            layers[name] = torch.randn(shape, generator=generator) / shape[1] ** 0.5
+            layers[f"{name}_bias"] = torch.zeros(shape[0])
+        self.weights = nn.ParameterDict(layers).to(setup.device)
 
     def loss(self, step: Step) -> LossTerms:
         """The known labels, the two auxiliary losses, and both kinds of pseudo-labels."""
@@ -118,15 +111,6 @@ class SemanticTransfer(LabelFeatureMethod):
     def parameter_groups(self) -> list[ParameterGroup]:
         return [ParameterGroup(list(self.weights.values()), self.setup.learning_rate)]
 
-    def state(self) -> dict[str, Tensor]:
-        return {name: weight.detach() for name, weight in self.weights.items()} | self.seen.state()
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, weight in self.weights.items():
-                weight.copy_(state[name])
-        self.seen.load_state(state)
-
     def _pairs(self, features: Tensor) -> Tensor:
         """[N, P] logits that both classes of a pair are present."""
         width = features.shape[2]
@@ -139,7 +123,8 @@ class SemanticTransfer(LabelFeatureMethod):
         both = torch.cat([joint[:, first], joint[:, second]], dim=2)
         hidden = F.relu(F.linear(both, weights["first"], weights["first_bias"]))
         hidden = F.linear(hidden, weights["second"], weights["second_bias"])
-        return (hidden * weights["pairs"]).sum(dim=2) + weights["pairs_bias"]
+        logits: Tensor = (hidden * weights["pairs"]).sum(dim=2) + weights["pairs_bias"]
+        return logits
 
     def within(self, pairs: Tensor, observed: Tensor) -> Tensor:
         """[N, K] mean probability of going with the image's observed positives."""

@@ -30,8 +30,6 @@ from tagfill.methods.base import (
 
 @dataclass(frozen=True)
 class VpuConfig(Settings):
-    """Hyper-parameters."""
-
     mixup: float = setting(
         0.03, "lambda, weight of the consistency of mixed images; 0 switches it off", 0
     )
@@ -42,8 +40,6 @@ class VpuConfig(Settings):
 
 @dataclass(frozen=True)
 class PuMlcConfig(Settings):
-    """Hyper-parameters."""
-
     gamma: float = setting(0.55, "exponent of the re-balance factor; 0 switches it off", 0)
     temperature: Literal["adaptive"] | float = setting(
         "adaptive", 'tau, the same for all classes, or "adaptive"', 1e-3

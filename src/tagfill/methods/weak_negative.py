@@ -17,8 +17,6 @@ from tagfill.methods.base import ElementwiseMethod, Info, Method, NamedMethod
 
 @dataclass(frozen=True)
 class WanConfig(Settings):
-    """Hyper-parameters."""
-
     gamma: float | Literal["auto"] = setting(
         "auto", 'weight of an assumed negative; "auto" is 1 / (K - 1)', 0, 1
     )
@@ -26,8 +24,6 @@ class WanConfig(Settings):
 
 @dataclass(frozen=True)
 class DwConfig(Settings):
-    """Hyper-parameters."""
-
     w: float = setting(0.1, "weight of an assumed negative", 0, 1)
 
 

@@ -75,7 +75,7 @@ def _read_torch(path: Path) -> State:
     return state
 
 
-def below(state: State, prefix: str) -> State:
+def below(state: Mapping[str, Tensor], prefix: str) -> State:
     """The tensors below a prefix, by their names without it."""
     return {
         name.removeprefix(prefix): tensor
