@@ -35,7 +35,7 @@ from tagfill.models.factory import build_backbone
 from tagfill.models.heads import HeadConfig, build_head
 from tagfill.models.plain_heads import Head, LinearConfig
 from tagfill.models.preprocess import eval_transform
-from tagfill.models.q2l import Q2LConfig
+from tagfill.models.query_heads import Q2LConfig
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

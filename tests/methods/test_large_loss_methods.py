@@ -127,7 +127,7 @@ def test_boosted_maps_keep_the_state_of_their_base():
     first, second = (started("boostlu", base="ll_cp", delta=0.1) for _ in range(2))
     first.after_step(step(epoch=2))
     chosen = largest_unknown(boosted_logits(step(epoch=2).output.maps, alpha=5), labels()[ROWS], 2)
-    assert torch.equal(first.state()["corrected"][ROWS], chosen)
+    assert torch.equal(first.state()["base.corrected"][ROWS], chosen)
     second.load_state(first.state())
     assert torch.equal(first.estimates(), second.estimates())
     assert first.needs.state

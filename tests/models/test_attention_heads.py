@@ -6,9 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tagfill.models.attention import DecoderLayer, EncoderLayer
-from tagfill.models.lem import LemConfig, LemHead
-from tagfill.models.q2l import GroupWiseLinear, LabelDecoder, Q2LConfig, Q2LHead
+from tagfill.models.query_heads import (
+    AttentionLayer,
+    GroupWiseLinear,
+    LabelDecoder,
+    LemConfig,
+    LemHead,
+    Q2LConfig,
+    Q2LHead,
+)
 
 
 def attention_by_hand(
@@ -46,7 +52,7 @@ def randomize(module: nn.Module) -> None:
 
 
 def decode_by_hand(
-    layer: DecoderLayer, state: Tensor, queries: Tensor, memory: Tensor, position: Tensor
+    layer: AttentionLayer, state: Tensor, queries: Tensor, memory: Tensor, position: Tensor
 ) -> tuple[Tensor, Tensor]:
     if layer.mutual is not None:
         context, _ = attention_by_hand(layer.mutual, state + queries, state + queries, state)
@@ -59,7 +65,7 @@ def decode_by_hand(
 
 
 def check_decoder_layer(self_attention: bool) -> None:
-    layer = DecoderLayer(8, 2, 12, 0.1, self_attention=self_attention).eval()
+    layer = AttentionLayer(8, 2, 12, 0.1, self_attention=self_attention).eval()
     randomize(layer)
     state, memory = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
     queries, position = torch.randn(3, 8), torch.randn(5, 8)
@@ -85,7 +91,7 @@ def test_decoder_layer_with_self_attention() -> None:
 
 
 def test_encoder_layer() -> None:
-    layer = EncoderLayer(8, 4, 10, 0.0).eval()
+    layer = AttentionLayer(8, 4, 10, 0.0).eval()
     randomize(layer)
     tokens, position = torch.randn(1, 4, 8), torch.randn(4, 8)
     placed = tokens[0] + position
@@ -93,7 +99,8 @@ def test_encoder_layer() -> None:
         context, _ = attention_by_hand(layer.attention, placed, placed, tokens[0])
         inner = norm_by_hand(layer.norm_attention, tokens[0] + context)
         expected = norm_by_hand(layer.norm_feed, inner + feed_by_hand(layer.feed, inner))
-        torch.testing.assert_close(layer(tokens, position)[0], expected, atol=1e-5, rtol=1e-5)
+        updated, _ = layer(tokens, position, tokens, position, maps=False)
+        torch.testing.assert_close(updated[0], expected, atol=1e-5, rtol=1e-5)
 
 
 def test_group_wise_linear() -> None:

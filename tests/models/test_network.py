@@ -11,7 +11,7 @@ from torch import nn
 from tagfill.errors import TagfillError
 from tagfill.models.network import Network, build_network, rebuild_network
 from tagfill.models.preprocess import eval_transform
-from tagfill.models.q2l import Q2LConfig
+from tagfill.models.query_heads import Q2LConfig
 
 
 def small(head: str = "linear", **settings: object) -> Network:

@@ -5,9 +5,8 @@ import torch
 
 from tagfill.errors import TagfillError
 from tagfill.models.heads import HEADS, build_head, configure_head, head_name
-from tagfill.models.lem import LemConfig
 from tagfill.models.plain_heads import CamConfig, CamHead, LinearConfig, LinearHead
-from tagfill.models.q2l import Q2LConfig
+from tagfill.models.query_heads import LemConfig, Q2LConfig
 
 
 def test_linear_gives_the_same_for_maps_and_their_mean() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tagfill.models.position import sine_position
+from tagfill.models.query_heads import sine_position
 
 
 @pytest.mark.parametrize(("height", "width", "channels"), [(3, 5, 8), (1, 1, 4), (14, 14, 20)])

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head, require_maps
-from tagfill.models.q2l import GroupWiseLinear
+from tagfill.models.query_heads import GroupWiseLinear
 
 
 def conditional_probabilities(observed: Tensor) -> Tensor:
@@ -139,10 +139,6 @@ class SsgrlHead(GraphHead):
         merged = torch.tanh(self.merge(torch.cat([related, features], dim=-1)))
         logits: Tensor = self.classifier(merged)
         return logits
-
-    def classifier_weights(self) -> tuple[Tensor, ...]:
-        """[K, D]."""
-        return (self.classifier.weight,)
 
 
 @dataclass(frozen=True)

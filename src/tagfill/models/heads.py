@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagfill.errors import TagfillError
-from tagfill.models import graph_heads, lem, q2l
+from tagfill.models import graph_heads, query_heads
 from tagfill.models.plain_heads import CamConfig, CamHead, Head, LinearConfig, LinearHead
 from tagfill.settings import configured
 
 HeadConfig = (
     LinearConfig
     | CamConfig
-    | q2l.Q2LConfig
-    | lem.LemConfig
+    | query_heads.Q2LConfig
+    | query_heads.LemConfig
     | graph_heads.SsgrlConfig
     | graph_heads.MlGcnConfig
 )
@@ -40,9 +40,15 @@ class HeadKind:
 
 HEADS: dict[str, HeadKind] = {
     "linear": HeadKind(LinearConfig, LinearHead),
-    "q2l": HeadKind(q2l.Q2LConfig, q2l.Q2LHead, q2l.PRESETS, shows="cross-attention"),
+    "q2l": HeadKind(
+        query_heads.Q2LConfig, query_heads.Q2LHead, query_heads.Q2L_PRESETS, shows="cross-attention"
+    ),
     "lem": HeadKind(
-        lem.LemConfig, lem.LemHead, lem.PRESETS, frozenset({"embeddings"}), "cross-attention"
+        query_heads.LemConfig,
+        query_heads.LemHead,
+        query_heads.LEM_PRESETS,
+        frozenset({"embeddings"}),
+        "cross-attention",
     ),
     "cam": HeadKind(CamConfig, CamHead, gives=frozenset({"activation_maps"})),
     "ssgrl": HeadKind(

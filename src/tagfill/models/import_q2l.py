@@ -20,8 +20,7 @@ from tagfill.models.bundle import Bundle
 from tagfill.models.factory import build_backbone
 from tagfill.models.heads import build_head
 from tagfill.models.network import Network
-from tagfill.models.position import sine_position
-from tagfill.models.q2l import Q2LConfig
+from tagfill.models.query_heads import Q2LConfig, sine_position
 from tagfill.models.weights import State, below, fit_state, read_state
 
 HEADS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +24,7 @@ class Head(nn.Module):
     """
 
     reads: ClassVar[Literal["pooled", "maps"]] = "maps"
+    classifier: Any
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score features.
@@ -45,8 +46,8 @@ class Head(nn.Module):
         """Unfreeze or freeze the layers that only compute embeddings."""
 
     def classifier_weights(self) -> tuple[Tensor, ...]:
-        """The matrices that penalties on classifier weights act on."""
-        raise NotImplementedError
+        """The matrices that penalties on classifier weights act on, each [K, D] by default."""
+        return (self.classifier.weight.flatten(1),)
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,6 @@ class LinearHead(Head):
         axis = 1 if features.ndim == 4 else -1
         return F.normalize(features, dim=axis) * math.sqrt(features.shape[axis])
 
-    def classifier_weights(self) -> tuple[Tensor, ...]:
-        """[K, D]."""
-        return (self.classifier.weight,)
-
 
 def pooled(features: Tensor) -> Tensor:
     """[B, D] means of [B, D, H, W] maps; pooled features as they are."""
@@ -140,10 +137,6 @@ class CamHead(Head):
         activation = self.classifier(features)
         boosted = torch.where(activation > 0, self.boost * activation, activation)
         return Output(boosted.mean(dim=(2, 3)), maps=activation)
-
-    def classifier_weights(self) -> tuple[Tensor, ...]:
-        """[K, D]."""
-        return (self.classifier.weight.flatten(1),)
 
 
 def require_maps(features: Tensor, head: str) -> None:
