@@ -33,13 +33,11 @@ from tagfill.evaluate import mean_average_precision
 from tagfill.methods.base import Needs
 from tagfill.train.config import DataConfig, MethodConfig, RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, prepare
-from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
-from tagfill.train.gather import World
-from tagfill.train.inputs import scores
 from tagfill.train.linear import train_head
 from tagfill.train.method import Positives, make_method
 from tagfill.train.model import Assembly
+from tagfill.train.processes import World, make_accelerator, scores
 
 METHOD, BATCH = "an", 16
 PUBLISHED_SECONDS = 6.2

@@ -15,12 +15,12 @@ from tagfill.errors import TagfillError
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head
 from tagfill.train.config import MethodConfig, StageConfig
-from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
 from tagfill.train.loop import Stage
 from tagfill.train.method import Positives, begin
+from tagfill.train.processes import make_accelerator
 
 WIDTH = 6
 NO_POSITIVE = "no observed label is positive"

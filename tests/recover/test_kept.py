@@ -9,7 +9,7 @@ import pytest
 
 from tagfill.recover import posterior
 from tagfill.recover.posterior import Evidence
-from tagfill.train import scorefile
+from tagfill.train.score import read_scores, write_scores
 
 
 def flips(content: bytes) -> list[bytes]:
@@ -51,11 +51,11 @@ def test_strange_descriptions_of_kept_probabilities_are_ignored(how: str, tmp_pa
 def test_no_bit_flip_in_kept_scores_is_silent(tmp_path: Path) -> None:
     file = tmp_path / "test.safetensors"
     scores = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    scorefile.write(file, "key", scores)
+    write_scores(file, "key", scores)
     noticed = 0
     for content in flips(file.read_bytes()):
         file.write_bytes(content)
-        found = scorefile.read(file, "key")
+        found = read_scores(file, "key")
         noticed += found is None
         assert found is None or np.array_equal(found, scores)
     assert noticed > 800

@@ -7,7 +7,7 @@ import platform
 import pytest
 
 from tagfill.compat import keep_freed_memory
-from tagfill.train.device import make_accelerator
+from tagfill.train.processes import make_accelerator
 
 
 def test_a_second_run_may_want_another_precision() -> None:

@@ -20,11 +20,9 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.cli.main import main
 from tagfill.methods.base import Setup
-from tagfill.train.device import make_accelerator
 from tagfill.train.forward import Forward, StageData
-from tagfill.train.gather import World
-from tagfill.train.inputs import FeatureInputs, scores
-from tagfill.train.placement import place
+from tagfill.train.inputs import FeatureInputs
+from tagfill.train.processes import World, make_accelerator, place, scores
 
 ROWS = torch.tensor([3, 7, 11, 2, 19, 23, 5])  # an odd number: one share is padded
 EPOCH = 3

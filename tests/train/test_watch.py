@@ -15,9 +15,9 @@ from torch import Tensor
 from tagfill.methods.base import Method, Step
 from tagfill.models.output import Output
 from tagfill.train.config import DataConfig
+from tagfill.train.epochs import BINS, Watch, pseudo_label_metrics
 from tagfill.train.resolve import Request
 from tagfill.train.run import fit
-from tagfill.train.watch import BINS, Watch, pseudo_label_metrics
 
 OBSERVED = torch.tensor([[1, -1, -1], [-1, -1, 1]], dtype=torch.int8)
 TRUTH = torch.tensor([[1, 1, 0], [1, 0, 1]], dtype=torch.int8)

@@ -13,12 +13,12 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.methods.base import Setup
 from tagfill.train.config import MethodConfig, StageConfig
-from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData
 from tagfill.train.inputs import FeatureInputs
 from tagfill.train.limits import Limits
 from tagfill.train.loop import Stage
+from tagfill.train.processes import make_accelerator
 
 BASE = StageConfig(MethodConfig("an"), epochs=6, batch_size=8, learning_rate=0.05)
 

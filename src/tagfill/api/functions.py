@@ -38,8 +38,8 @@ from tagfill.train.config import (
 )
 from tagfill.train.events import progress_sinks
 from tagfill.train.folder import GIVEN, RunFolder, free_path
-from tagfill.train.gather import is_first_process
 from tagfill.train.method import trust_methods
+from tagfill.train.processes import is_first_process
 from tagfill.train.protocols import PresetName, ProtocolName
 from tagfill.train.resolve import Request
 from tagfill.trust import trust

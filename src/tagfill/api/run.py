@@ -20,8 +20,7 @@ from tagfill.labels.display import SHOWN, bars_svg
 from tagfill.labels.io import load_labels
 from tagfill.models.tagging import UNFITTED, Pictures, Prediction
 from tagfill.train.data import TrainingData
-from tagfill.train.score import score_images
-from tagfill.train.scorefile import Scores
+from tagfill.train.score import Scores, score_images
 from tagfill.train.trained import TrainedRun
 
 if TYPE_CHECKING:

@@ -122,9 +122,10 @@ def _run_scores(
     """A trained model's probabilities, the labels over its classes, and its thresholds."""
     from tagfill.evaluate.calibration import apply_calibration
     from tagfill.models.bundle import load
-    from tagfill.train.score import run_of, score_images, trained_on
+    from tagfill.train.score import score_images
+    from tagfill.train.trained import TrainedRun
 
-    bundle, run = load(model), run_of(model)
+    bundle, run = load(model), TrainedRun.of_model(model)
     extra = sorted(set(labels.classes) - set(bundle.classes))
     if len(extra) == len(labels.classes):
         raise TagfillError("the model has none of these classes", file=dataset.source)
@@ -132,7 +133,7 @@ def _run_scores(
     folders = [None, own] if reading.images is None else [reading.images]
     scored = score_images(bundle, dataset, labels, images=folders)
     notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
-    seen = 0 if run is None else trained_on(run, scored.split, _read(dataset, run, reading))
+    seen = 0 if run is None else run.trained_on(scored.split, _read(dataset, run, reading))
     if seen:
         notes.append(
             f"{seen:,} of {len(scored.split):,} images were trained on: the metrics are optimistic"

@@ -85,10 +85,10 @@ def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
 
     from tagfill.models.tagging import pixels
     from tagfill.train.data import prepare
-    from tagfill.train.score import run_of
+    from tagfill.train.trained import TrainedRun
 
     try:
-        trained = run_of(run)
+        trained = TrainedRun.of_model(run)
         paths = prepare(trained.config.data).train.paths if trained else None
         if not paths:
             return None

@@ -101,7 +101,7 @@ def train(
         report: Write report.html into the run folder.
     """
     from tagfill.cli.report import after_training
-    from tagfill.train.gather import is_first_process
+    from tagfill.train.processes import is_first_process
 
     if sum(option is not None for option in (data, resume, config)) != 1:
         raise TagfillError("give a label file, or --resume RUN, or --config FILE")
@@ -141,7 +141,7 @@ def _run(
     from tagfill.train.data import prepare
     from tagfill.train.events import Sink, TensorBoard, Terminal
     from tagfill.train.folder import free_path
-    from tagfill.train.gather import is_first_process
+    from tagfill.train.processes import is_first_process
 
     sinks: list[Sink] = [] if quiet else [Terminal(log)]
     target = resume or out

@@ -129,7 +129,7 @@ class AttentionLayer(nn.Module):
         Args:
             state: [N, K, d] what earlier layers found.
             queries: [K, d] label embeddings, or the positions of image tokens.
-            memory: [N, T, d] image tokens.
+            memory: [N, T, d] image tokens; ``state`` itself where they attend to each other.
             position: [T, d]
             maps: compute the attention itself, which fused attention never does.
 
@@ -137,12 +137,12 @@ class AttentionLayer(nn.Module):
             [N, K, d], and [N, K, T] attention averaged over heads if asked for.
         """
         if self.mutual is not None and self.norm_mutual is not None:
-            asked = state + queries
-            context, _ = self.mutual(asked, asked, state, need_weights=False)
+            mutual = state + queries
+            context, _ = self.mutual(mutual, mutual, state, need_weights=False)
             state = self.norm_mutual(state + self.dropout(context))
-        context, attention = self.attention(
-            state + queries, memory + position, memory, need_weights=maps
-        )
+        asked = state + queries
+        keys = asked if memory is state else memory + position
+        context, attention = self.attention(asked, keys, memory, need_weights=maps)
         state = self.norm_attention(state + self.dropout(context))
         state = self.norm_feed(state + self.dropout(self.feed(state)))
         return state, attention

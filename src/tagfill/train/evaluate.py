@@ -16,7 +16,7 @@ from tagfill.train.config import RunConfig
 from tagfill.train.data import Split
 from tagfill.train.loop import Stage
 from tagfill.train.model import Assembly
-from tagfill.train.scorefile import Scores
+from tagfill.train.score import Scores
 
 
 @dataclass(frozen=True)

@@ -39,14 +39,12 @@ class EventFile(Sink):
         self._file = path.open("a", encoding="utf-8")
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """Append a line."""
         self._file.write(
             json.dumps({"event": kind, "time": round(time.time(), 3), **metadata}) + "\n"
         )
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -64,7 +62,6 @@ class Terminal(Sink):
         self._pace = Pace()
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """One line for important events."""
         if kind == "note":
             self._console.print(str(metadata["text"]))
         elif kind == "epoch":
@@ -98,7 +95,6 @@ class Terminal(Sink):
         self._bar.update(self._task, completed=done, total=total, description=label)
 
     def close(self) -> None:
-        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -166,7 +162,6 @@ class TensorBoard(Sink):
                 self._writer.add_scalar(name, value, metadata["epoch"])
 
     def close(self) -> None:
-        """Flush."""
         if self._writer is not None:
             self._writer.close()
 

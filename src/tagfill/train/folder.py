@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -30,36 +29,17 @@ GIVEN = "given"
 _RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
 
 
-@dataclass(frozen=True)
 class RunFolder:
-    """Paths inside a run folder."""
+    """Paths inside a run folder; an interrupted run continues from ``checkpoint``."""
 
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        return self.path / "config.toml"
-
-    @property
-    def events(self) -> Path:
-        return self.path / "events.jsonl"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.json"
-
-    @property
-    def checkpoint(self) -> Path:
-        """Where an interrupted run continues from."""
-        return self.path / "checkpoints" / "last.safetensors"
-
-    @property
-    def previous_checkpoint(self) -> Path:
-        return self.path / "checkpoints" / "previous.safetensors"
-
-    @property
-    def model(self) -> Path:
-        return self.path / "model"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.toml"
+        self.events = path / "events.jsonl"
+        self.metrics = path / "metrics.json"
+        self.checkpoint = path / "checkpoints" / "last.safetensors"
+        self.previous_checkpoint = path / "checkpoints" / "previous.safetensors"
+        self.model = path / "model"
 
     def scores(self, split: str) -> Path:
         """The model's scores of the images of a split."""

@@ -15,7 +15,7 @@ from tagfill.models.network import Network
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head
 from tagfill.train.inputs import InputBatch, Inputs, derived_seed
-from tagfill.train.placement import Placement
+from tagfill.train.processes import Placement
 
 MIXUP_ALPHA = 0.3
 """Of the Beta distribution of mixing weights; PU-MLC's value."""

@@ -11,14 +11,13 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
 from tagfill.train.cache import FeatureRows
-from tagfill.train.gather import World
 from tagfill.train.views import View, distorted
 
 Seeds = tuple[int, ...]
@@ -236,14 +235,3 @@ def _drawn(views: Sequence[Tensor | FeatureRows], drawn: Tensor, rows: Tensor) -
         here = drawn == number
         gathered[here] = _rows(views[number], rows[here])
     return gathered
-
-
-@torch.no_grad()
-def scores(network: nn.Module, inputs: Inputs, world: World, device: torch.device) -> Tensor:
-    """[N, K] logits of all images, in evaluation mode; each process works on its own block."""
-    was_training = network.training
-    network.eval()
-    block = inputs.plain(world.block(len(inputs)))
-    logits = torch.cat([network(batch.to(device)).logits.float() for batch in block])
-    network.train(was_training)
-    return world.gather_blocks(logits, len(inputs)).cpu()

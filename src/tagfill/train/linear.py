@@ -16,12 +16,12 @@ from tagfill.linear.threads import single_thread
 from tagfill.methods.base import Method, Needs
 from tagfill.models.plain_heads import Head, LinearConfig, LinearHead
 from tagfill.train.config import StageConfig
-from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events
 from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, derived_seed
 from tagfill.train.loop import Stage, stage_seed
 from tagfill.train.method import Positives, begin, make_method
+from tagfill.train.processes import make_accelerator
 
 Matrix = npt.NDArray[np.floating]
 """[N, D] features."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -17,9 +16,9 @@ from torch import Tensor, nn
 from tagfill.errors import TagfillError, features_not_finite
 from tagfill.methods.base import LossTerms, Method, Step
 from tagfill.train.config import StageConfig
+from tagfill.train.epochs import Position, Selector, Watch
 from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
-from tagfill.train.gather import World
 from tagfill.train.inputs import InputBatch, TrainingViews, epoch_order
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.optim import (
@@ -29,10 +28,8 @@ from tagfill.train.optim import (
     optimizer_tensors,
     restore_optimizer,
 )
-from tagfill.train.placement import place
-from tagfill.train.select import Selector
+from tagfill.train.processes import World, place
 from tagfill.train.solver import solve_head
-from tagfill.train.watch import Watch
 
 MID_EPOCH_PATIENCE = 60
 """Within an epoch, checkpoints are this many times rarer than at the ends of epochs."""
@@ -43,16 +40,6 @@ Keep = Callable[[dict[str, dict[str, Tensor]], dict[str, Any]], None]
 def stage_seed(seed: int, number: int = 1) -> int:
     """The seed of a run's stage, counted from 1."""
     return seed * 1_000 + number
-
-
-@dataclass
-class Position:
-    """Progress of training: the next batch, and the sums of the current epoch."""
-
-    epoch: int = 1
-    batch: int = 0
-    step: int = 0
-    sums: dict[str, float] = field(default_factory=dict)
 
 
 class Stage:

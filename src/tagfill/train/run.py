@@ -21,15 +21,14 @@ from tagfill.linear.threads import single_thread
 from tagfill.methods.base import Method
 from tagfill.train.config import RunConfig
 from tagfill.train.data import Sources, TrainingData, prepare
-from tagfill.train.device import make_accelerator
 from tagfill.train.evaluate import evaluate
 from tagfill.train.events import EventFile, Events, Sink
 from tagfill.train.folder import RunFolder, free_path
-from tagfill.train.gather import World
 from tagfill.train.limits import Interrupted, Limits, stop_on_signal
 from tagfill.train.loop import Stage, stage_seed
 from tagfill.train.method import begin_stage, make_method
 from tagfill.train.model import Assembly, with_size
+from tagfill.train.processes import World, make_accelerator
 from tagfill.train.quality import choose_quality
 from tagfill.train.resolve import Request, resolve
 from tagfill.train.save import Checkpoint, checkpoints_of, fitting, save_run, saved_checkpoint

@@ -27,12 +27,12 @@ from tagfill.files import atomic_path, unlinked
 from tagfill.models.bundle import Bundle
 from tagfill.models.network import Network
 from tagfill.settings import misfit
-from tagfill.train import scorefile
 from tagfill.train.data import TrainingData
 from tagfill.train.evaluate import Evaluation
 from tagfill.train.folder import RunFolder
 from tagfill.train.loop import Keep
 from tagfill.train.records import CheckpointMetadata
+from tagfill.train.score import scores_key, write_scores
 
 Tensors = dict[str, dict[str, Tensor]]
 """Groups of named tensors."""
@@ -62,8 +62,8 @@ def save_run(
         },
     ).save(folder.model)
     for name, logits in evaluation.logits.items():
-        key = scorefile.key_of(folder.model, data.splits[name])
-        scorefile.write(folder.scores(name), key, logits)
+        key = scores_key(folder.model, data.splits[name])
+        write_scores(folder.scores(name), key, logits)
     folder.write_metrics(metrics)
 
 

@@ -1,7 +1,8 @@
-"""Scores of a trained model for labeled data."""
+"""Scores of a trained model: of labeled data, and in files of the run folder."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,17 +10,22 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from tagfill.errors import TagfillError
+from tagfill.files import unlinked, write_bytes
 from tagfill.labels import Dataset, LabelTable
-from tagfill.models.bundle import Bundle
-from tagfill.train.cache import FeatureRows
-from tagfill.train.data import Sources, Split, prepare, readable
+from tagfill.models.bundle import Bundle, description
+from tagfill.train.cache import FeatureRows, content_hashes
+from tagfill.train.data import Split, readable
 from tagfill.train.extract import plain_extractor
-from tagfill.train.folder import RunFolder
-from tagfill.train.gather import World
-from tagfill.train.inputs import FeatureInputs, scores
-from tagfill.train.trained import TrainedRun
+from tagfill.train.inputs import FeatureInputs
+from tagfill.train.processes import World, scores
+
+Scores = npt.NDArray[np.float32]
+"""[N, K] logits."""
+_TENSOR = "logits"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +39,7 @@ class Scored:
     """
 
     split: Split
-    logits: npt.NDArray[np.float32]
+    logits: Scores
     notes: tuple[str, ...] = ()
 
 
@@ -85,20 +91,37 @@ def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray
     return matrix
 
 
-def run_of(model: Path) -> TrainedRun | None:
-    """The run a model belongs to; a model folder alone has none."""
-    return TrainedRun.open(model) if RunFolder(model).config.is_file() else None
+def scores_key(model: Path, split: Split) -> str:
+    """A hash of the model's weights and of the images, in their order."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(str(description(model)["sha256"]).encode())
+    for image in split.table.images:
+        digest.update(image.encode("utf-8", "surrogateescape") + b"\0")
+    if split.features is not None:
+        digest.update(np.ascontiguousarray(split.features).tobytes())
+    for content in content_hashes(split.paths or ()):
+        digest.update(content.encode())
+    return digest.hexdigest()
 
 
-def trained_on(run: TrainedRun, split: Split, sources: Sources | None = None) -> int:
-    """How many of the images a run was trained on, if its data still exist.
-
-    Args:
-        sources: label files that have been read already, with the settings of the run.
-    """
+def read_scores(file: Path, key: str) -> Scores | None:
+    """The scores ``write_scores`` stored under the key; None if absent or damaged."""
+    if not file.is_file():  # a pipe would be waited for
+        return None
     try:
-        train = prepare(run.config.data, sources).train
-    except TagfillError:
-        return 0
-    seen = {path.resolve() for path in train.paths or ()}
-    return sum(path.resolve() in seen for path in split.paths or ())
+        with safe_open(file, framework="numpy") as stored:
+            about, logits = stored.metadata() or {}, stored.get_tensor(_TENSOR)
+    except (OSError, SafetensorError):
+        return None
+    return logits if about == _about(key, logits) else None
+
+
+def write_scores(file: Path, key: str, logits: Scores) -> None:
+    """Store scores under the key of ``scores_key``; equal scores give equal files."""
+    write_bytes(unlinked(file), save({_TENSOR: np.ascontiguousarray(logits)}, _about(key, logits)))
+
+
+def _about(key: str, logits: Scores) -> dict[str, str]:
+    """One entry, as safetensors writes several in any order."""
+    digest = hashlib.blake2b(np.ascontiguousarray(logits).tobytes(), digest_size=16)
+    return {"key-digest": f"{key}-{digest.hexdigest()}"}

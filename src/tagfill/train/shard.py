@@ -19,7 +19,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from tagfill.models.ema import Ema
 from tagfill.train.inputs import Inputs
-from tagfill.train.placement import Placement
+from tagfill.train.processes import Placement
 
 BLOCK_SHARE = 8
 """Lists of blocks are divided further while one member has more than 1/8 of all parameters."""

@@ -16,15 +16,14 @@ from tagfill.evaluate import apply_calibration
 from tagfill.evaluate.arrays import Floats
 from tagfill.models.bundle import Bundle
 from tagfill.models.bundle import load as load_bundle
-from tagfill.train import scorefile
 from tagfill.train.config import RunConfig, StageConfig
-from tagfill.train.data import Split, TrainingData, prepare, without_unreadable
+from tagfill.train.data import Sources, Split, TrainingData, prepare, without_unreadable
 from tagfill.train.events import Events, Sink
 from tagfill.train.folder import RunFolder
-from tagfill.train.gather import World
-from tagfill.train.inputs import scores as compute_scores
 from tagfill.train.model import Assembly
-from tagfill.train.scorefile import Scores
+from tagfill.train.processes import World
+from tagfill.train.processes import scores as compute_scores
+from tagfill.train.score import Scores, read_scores, scores_key, write_scores
 
 
 class TrainedRun:
@@ -70,6 +69,11 @@ class TrainedRun:
         adopted = cls.__new__(cls)
         adopted.__dict__.update(vars(run))
         return adopted
+
+    @classmethod
+    def of_model(cls, model: Path) -> Self | None:
+        """The run a model belongs to; a model folder alone has none."""
+        return cls.open(model) if RunFolder(model).config.is_file() else None
 
     @property
     def path(self) -> Path:
@@ -186,10 +190,23 @@ class TrainedRun:
         """[N, K] calibrated, where the run could calibrate."""
         return apply_calibration(self.scores(split), self.model.calibration)
 
+    def trained_on(self, split: Split, sources: Sources | None = None) -> int:
+        """How many of the images the run was trained on, if its data still exist.
+
+        Args:
+            sources: label files that have been read already, with the settings of the run.
+        """
+        try:
+            train = prepare(self.config.data, sources).train
+        except TagfillError:
+            return 0
+        seen = {path.resolve() for path in train.paths or ()}
+        return sum(path.resolve() in seen for path in split.paths or ())
+
     def _stored_or_computed(self, name: str) -> Scores:
         split, file = self.split(name), self.folder.scores(name)
-        key = scorefile.key_of(self.folder.model, split)
-        stored = scorefile.read(file, key)
+        key = scores_key(self.folder.model, split)
+        stored = read_scores(file, key)
         if stored is not None and stored.shape == (len(split), len(self.classes)):
             return stored
         with self.assembly.events:
@@ -197,5 +214,5 @@ class TrainedRun:
             logits: Scores = compute_scores(self.module, inputs, World(), self.device).numpy()
         if World.current().is_main:
             with suppress(TagfillError):  # the run folder may be read-only
-                scorefile.write(file, key, logits)
+                write_scores(file, key, logits)
         return logits

@@ -15,12 +15,12 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.train.config import RunConfig
 from tagfill.train.data import prepare, without_unreadable
-from tagfill.train.device import make_accelerator
 from tagfill.train.events import Events, Sink
 from tagfill.train.forward import StageData
 from tagfill.train.linear import train_head
 from tagfill.train.method import Positives, make_method
 from tagfill.train.model import Assembly
+from tagfill.train.processes import make_accelerator
 from tagfill.train.resolve import Request
 from tagfill.train.run import configure, train
 from tagfill.tune.space import at_point

@@ -1,4 +1,4 @@
-"""Predictions for unknown labels during training, epoch by epoch.
+"""What the loop remembers of its epochs: the position, the best one, and summaries for the log.
 
 The loop's outputs for the training images are collected and summarized at the end of the epoch.
 Nothing here changes weights or random states. The full labels behind masked ones, where known, are
@@ -8,6 +8,7 @@ used for the log only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,6 +21,56 @@ BINS = 20
 """Bins of the histograms of probabilities."""
 LARGEST = 50_000_000
 """Largest number of entries for which this is computed."""
+_BEST = ("best_score", "best_epoch", "last_epoch")
+
+
+@dataclass
+class Position:
+    """Progress of training: the next batch, and the sums of the current epoch."""
+
+    epoch: int = 1
+    batch: int = 0
+    step: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Selector:
+    """Remembers the best epoch; higher scores are better, the earlier epoch wins a tie.
+
+    Args:
+        patience: stop once this many epochs in a row brought no better score; 0 stops at the first
+            (the rule of the EM/APL code), None never stops.
+    """
+
+    patience: int | None = None
+    best_score: float | None = None
+    best_epoch: int = 0
+    last_epoch: int = 0
+
+    def update(self, epoch: int, score: float) -> bool:
+        """Add an epoch's score; returns whether it is the best so far."""
+        self.last_epoch = epoch
+        if self.best_score is not None and not score > self.best_score:
+            return False
+        self.best_score, self.best_epoch = score, epoch
+        return True
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether patience has run out."""
+        if self.patience is None or self.best_score is None:
+            return False
+        return self.last_epoch - self.best_epoch > self.patience
+
+    def metadata(self) -> dict[str, Any]:
+        """State for a checkpoint."""
+        return {name: getattr(self, name) for name in _BEST}
+
+    def restore(self, metadata: Mapping[str, Any]) -> None:
+        """Restore the state of ``metadata``."""
+        for name in _BEST:
+            setattr(self, name, metadata[name])
 
 
 class Watch:
