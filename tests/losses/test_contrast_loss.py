@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
+from tagfill.losses.consistency import label_aware_consistency, supervised_contrast
 
 ANCHORS = torch.tensor([0, 1, 0, 2])
 KEYS = torch.tensor([0, 1, 0, 2, 1, 1, 0])

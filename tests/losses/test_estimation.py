@@ -13,8 +13,7 @@ from tests.losses.tester import (
     random_logits,
 )
 
-from tagfill.losses.estimation import learn_from
-from tagfill.losses.regularize import count_penalty, expected_positives
+from tagfill.losses.estimation import count_penalty, expected_positives, learn_from
 
 K = OBSERVED.shape[1]
 

@@ -9,7 +9,7 @@ import torch
 from tests.losses.tester import OBSERVED, check_loss, random_logits
 
 from tagfill.losses.assume import assume_negative
-from tagfill.losses.large_loss import (
+from tagfill.losses.selection import (
     large_loss_correction,
     large_loss_rejection,
     modified_count,

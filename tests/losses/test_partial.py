@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.losses.tester import OBSERVED, check_loss
 
-from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
+from tagfill.losses.assume import count_weight, durand_weight, partial_cross_entropy
 
 
 def plain(weight):

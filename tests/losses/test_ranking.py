@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from tests.losses.tester import check_loss, random_logits
 
-from tagfill.losses.ranking import pairwise_ranking
+from tagfill.losses.assume import pairwise_ranking
 
 
 def double_loop(logits, observed):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from tests.losses.tester import OBSERVED, random_logits
 
-from tagfill.losses.activation import boosted_logits
 from tagfill.losses.selection import largest_unknown, likely_or_common, lowest_per_class
+from tagfill.models.plain_heads import boosted_logits
 
 
 def test_lowest_per_class_against_a_slow_loop():

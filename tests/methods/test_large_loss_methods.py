@@ -7,13 +7,11 @@ import torch
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.losses.activation import boosted_logits
 from tagfill.losses.assume import assume_negative
-from tagfill.losses.large_loss import large_loss_correction, large_loss_rejection
-from tagfill.losses.selection import largest_unknown
+from tagfill.losses.selection import large_loss_correction, large_loss_rejection, largest_unknown
 from tagfill.methods.base import Setup, Step
 from tagfill.models.output import Output
-from tagfill.models.plain_heads import CamConfig, CamHead
+from tagfill.models.plain_heads import CamConfig, CamHead, boosted_logits
 
 IMAGES, CLASSES = 20, 5
 ROWS = torch.tensor([2, 7, 11, 19])

@@ -6,27 +6,33 @@ labels (1 positive, 0 negative, -1 unknown), and it returns [N, K] terms, unredu
 
 from __future__ import annotations
 
-from tagfill.losses.activation import boosted_logits
 from tagfill.losses.assume import (
     assume_negative,
     assume_negative_smoothed,
+    count_weight,
+    durand_weight,
     ignore_unknown,
     ignore_unknown_smoothed,
     ignore_unobserved_negatives,
+    pairwise_ranking,
+    partial_cross_entropy,
     sample_unknown,
     sampled_negative,
     weak_negative,
 )
-from tagfill.losses.consistency import confident_labels, pseudo_label_consistency
-from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
+from tagfill.losses.consistency import (
+    confident_labels,
+    label_aware_consistency,
+    pseudo_label_consistency,
+    supervised_contrast,
+)
 from tagfill.losses.entropy import (
     entropy_maximization,
     entropy_minimization,
     entropy_with_pseudo_labels,
 )
-from tagfill.losses.estimation import learn_from
+from tagfill.losses.estimation import count_penalty, expected_positives, learn_from
 from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
-from tagfill.losses.large_loss import large_loss_correction, large_loss_rejection
 from tagfill.losses.likelihood import (
     each_written,
     posterior,
@@ -34,7 +40,6 @@ from tagfill.losses.likelihood import (
     spread_penalty,
     written_tags_nll,
 )
-from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
 from tagfill.losses.pu import (
     adaptive_temperature,
     known_negative_risk,
@@ -43,10 +48,10 @@ from tagfill.losses.pu import (
     unbiased_risk,
     variational_risk,
 )
-from tagfill.losses.ranking import pairwise_ranking
-from tagfill.losses.regularize import count_penalty, expected_positives
 from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
+from tagfill.losses.selection import large_loss_correction, large_loss_rejection
 from tagfill.losses.transfer import blended_mean, co_occurrence, known_mean, label_contrast
+from tagfill.models.plain_heads import boosted_logits
 
 __all__ = [
     "adaptive_temperature",

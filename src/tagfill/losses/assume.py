@@ -1,4 +1,4 @@
-"""Cross-entropy with an assumption about the entries nobody labeled.
+"""Losses of known entries, with an assumption about those nobody labeled.
 
 Equation numbers are those of Cole et al. 2021, "Multi-Label Learning from Single Positive Labels"
 (MLSPL). Its losses average over the classes; here they come unreduced.
@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 from tagfill.losses.terms import by_label, cross_entropy, negative_term, positive_term, single
+
+DURAND = (-4.45, 5.45, 1.0)
+"""alpha, beta, gamma with which a tenth of the labels weighs 5 and all of them 1."""
 
 
 def ignore_unknown(logits: Tensor, observed: Tensor) -> Tensor:
@@ -123,3 +126,66 @@ def ignore_unknown_smoothed(logits: Tensor, observed: Tensor, *, eps: float = 0.
     """
     terms = assume_negative_smoothed(logits, observed, eps_p=eps, eps_n=eps)
     return torch.where(observed < 0, 0.0, terms)
+
+
+def count_weight(observed: Tensor) -> Tensor:
+    """Share of known entries of each image.
+
+    Cole et al. 2021 (MLSPL), Sec. 4.2, scaled so that a fully labeled image weighs 1.
+
+    Returns:
+        [N, 1] weights.
+    """
+    return (observed >= 0).float().mean(1, keepdim=True)
+
+
+def durand_weight(
+    observed: Tensor, alpha: float = DURAND[0], beta: float = DURAND[1], gamma: float = DURAND[2]
+) -> Tensor:
+    """alpha r^gamma + beta with r the share of known entries; 0 where nothing is known.
+
+    Durand et al. 2019, "Learning a Deep ConvNet for Multi-label Classification with Partial
+    Labels", Eq. 2-3: images with few labels weigh more.
+
+    Args:
+        alpha: slope.
+        beta: weight of an image with a vanishing share of labels.
+        gamma: exponent.
+
+    Returns:
+        [N, 1] weights.
+    """
+    share = count_weight(observed)
+    return (alpha * share**gamma + beta) * (share > 0)
+
+
+def partial_cross_entropy(logits: Tensor, observed: Tensor, weight: Tensor) -> Tensor:
+    """``ignore_unknown`` times each image's weight.
+
+    Args:
+        weight: [N, 1].
+    """
+    terms = ignore_unknown(logits, observed)
+    return weight.to(terms.dtype) * terms
+
+
+def pairwise_ranking(logits: Tensor, observed: Tensor) -> Tensor:
+    """Every positive should beat every other entry of its image by a margin of 1 in probability.
+
+    for each positive i: sum over j with z_j != 1 of max(0, 1 - p_i + p_j)
+
+    Cole et al. 2021 (MLSPL), supplement A (PR); "0" there is an unknown label counted as negative.
+    Probabilities differ by at most 1, so the hinge never cuts, and the sum over j is
+    n (1 - p_i) + sum of p_j with n the number of such j: no pair has to be formed.
+
+    Returns:
+        [N, K]: at each positive the sum over its pairs, elsewhere 0.
+
+    >>> pairwise_ranking(torch.zeros(1, 3), torch.tensor([[1, -1, 0]]))
+    tensor([[2., 0., 0.]])
+    """
+    logits = single(logits)
+    positive = observed == 1
+    others = (~positive).sum(1, keepdim=True)
+    beaten_by = (torch.sigmoid(logits) * ~positive).sum(1, keepdim=True)
+    return positive * (others * torch.sigmoid(-logits) + beaten_by)

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.losses.activation import boosted_logits
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import boosted_logits
 
 DELTAS = {"an": 0.0, "ll_r": 0.005, "ll_ct": 0.002, "ll_cp": 0.001}
 INFO = Info(

@@ -26,7 +26,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tagfill.losses.partial import durand_weight, partial_cross_entropy
+from tagfill.losses.assume import durand_weight, partial_cross_entropy
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, filled_in
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tagfill.losses.regularize import expected_positives
+from tagfill.losses.estimation import expected_positives
 from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods.base import MLSPL_K, Info, LossTerms, Method, Needs, Setup, Step, resolve_k
 

@@ -7,8 +7,14 @@ from typing import Literal
 
 from torch import Tensor
 
-from tagfill.losses.assume import ignore_unknown, sample_unknown, sampled_negative
-from tagfill.losses.partial import count_weight, durand_weight, partial_cross_entropy
+from tagfill.losses.assume import (
+    count_weight,
+    durand_weight,
+    ignore_unknown,
+    partial_cross_entropy,
+    sample_unknown,
+    sampled_negative,
+)
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Step, elementwise
 

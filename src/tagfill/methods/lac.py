@@ -39,8 +39,11 @@ import torch
 from torch import Tensor
 
 from tagfill.errors import TagfillError
-from tagfill.losses.consistency import confident_labels
-from tagfill.losses.contrast import label_aware_consistency, supervised_contrast
+from tagfill.losses.consistency import (
+    confident_labels,
+    label_aware_consistency,
+    supervised_contrast,
+)
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods._state import Queue
 from tagfill.methods.base import Info, LossTerms, Needs, Setup, StagePlan, Step

@@ -26,12 +26,12 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from tagfill.losses.large_loss import (
+from tagfill.losses.selection import (
     large_loss_correction,
     large_loss_rejection,
+    largest_unknown,
     modified_count,
 )
-from tagfill.losses.selection import largest_unknown
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
 

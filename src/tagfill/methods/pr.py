@@ -3,7 +3,7 @@
     loss = mean over images of sum over i with z_i=1, j with z_j!=1 of max(0, 1 - p_i + p_j)
 
 Cole et al. 2021 (MLSPL), supplement A ("PR"), where 0 stands for an unknown label counted
-as negative. Computed without forming pairs, see ``tagfill.losses.ranking``.
+as negative. Computed without forming pairs, see ``tagfill.losses.assume``.
 
 Published code: also divides by the number of classes; the preset ``published`` does so. It loops
 over pairs.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tagfill.losses.ranking import pairwise_ranking
+from tagfill.losses.assume import pairwise_ranking
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import Info, LossTerms, Method, Step
 

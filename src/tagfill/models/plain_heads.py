@@ -135,8 +135,24 @@ class CamHead(Head):
         """Score maps; the class-activation maps are always returned, without the boost."""
         require_maps(features, "cam")
         activation = self.classifier(features)
-        boosted = torch.where(activation > 0, self.boost * activation, activation)
-        return Output(boosted.mean(dim=(2, 3)), maps=activation)
+        return Output(boosted_logits(activation, alpha=self.boost), maps=activation)
+
+
+def boosted_logits(maps: Tensor, *, alpha: float = 5.0) -> Tensor:
+    """Spatial mean of class-activation maps whose positive values are multiplied by alpha.
+
+    mean over positions of a where a <= 0, alpha a where a > 0
+
+    Kim et al. 2023 (BoostLU).
+
+    Args:
+        maps: [N, K, H, W].
+        alpha: 1 gives the plain logits of average pooling.
+
+    Returns:
+        [N, K] logits.
+    """
+    return torch.where(maps > 0, alpha * maps, maps).mean(dim=(2, 3))
 
 
 def require_maps(features: Tensor, head: str) -> None:
