@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -88,152 +88,191 @@ def resolve(
         regime: what the training labels look like.
         given_features: whether the source has features instead of images.
     """
-    notes: list[str] = []
     _check_choice("mode", request.mode, get_args(Mode))
     _check_choice("protocol", request.protocol or "none", PROTOCOLS)
     _check_choice("preset", request.preset or "good", PRESETS)
-    protocol = PROTOCOLS[request.protocol or "none"]
-    preset = PRESETS[request.preset] if request.preset else {}
-    overrides = {**preset, **protocol.settings_for(request.method), **request.overrides}
-    wanted = overrides.pop("mode", None)
-    _check_known(overrides)
-    mode, why = _mode(request, wanted, images, given_features, has_gpu)
-    notes += why
-    if request.protocol is None and mode in ("finetune", "linear_init"):
-        overrides = {**_gentle(overrides), **overrides}
-        if request.method == "auto" and "ema" not in overrides:
-            overrides.setdefault("finetune_ema", AVERAGE)
-    if mode == "two_stage":
-        request = _for_two_stages(request)
-    method = _method(request, protocol.method, regime, notes)
-    if protocol.val_split:
-        request = replace(request, data=replace(request.data, val_split=protocol.val_split))
-    if given_features:
-        _check_no_backbone(request)
-    model = _fill(ModelConfig, overrides)
-    stages = _stages(mode, method, overrides, features=given_features or not has_gpu)
-    model = _fitting_head(model, stages, overrides, notes)
-    if mode == "linear":
-        stages = _as_the_head(stages, model)
-        notes += _idle_options(stages[-1], model, request.overrides)
-    run = _fill(RunConfig, overrides, data=request.data, model=model, stages=stages)
-    assert isinstance(run, RunConfig)
-    return run, notes
+    resolver = _Resolver(request, given_features, has_gpu)
+    return resolver.config(regime, images), resolver.notes
 
 
-def _mode(
-    request: Request, preferred: str | None, images: int, given_features: bool, has_gpu: bool
-) -> tuple[Mode, list[str]]:
-    """The mode, and the reason if the user did not choose it."""
-    if given_features:
-        if request.mode not in ("auto", "linear", "two_stage"):
-            raise TagfillError(
-                f"mode {request.mode} needs images, but the source has features only",
-                remedy="use --mode linear, or point --images to the image folder",
+class _Resolver:
+    """A request on its way to a configuration; ``notes`` has the reasons."""
+
+    def __init__(self, request: Request, given_features: bool, has_gpu: bool) -> None:
+        self.request, self.given_features, self.has_gpu = request, given_features, has_gpu
+        self.protocol = PROTOCOLS[request.protocol or "none"]
+        self.notes: list[str] = []
+        preset = PRESETS[request.preset] if request.preset else {}
+        settings = self.protocol.settings_for(request.method)
+        self.overrides = {**preset, **settings, **request.overrides}
+        self.preferred_mode: Mode | None = self.overrides.pop("mode", None)
+        _check_known(self.overrides)
+
+    def config(self, regime: str, images: int) -> RunConfig:
+        mode = self._mode(images)
+        if self.request.protocol is None and mode in ("finetune", "linear_init"):
+            self.overrides = {**self._gentle(), **self.overrides}
+        method = self._method(mode, regime)
+        data = self.request.data
+        if self.protocol.val_split:
+            data = replace(data, val_split=self.protocol.val_split)
+        if self.given_features:
+            self._check_no_backbone()
+        model = ModelConfig(**fitted_fields(ModelConfig, self.overrides))
+        stages = self._stages(mode, method)
+        model = self._fitting_head(model, stages)
+        if mode == "linear":
+            stages = _as_the_head(stages, model)
+            self._note_idle_options(stages[-1], model)
+        run = fitted_fields(RunConfig, self.overrides)
+        return RunConfig(**run, data=data, model=model, stages=stages)
+
+    def _mode(self, images: int) -> Mode:
+        mode, preferred = self.request.mode, self.preferred_mode
+        if self.given_features:
+            if mode not in ("auto", "linear", "two_stage"):
+                raise TagfillError(
+                    f"mode {mode} needs images, but the source has features only",
+                    remedy="use --mode linear, or point --images to the image folder",
+                )
+            if preferred not in (None, "linear"):
+                self.notes.append(
+                    f"deviation: mode linear instead of {preferred}: there are no images"
+                )
+            return "linear" if mode == "auto" else mode
+        if mode != "auto":
+            return mode
+        if preferred is not None:
+            return preferred
+        if not self.has_gpu:
+            minutes = images * FINETUNE["epochs"] / FINETUNED_PER_SECOND / 60
+            self.notes.append(
+                "mode: linear, because there is no GPU; --mode finetune trains the whole network"
+                f" (about {counted(max(1, round(minutes)), 'minute')} on two cores)"
             )
-        deviates = preferred not in (None, "linear")
-        note = f"deviation: mode linear instead of {preferred}: there are no images"
-        return ("linear" if request.mode == "auto" else request.mode), [note] if deviates else []
-    if request.mode != "auto":
-        return request.mode, []
-    if preferred is not None:
-        return preferred, []  # type: ignore[return-value]
-    if not has_gpu:
-        hours = images * FINETUNE["epochs"] / FINETUNED_PER_SECOND / 3600
-        return "linear", [
-            "mode: linear, because there is no GPU; --mode finetune trains the whole network"
-            f" (about {counted(max(1, round(hours * 60)), 'minute')} on two cores)"
-        ]
-    if images < FINETUNE_FROM:
-        return "linear", [
-            f"mode: linear, because {images:,} training images are few for a whole network;"
-            " --mode linear_init fine-tunes it anyway"
-        ]
-    return "linear_init", [f"mode: linear_init, because there is a GPU for {images:,} images"]
+            return "linear"
+        if images < FINETUNE_FROM:
+            self.notes.append(
+                f"mode: linear, because {images:,} training images are few for a whole network;"
+                " --mode linear_init fine-tunes it anyway"
+            )
+            return "linear"
+        self.notes.append(f"mode: linear_init, because there is a GPU for {images:,} images")
+        return "linear_init"
+
+    def _gentle(self) -> dict[str, Any]:
+        """Gentle fine-tuning; the evidence is docs/results/training.md."""
+        own: dict[str, Any] = {}
+        if self.overrides.get("pretrained", True):
+            own["freeze_batchnorm"] = True
+        if self.overrides.get("head", "linear") == "linear":
+            own["head_multiplier"] = HEAD_MULTIPLIER
+        if self.request.method == "auto" and "ema" not in self.overrides:
+            own["finetune_ema"] = AVERAGE
+        return own
+
+    def _check_no_backbone(self) -> None:
+        for name in (*OF_THE_BACKBONE, "quality"):
+            if self.request.overrides.get(name) is not None:
+                option = name.replace("_", "-")
+                raise TagfillError(
+                    f"--{option} has no effect: the source has features only",
+                    remedy=f"leave out --{option}, or train from image files",
+                )
+
+    def _method(self, mode: Mode, regime: str) -> MethodConfig:
+        name, preset = self.request.method, self.request.method_preset
+        settings, default = dict(self.request.method_settings), self.protocol.method
+        if mode == "two_stage":
+            name = _staged(name)
+        if default is not None and name in ("auto", default.name):
+            if name == "auto":
+                self.notes.append(f"method: {default.name}, from the protocol")
+            name, preset = default.name, preset or default.preset
+            settings = {**default.settings, **settings}
+        elif name == "auto":
+            name = methods.AUTO
+            self.notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
+        if is_file(name):
+            name = str(Path(name).absolute())  # a run can be resumed from any folder
+        methods.configure(name, settings, preset)
+        return MethodConfig(name, preset, settings)
+
+    def _stages(self, mode: Mode, method: MethodConfig) -> tuple[StageConfig, ...]:
+        own = {prefix: _prefixed(f"{prefix}_", self.overrides) for prefix in OF_ONE_STAGE}
+        every = self.overrides
+        if mode == "linear":
+            return (_stage(method, "features", LINEAR, {**every, **own["linear"]}),)
+        finetune = {**every, **own["finetune"]}
+        if mode == "finetune":
+            return (_stage(method, "images", FINETUNE, finetune),)
+        if mode == "linear_init":
+            return (
+                _stage(method, "features", LINEAR, own["linear"]),
+                _stage(method, "images", FINETUNE_AFTER_LINEAR, finetune),
+            )
+        features = self.given_features or not self.has_gpu
+        kind: InputKind = "features" if features else "images"
+        base = LINEAR if features else FINETUNE
+        *plans, last = methods.stages(method.name, method.settings, method.preset)
+        earlier = (MethodConfig(plan.method, None, dict(plan.settings)) for plan in plans)
+        final = replace(method, settings={**last.settings, **method.settings})
+        return (
+            *(_stage(first, kind, base, every) for first in earlier),
+            _stage(final, kind, base, {**every, **own["second"]}),
+        )
+
+    def _fitting_head(self, model: ModelConfig, stages: Sequence[StageConfig]) -> ModelConfig:
+        """The head the method needs, unless the user named one."""
+        needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
+        wanted = head_giving({need for stage_needs in needs for need in stage_needs.of_the_head()})
+        if wanted is None:
+            return model
+        last = stages[-1].method
+        required = methods.head_settings(last.name, last.settings, last.preset)
+        if model.head != wanted and "head" in self.overrides:
+            raise TagfillError(
+                f"{last.name} needs the head {wanted}, not {model.head}",
+                remedy=f"leave out --head, or use --head {wanted}",
+            )
+        if model.head != wanted:
+            self.notes.append(f"head: {wanted}, which {last.name} needs")
+        return replace(model, head=wanted, head_settings={**required, **model.head_settings})
+
+    def _note_idle_options(self, stage: StageConfig, model: ModelConfig) -> None:
+        """Options of the training loop that a method without epochs ignores."""
+        idle = [name for name in OF_THE_LOOP if self.request.overrides.get(name) is not None]
+        if idle and finds_head_at_once(stage, model):
+            why = f"{stage.method.name} solves a linear head directly"
+            self.notes.append(f"{', '.join(idle)}: no effect, {why}")
 
 
-def _gentle(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Gentle fine-tuning; the evidence is docs/results/training.md."""
-    own: dict[str, Any] = {}
-    if overrides.get("pretrained", True):
-        own["freeze_batchnorm"] = True
-    if overrides.get("head", "linear") == "linear":
-        own["head_multiplier"] = HEAD_MULTIPLIER
-    return own
+def finds_head_at_once(stage: StageConfig, model: ModelConfig) -> bool:
+    """Whether a stage has no epochs: its method solves a linear head on fixed features."""
+    solver = methods.find(stage.method.name).INFO.needs.solver or stage.l2 is not None
+    plain = model.head == "linear" and not model.head_settings.get("dropout")
+    return solver and stage.inputs == "features" and plain
 
 
-def _for_two_stages(request: Request) -> Request:
+def _staged(name: str) -> str:
     """The method for two stages: only methods that define stages can use them."""
     able = methods.staged_names()
-    if request.method not in ("auto", *able):
+    if name not in ("auto", *able):
         raise TagfillError(
-            f"mode two_stage trains {' or '.join(able)}, not {request.method}",
+            f"mode two_stage trains {' or '.join(able)}, not {name}",
             remedy="leave out --method, or choose another --mode",
         )
-    return replace(request, method=able[0]) if request.method == "auto" else request
+    return able[0] if name == "auto" else name
 
 
-def _check_no_backbone(request: Request) -> None:
-    idle = [
-        name for name in (*OF_THE_BACKBONE, "quality") if request.overrides.get(name) is not None
-    ]
-    if idle:
-        option = idle[0].replace("_", "-")
-        raise TagfillError(
-            f"--{option} has no effect: the source has features only",
-            remedy=f"leave out --{option}, or train from image files",
-        )
-
-
-def _check_choice(what: str, chosen: str, known: Iterable[str]) -> None:
-    if chosen not in known:
-        raise TagfillError(f"unknown {what} {chosen!r}", remedy=f"use one of {', '.join(known)}")
-
-
-def _method(
-    request: Request, default: MethodConfig | None, regime: str, notes: list[str]
-) -> MethodConfig:
-    name, preset, settings = request.method, request.method_preset, dict(request.method_settings)
-    if default is not None and name in ("auto", default.name):
-        if name == "auto":
-            notes.append(f"method: {default.name}, from the protocol")
-        name, preset = default.name, preset or default.preset
-        settings = {**default.settings, **settings}
-    elif name == "auto":
-        name = methods.AUTO
-        notes.append(f"method: {name}, for labels that look {regime.replace('_', '-')}")
-    if is_file(name):
-        name = str(Path(name).absolute())  # a run can be resumed from any folder
-    methods.configure(name, settings, preset)
-    return MethodConfig(name, preset, settings)
-
-
-def _stages(
-    mode: Mode, method: MethodConfig, overrides: Mapping[str, Any], *, features: bool
-) -> tuple[StageConfig, ...]:
-    linear = {**overrides, **_prefixed("linear_", overrides)}
-    finetune = {**overrides, **_prefixed("finetune_", overrides)}
-    if mode == "linear":
-        return (_stage(method, "features", LINEAR, linear),)
-    if mode == "finetune":
-        return (_stage(method, "images", FINETUNE, finetune),)
-    if mode == "linear_init":
-        return (
-            _stage(method, "features", LINEAR, _prefixed("linear_", overrides)),
-            _stage(method, "images", FINETUNE_AFTER_LINEAR, finetune),
-        )
-    kind: InputKind = "features" if features else "images"
-    base = LINEAR if features else FINETUNE
-    *earlier, last = methods.stages(method.name, method.settings, method.preset)
-    final = replace(method, settings={**last.settings, **method.settings})
-    second = {**overrides, **_prefixed("second_", overrides)}
-    return (
-        *(
-            _stage(MethodConfig(plan.method, None, dict(plan.settings)), kind, base, overrides)
-            for plan in earlier
-        ),
-        _stage(final, kind, base, second),
-    )
+def _stage(
+    method: MethodConfig,
+    inputs: InputKind,
+    defaults: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+) -> StageConfig:
+    settings = fitted_fields(StageConfig, {**defaults, **overrides})
+    return StageConfig(**settings, method=method, inputs=inputs)
 
 
 def _prefixed(prefix: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,59 +283,6 @@ def _prefixed(prefix: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _stage(
-    method: MethodConfig,
-    inputs: InputKind,
-    defaults: Mapping[str, Any],
-    overrides: Mapping[str, Any],
-) -> StageConfig:
-    stage = _fill(StageConfig, {**defaults, **overrides}, method=method, inputs=inputs)
-    assert isinstance(stage, StageConfig)
-    return stage
-
-
-def _fitting_head(
-    model: ModelConfig,
-    stages: tuple[StageConfig, ...],
-    overrides: Mapping[str, Any],
-    notes: list[str],
-) -> ModelConfig:
-    """The head the method needs, unless the user named one."""
-    needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
-    wanted = head_giving({need for stage_needs in needs for need in stage_needs.of_the_head()})
-    if wanted is None:
-        return model
-    last = stages[-1].method
-    required = methods.head_settings(last.name, last.settings, last.preset)
-    settings = {**required, **model.head_settings}
-    if model.head == wanted:
-        return replace(model, head_settings=settings)
-    if "head" in overrides:
-        raise TagfillError(
-            f"{last.name} needs the head {wanted}, not {model.head}",
-            remedy=f"leave out --head, or use --head {wanted}",
-        )
-    notes.append(f"head: {wanted}, which {last.name} needs")
-    return replace(model, head=wanted, head_settings=settings)
-
-
-def finds_head_at_once(stage: StageConfig, model: ModelConfig) -> bool:
-    """Whether a stage has no epochs: its method solves a linear head on fixed features."""
-    solver = methods.find(stage.method.name).INFO.needs.solver or stage.l2 is not None
-    plain = model.head == "linear" and not model.head_settings.get("dropout")
-    return solver and stage.inputs == "features" and plain
-
-
-def _idle_options(
-    stage: StageConfig, model: ModelConfig, overrides: Mapping[str, Any]
-) -> list[str]:
-    """Options of the training loop that a method without epochs ignores."""
-    idle = [name for name in OF_THE_LOOP if overrides.get(name) is not None]
-    if not idle or not finds_head_at_once(stage, model):
-        return []
-    return [f"{', '.join(idle)}: no effect, {stage.method.name} solves a linear head directly"]
-
-
 def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[StageConfig, ...]:
     """Head settings given by the user override the method's."""
     method = stages[-1].method
@@ -305,8 +291,9 @@ def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[S
     return (*stages[:-1], replace(stages[-1], method=fixed))
 
 
-def _fill(kind: Any, overrides: Mapping[str, Any], **fixed: Any) -> Any:
-    return kind(**fitted_fields(kind, overrides), **fixed)
+def _check_choice(what: str, chosen: str, known: Iterable[str]) -> None:
+    if chosen not in known:
+        raise TagfillError(f"unknown {what} {chosen!r}", remedy=f"use one of {', '.join(known)}")
 
 
 def _check_known(overrides: Mapping[str, Any]) -> None:
