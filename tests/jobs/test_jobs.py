@@ -15,7 +15,7 @@ from tests.predict.tiny import CLASSES, image_bundle, pictures
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.jobs.folder import parts, run_job
-from tagfill.jobs.gram import ridge_head
+from tagfill.jobs.ridge import ridge_head
 from tagfill.jobs.work import PredictWork, feature_table
 from tagfill.labels import LabelTable
 from tagfill.linear.ridge import ridge

@@ -18,9 +18,9 @@ from tests.jobs.test_jobs import feature_job
 from tests.predict.tiny import image_bundle, pictures
 
 from tagfill.cli.main import main
-from tagfill.jobs.fill import fill_features
+from tagfill.jobs.feature_cache import fill_features
 from tagfill.jobs.folder import parts, run_job
-from tagfill.jobs.gram import ridge_head
+from tagfill.jobs.ridge import ridge_head
 from tagfill.jobs.work import FeatureWork, PredictWork
 from tagfill.models.bundle import load
 from tagfill.train.cache import content_hashes

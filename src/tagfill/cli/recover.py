@@ -87,7 +87,7 @@ def recover(
 
 def _fill(run: TrainedRun, *, quiet: bool) -> None:
     from tagfill.cli.features import image_progress
-    from tagfill.jobs.fill import fill_features
+    from tagfill.jobs.feature_cache import fill_features
 
     with image_progress("features, ray", quiet=quiet) as progress:
         fill_features(run, "ray", progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from tagfill.models.tagging import UNFITTED, Numbers, pixels
 from tagfill.scenes import generate
 
 COMPARED = 16
+BATCH_SIZES = (1, 8)
 _WARM_UP, _REPEATS, _BATCH = 2, 9, 16
 
 
@@ -52,16 +53,19 @@ def compare(first: Engine, second: Engine, inputs: Numbers) -> dict[str, float]:
     }
 
 
-def latency(engines: Sequence[Engine], inputs: Numbers) -> list[float]:
-    """Median milliseconds of each engine on the same inputs, measured in turns."""
-    seconds: list[list[float]] = [[] for _ in engines]
-    for repeat in range(_WARM_UP + _REPEATS):
-        for engine, times in zip(engines, seconds, strict=True):
-            started = time.perf_counter()
-            engine.run(inputs)
-            if repeat >= _WARM_UP:
-                times.append(time.perf_counter() - started)
-    return [1000 * statistics.median(times) for times in seconds]
+def latencies(engines: Mapping[str, Engine], inputs: Numbers) -> dict[str, dict[int, float]]:
+    """Median milliseconds by engine and batch size, the engines measured in turns."""
+    seconds = {name: {size: list[float]() for size in BATCH_SIZES} for name in engines}
+    for size in BATCH_SIZES:
+        for _ in range(_WARM_UP + _REPEATS):
+            for name, engine in engines.items():
+                started = time.perf_counter()
+                engine.run(inputs[:size])
+                seconds[name][size].append(time.perf_counter() - started)
+    return {
+        name: {size: 1000 * statistics.median(times[_WARM_UP:]) for size, times in sizes.items()}
+        for name, sizes in seconds.items()
+    }
 
 
 def mean_precisions(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.export.checks import compare, example_inputs, latency, mean_precisions
+from tagfill.export.checks import compare, example_inputs, latencies, mean_precisions
 from tagfill.export.files import quantize, write_archive, write_onnx
 from tagfill.files import atomic_path
 from tagfill.labels import LabelTable
@@ -23,7 +23,6 @@ Target = Literal["onnx", "torch"]
 SUFFIX: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2"}
 TOLERANCE = 1e-4
 """Largest accepted difference of a probability."""
-BATCHES = (1, 8)
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def export_model(
             megabytes=draft.stat().st_size / 1e6,
             inputs=len(inputs),
             difference=difference,
-            milliseconds=_latencies(engines, inputs),
+            milliseconds=latencies(engines, inputs),
             mAP={} if labeled is None else mean_precisions(engines, *labeled, progress),
         )
         os.replace(draft, finished)
@@ -125,11 +124,3 @@ def export_model(
 
 def _opened(path: Path, to: Target) -> Engine:
     return onnx_engine(path, torch.get_num_threads()) if to == "onnx" else archive_engine(path)
-
-
-def _latencies(engines: dict[str, Engine], inputs: Any) -> dict[str, dict[int, float]]:
-    columns = {size: latency(list(engines.values()), inputs[:size]) for size in BATCHES}
-    return {
-        name: {size: medians[number] for size, medians in columns.items()}
-        for number, name in enumerate(engines)
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
@@ -142,16 +142,15 @@ def open_writer(
     Raises:
         TagfillError: the file cannot be written, or the format cannot go to a stream.
     """
-    if not isinstance(target, Path):
-        if format == "parquet":
-            raise TagfillError("parquet is not text", remedy="name a file with --out")
-        yield _text_writer(target, format, classes, model)
-        return
     if format == "parquet":
+        if not isinstance(target, Path):
+            raise TagfillError("parquet is not text", remedy="name a file with --out")
         with atomic_open(target, "wb") as binary:
             yield ParquetWriter(binary, classes)
         return
-    with atomic_open(target, newline="") as text:
+    with (
+        atomic_open(target, newline="") if isinstance(target, Path) else nullcontext(target) as text
+    ):
         yield _text_writer(text, format, classes, model)
 
 

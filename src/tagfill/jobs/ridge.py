@@ -25,7 +25,7 @@ _FIELDS = ("features", "targets", "squares", "products")
 
 
 @dataclass(frozen=True)
-class GramWork:
+class SumsWork:
     """Sums of products of some parts.
 
     Args:
@@ -40,7 +40,7 @@ class GramWork:
 
     def about(self) -> dict[str, Any]:
         """Nothing: the result is not stored."""
-        return {"work": "gram"}
+        return {"work": "sums"}
 
     def open(self) -> Do:
         """Index the labels."""
@@ -86,7 +86,7 @@ def ridge_head(
     """
     files = [str(part.resolve()) for part in parts(folder)]
     values = np.ascontiguousarray(labels.values, np.int8)
-    work = GramWork(values.tobytes(), labels.images, values.shape[1])
+    work = SumsWork(values.tobytes(), labels.images, values.shape[1])
     total: Sums | None = None
     for _, table in run_blocks(engine, work, in_blocks(files, together), actors=actors):
         sums = _sums(table, values.shape[1])
