@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +14,8 @@ from tagfill.errors import TagfillError
 from tagfill.explain.fonts import boxes_note
 
 
-@dataclass(frozen=True)
-class Made:
-    """One figure on disk."""
-
-    kind: str
-    files: dict[str, Path]
-    findings: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Analyses:
-    """Figures drawn, reasons for those skipped, and notes."""
-
-    made: tuple[Made, ...]
-    skipped: dict[str, str]
-    notes: tuple[str, ...] = ()
-
-
-def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
-    """Draw figures into a folder.
+def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> dict[str, Any]:
+    """Draw figures into a folder: those drawn, reasons for those skipped, and notes.
 
     Args:
         kinds: names of ``KINDS``; all that can be made by default.
@@ -46,7 +26,7 @@ def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
     for kind in kinds:
         if kind not in KINDS:
             raise TagfillError(f"unknown figure {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
-    made, skipped = [], {}
+    figures, skipped = [], {}
     lacking: set[str] = set()
     for kind in dict.fromkeys(kinds or KINDS):
         try:
@@ -59,5 +39,6 @@ def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> Analyses:
             skipped[kind] = str(reason)
         else:
             lacking |= letters
-            made.append(Made(kind, files, drawing.findings, drawing.notes))
-    return Analyses(tuple(made), skipped, tuple(boxes_note(lacking)))
+            found = {"findings": drawing.findings, "notes": drawing.notes}
+            figures.append({"kind": kind, "title": KINDS[kind], "files": files, **found})
+    return {"figures": figures, "skipped": skipped, "notes": boxes_note(lacking)}

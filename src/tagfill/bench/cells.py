@@ -39,11 +39,7 @@ Metrics = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a cell.
-
-    Args:
-        metrics: none after a failure.
-    """
+    """The result of a cell; without metrics after a failure."""
 
     cell: Cell
     metrics: Metrics
@@ -58,29 +54,18 @@ def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
 
 
 def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> Outcome:
-    """The metrics of a cell: cached, or from a run that is started or resumed.
+    """The metrics of a cell: cached in ``out``, or from a run that is started or resumed.
 
     A failure is recorded and tried again at the next call. A cell that another process is
-    running is waited for.
-
-    Args:
-        out: where results are cached; recipes and processes share them.
-
-    Raises:
-        Interrupted: the user stopped; the run can be resumed.
+    running is waited for. ``Interrupted`` is passed on; the run can be resumed.
     """
     task = _task(cell, data, out)
-    with _lock(task.folder):
+    (out / "locks").mkdir(parents=True, exist_ok=True)
+    with FileLock(out / "locks" / task.folder.name):
         cached = _cached(cell, task.folder)
         if cached is not None and cached.error is None:
             return cached
         return _run(cell, task, sinks)
-
-
-def _lock(folder: Path) -> FileLock:
-    locks = folder.parent.parent / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    return FileLock(locks / folder.name)
 
 
 def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outcome:
@@ -109,7 +94,10 @@ def _task(cell: Cell, data: Path, out: Path) -> Training | Evaluation:
     variant = make_variant(open_source(cell.source, data, out), cell.labels, out)
     if cell.model is not None:
         model = data / cell.model
-        key = hashlib.blake2b(f"{variant.identity}{_weights_hash(model)}".encode(), digest_size=10)
+        weights = model / "model.safetensors"
+        content = weights.read_bytes() if weights.is_file() else None
+        digest = "absent" if content is None else hashlib.blake2b(content).hexdigest()
+        key = hashlib.blake2b(f"{variant.identity}{digest}".encode(), digest_size=10)
         return Evaluation(out / "cells" / key.hexdigest(), model, variant.config)
     prepared = without_unreadable(prepare(variant.config))
     config, _ = configure(cell.request(variant.config), prepared)
@@ -168,15 +156,8 @@ class Evaluation:
         return _held_out_metrics({"test": measured})
 
 
-def _weights_hash(model: Path) -> str:
-    weights = model / "model.safetensors"
-    return hashlib.blake2b(weights.read_bytes()).hexdigest() if weights.is_file() else "absent"
-
-
 def _held_out_metrics(of_run: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    metrics: dict[str, dict[str, float]] = {
-        name: {} for name in ("mAP", "interpolated_mAP", "OF1", "CF1")
-    }
+    metrics: dict[str, dict[str, float]] = {"mAP": {}, "interpolated_mAP": {}, "OF1": {}, "CF1": {}}
     for split in ("val", "test"):
         measured = of_run.get(split) or {}
         if measured.get("mAP") is not None:

@@ -24,14 +24,9 @@ _AT_ONCE = 5_000
 def k_interval(
     positives: npt.NDArray[np.integer], images: int, draws: int = DRAWS, seed: int = 0
 ) -> tuple[float, float]:
-    """5th and 95th percentile of the mean number of positives of a few images.
+    """5th and 95th percentile of the mean number of positives [N] of a few images.
 
     Cole et al. 2021, Eq. A1: every draw takes the images without replacement.
-
-    Args:
-        positives: [N] of each image.
-        images: M, how many are counted.
-        draws: T.
     """
     generator = np.random.default_rng(seed)
     size = min(images, len(positives))
@@ -65,22 +60,16 @@ def few_images(recipe: Recipe, size: Size, data: Path, out: Path) -> Report:
     records: list[dict[str, Any]] = []
     for name, column in recipe.columns.items():
         labels = _training_labels(name, column, size, data, out)
+        positives = None if labels is None else np.asarray((labels == POSITIVE).sum(axis=1))
         for images in IMAGES:
+            low, high = (None, None) if positives is None else k_interval(positives, images)
             quoted = {
-                end: recipe.rows[f"{end}_{images}"].paper.get(name) for end in ("low", "high")
+                f"paper_{end}": recipe.rows[f"{end}_{images}"].paper.get(name)
+                for end in ("low", "high")
             }
-            interval = (None, None) if labels is None else k_interval(_positives(labels), images)
-            records.append(
-                {
-                    "data": column.title,
-                    "images": images,
-                    "k": None if labels is None else float(_positives(labels).mean()),
-                    "low": interval[0],
-                    "high": interval[1],
-                    "paper_low": quoted["low"],
-                    "paper_high": quoted["high"],
-                }
-            )
+            k = None if positives is None else float(positives.mean())
+            about = {"data": column.title, "images": images, "k": k}
+            records.append({**about, "low": low, "high": high, **quoted})
     rows = [
         (
             str(record["data"]),
@@ -131,10 +120,6 @@ def _training_labels(
     dataset = open_source(size.data[column.data], data, out).dataset
     splits = ("train", "val") if with_val else ("train",)
     return np.concatenate([dataset.split(split).values for split in splits])
-
-
-def _positives(labels: Labels) -> npt.NDArray[np.int64]:
-    return np.asarray((labels == POSITIVE).sum(axis=1))
 
 
 def _range(low: float | None, high: float | None) -> str:

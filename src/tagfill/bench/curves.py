@@ -38,7 +38,8 @@ def draw_curves(recipe: Recipe, size: str, report: Report, folder: Path) -> dict
 
 
 def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
-    records, key = report.records, _record_key(recipe.metrics[0])
+    records, split = report.records, main_split(recipe.metrics[0])
+    key = recipe.metrics[0] if split == "train" else f"{split}_{recipe.metrics[0]}"
     if curve.epochs:
         lines = {row: list(_epochs(row, curve, report.history)) for row in recipe.rows}
     else:
@@ -63,8 +64,7 @@ def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
                 axis.axhline(level, label=title, **{"color": color(number), **style})
         if curve.log:
             _log_axis(axis, [] if curve.times else list(curve.points.values()))
-        main = recipe.metrics[0]
-        what = "validation mAP" if curve.epochs else f"{main_split(main)} {main}"
+        what = "validation mAP" if curve.epochs else f"{split} {recipe.metrics[0]}"
         axis.set(xlabel=curve.axis, ylabel=f"{what}, percent")
         widen(axis)
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -104,11 +104,6 @@ def _values(row: str, column: str | None, records: Sequence[Record], key: str) -
         for record in records
         if record["row"] == row and record["column"] == column and record.get(key) is not None
     ]
-
-
-def _record_key(metric: str) -> str:
-    split = main_split(metric)
-    return metric if split == "train" else f"{split}_{metric}"
 
 
 def widen(axis: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -36,10 +35,9 @@ _PATCHES = 8
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A source with its full labels.
+    """The full labels of a source, with the splits train, val and test.
 
     Args:
-        dataset: full labels of all images, with the splits train, val and test.
         identity: changes when images or features do.
         features: [N, D] where runs read features.
     """
@@ -59,13 +57,19 @@ class Variant:
 
 @lru_cache(maxsize=8)
 def open_source(source: Source, data: Path, out: Path) -> Opened:
-    """Read a source; scenes are drawn once.
-
-    Args:
-        data: the folder its paths are relative to.
-        out: where scenes are stored.
-    """
-    read = _drawn(source, out) if source.labels == SCENES else _read(source, data)
+    """Read a source from the folder ``data``; scenes are drawn once, into ``out``."""
+    path = data / source.labels
+    if source.labels == SCENES:
+        path = out / "data" / f"scenes-{source.count}-{source.pixels}" / "labels.csv"
+        if not path.is_file():
+            write_scenes(path.parent, source.count, source.pixels, overwrite=True)
+    elif not path.exists():
+        raise TagfillError(
+            "the data of this recipe are missing",
+            file=path,
+            remedy="set their folder with --data; docs/data.md says where to download them",
+        )
+    read = load_labels(path)
     dataset = replace(read, table=read.truth or read.table, truth=None, splits=_splits(read))
     if source.inputs == "features":
         has_features = bool(dataset.features)
@@ -75,24 +79,6 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     hashes = content_hashes(image_paths(dataset.table, dataset, root))
     identity = hashlib.blake2b("".join(hashes).encode()).hexdigest()
     return Opened(replace(dataset, image_root=root), identity)
-
-
-def _read(source: Source, data: Path) -> Dataset:
-    path = data / source.labels
-    if not path.exists():
-        raise TagfillError(
-            "the data of this recipe are missing",
-            file=path,
-            remedy="set their folder with --data; docs/data.md says where to download them",
-        )
-    return load_labels(path)
-
-
-def _drawn(source: Source, out: Path) -> Dataset:
-    folder = out / "data" / f"scenes-{source.count}-{source.pixels}"
-    if not (folder / "labels.csv").is_file():
-        write_scenes(folder, source.count, source.pixels, overwrite=True)
-    return load_labels(folder / "labels.csv")
 
 
 def _colors(dataset: Dataset) -> Features:
@@ -136,11 +122,14 @@ def make_variant(opened: Opened, labels: Labels, out: Path) -> Variant:
     )
     identity = _identity(masked, opened.identity)
     folder = out / "data" / identity
+    if not folder.is_dir():
+        with atomic_folder(folder) as draft:
+            if opened.features is None:
+                _write_tables(draft, masked)
+            else:
+                _write_arrays(draft, masked, opened.features[used])
     if opened.features is not None:
-        matrix = opened.features[used]
-        _write_once(folder, lambda part: _write_arrays(part, masked, matrix))
         return Variant(DataConfig(labels=str(folder), format="mlspl").absolute(), identity)
-    _write_once(folder, lambda part: _write_tables(part, masked))
     config = DataConfig(
         labels=str(folder / "labels.csv"),
         format="csv_wide",
@@ -199,16 +188,9 @@ def _chances(opened: Opened, train: bytes, labels: bytes) -> npt.NDArray[np.floa
     return posterior(logits, known, choice.written_by(known)).numpy()
 
 
-def _write_once(folder: Path, write: Callable[[Path], None]) -> None:
-    if folder.is_dir():
-        return
-    with atomic_folder(folder) as draft:
-        write(draft)
-
-
 def _write_tables(folder: Path, masked: Dataset) -> None:
-    assert masked.truth is not None
     for name, table in (("labels.csv", masked.table), ("truth.csv", masked.truth)):
+        assert table is not None
         plain = Dataset(table, folder, "csv_wide", splits=masked.splits)
         save_labels(plain, folder / name, format="csv_wide")
 

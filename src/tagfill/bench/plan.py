@@ -15,7 +15,7 @@ from tagfill import methods
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.spec import Labels, Size, Source
 from tagfill.errors import TagfillError, nearest
-from tagfill.train.config import DataConfig, RunConfig, StageConfig
+from tagfill.train.config import DataConfig, RunConfig
 from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
 
 _GROUPS = ("method", "head")
@@ -71,9 +71,7 @@ class Cell:
         )
 
     def check(self) -> RunConfig | None:
-        """The part of the configuration that does not depend on the data.
-
-        None if a model is evaluated.
+        """The configuration as far as it does not depend on the data; none to evaluate a model.
 
         Raises:
             TagfillError: the cell could not be run on any data.
@@ -91,11 +89,7 @@ class Cell:
 
 
 def plan(recipe: Recipe, size: Size, seeds: int | None = None) -> list[Cell]:
-    """The cells of a size, row by row.
-
-    Args:
-        seeds: how many instead of the size's own number.
-    """
+    """The cells of a size, row by row; ``seeds`` replaces the size's own number of them."""
     if seeds is not None and seeds < 1:
         raise TagfillError(f"at least one seed is needed, got {seeds}")
     return [
@@ -135,12 +129,7 @@ def _cells(
 def choose(
     cells: Iterable[Cell], recipe: Recipe, only: Collection[str], columns: Collection[str]
 ) -> list[Cell]:
-    """Some of the cells.
-
-    Args:
-        only: rows or methods; empty for all.
-        columns: empty for all.
-    """
+    """The cells of some rows or methods and of some columns; all where none are named."""
     _check_names("--only", only, {*recipe.rows, *(row.method for row in recipe.rows.values())})
     _check_names("--columns", columns, set(recipe.columns))
     return [
@@ -156,7 +145,10 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
     own = (size.row_settings.get(row_name, {}), size.column_settings.get(column_name, {}))
     merged: dict[str, Any] = {}
     for settings in (size.settings, column.settings, row.settings, *own):
-        flat = _flat(settings)
+        flat: dict[str, Any] = {}
+        for key, value in settings.items():  # method = {k = 1} and "method.k" = 1 are the same
+            inside = isinstance(value, Mapping) and key in _GROUPS
+            flat |= {f"{key}.{name}": v for name, v in value.items()} if inside else {key: value}
         if "head" in flat:  # the settings of another head do not fit it
             merged = {key: merged[key] for key in merged if not key.startswith(_OF_A_HEAD)}
         merged |= flat
@@ -167,17 +159,6 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
         if "preset" in merged and size.presets.get(column.data) in known:
             merged["preset"] = size.presets[column.data]
     return merged
-
-
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """``method = {k = 1}`` and ``"method.k" = 1`` are the same."""
-    flat: dict[str, Any] = {}
-    for key, value in settings.items():
-        if key in _GROUPS and isinstance(value, Mapping):
-            flat |= {f"{key}.{name}": setting for name, setting in value.items()}
-        else:
-            flat[key] = value
-    return flat
 
 
 def _check_names(option: str, requested: Collection[str], known: Collection[str | None]) -> None:
@@ -193,21 +174,18 @@ def cell_key(config: RunConfig, data_identity: str) -> str:
 
     The recipe's name is no part of it, nor are paths, presets' names, and aliases of methods.
     """
+    stages = []
+    for stage in config.stages:
+        method = stage.method
+        resolved = methods.configure(method.name, method.settings, method.preset)
+        name = methods.find(method.name).INFO.alias_of or method.name
+        described = {"name": name, "settings": dataclasses.asdict(resolved)}
+        stages.append({**dataclasses.asdict(stage), "method": described})
     metadata = {
         "data": data_identity,
         "model": dataclasses.asdict(config.model),
-        "stages": [_stage_metadata(stage) for stage in config.stages],
+        "stages": stages,
         **{name: getattr(config, name) for name in ("seed", "select", "precision")},
     }
     text = json.dumps(metadata, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
-
-
-def _stage_metadata(stage: StageConfig) -> dict[str, Any]:
-    method = stage.method
-    resolved = methods.configure(method.name, method.settings, method.preset)
-    name = methods.find(method.name).INFO.alias_of or method.name
-    return {
-        **dataclasses.asdict(stage),
-        "method": {"name": name, "settings": dataclasses.asdict(resolved)},
-    }

@@ -133,11 +133,8 @@ def _size_problems(recipe: Recipe, name: str, size: Size) -> Iterator[str]:
     for row in (*(size.rows or ()), *listed, *size.row_settings):
         if row not in recipe.rows:
             yield f"{key}.rows: there is no row {row!r}"
-    named = (size.column_rows, size.column_seeds, size.column_settings)
-    for named_column in (
-        *(size.columns or ()),
-        *(column for mapping in named for column in mapping),
-    ):
+    named = (*size.column_rows, *size.column_seeds, *size.column_settings)
+    for named_column in (*(size.columns or ()), *named):
         if named_column not in recipe.columns:
             yield f"{key}: there is no column {named_column!r}"
     for source in size.presets:

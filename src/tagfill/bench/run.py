@@ -59,24 +59,17 @@ def run(order: Order, tell: Tell, sinks: Sequence[Sink] = ()) -> Report:
     if recipe.kind == "label_counts":
         return label_counts(recipe, size, order.data, order.out)
     all_cells, to_run = order.cells()
-    outcomes = _run_all(to_run, order, tell, sinks)
-    chosen = set(map(id, to_run))
-    rest = [find_cell(c, order.data, order.out) for c in all_cells if id(c) not in chosen]
-    outcomes += [outcome for outcome in rest if outcome is not None]
-    return Table(recipe, outcomes, order.out).report()
-
-
-def _run_all(
-    cells: Sequence[Cell], order: Order, tell: Tell, sinks: Sequence[Sink]
-) -> list[Outcome]:
     outcomes = []
-    for number, cell in enumerate(cells, 1):
+    for number, cell in enumerate(to_run, 1):
         began = time.monotonic()
         outcome = run_cell(cell, order.data, order.out, sinks)
         outcomes.append(outcome)
         seconds = time.monotonic() - began
-        tell(f"{number}/{len(cells)}  {cell.place}  {_result(outcome)}  {seconds:.1f} s")
-    return outcomes
+        tell(f"{number}/{len(to_run)}  {cell.place}  {_result(outcome)}  {seconds:.1f} s")
+    chosen = set(map(id, to_run))
+    rest = [find_cell(c, order.data, order.out) for c in all_cells if id(c) not in chosen]
+    outcomes += [outcome for outcome in rest if outcome is not None]
+    return Table(recipe, outcomes, order.out).report()
 
 
 def _result(outcome: Outcome) -> str:

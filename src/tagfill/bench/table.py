@@ -77,12 +77,7 @@ class Entry:
 
 
 class Table:
-    """The outcomes of a recipe by row and column.
-
-    Args:
-        outcomes: of its cells, in any order.
-        out: where differences are cached.
-    """
+    """The outcomes of a recipe by row and column; differences are cached in ``out``."""
 
     def __init__(self, recipe: Recipe, outcomes: Iterable[Outcome], out: Path) -> None:
         self.recipe, self.out = recipe, out
@@ -95,7 +90,12 @@ class Table:
         """The whole report as text."""
         return Report(
             sheets=tuple(self._sheets()),
-            records=tuple(self._records()),
+            records=tuple(
+                record
+                for name, row in self.recipe.rows.items()
+                for column in self.recipe.columns
+                for record in self._records(name, row, column)
+            ),
             notes=tuple(f"{row.title}: {row.note}." for row in self._rows() if row.note),
             failures=tuple(
                 f"{row} / {column}: {entry.error}"
@@ -125,7 +125,8 @@ class Table:
         return self.recipe.rows.values()
 
     def _sheets(self) -> Iterator[Sheet]:
-        run = [name for name in self.recipe.columns if self._has_column(name)]
+        filled = {column for _, column in self.entries}
+        run = [name for name in self.recipe.columns if name in filled]
         detailed = len(run) <= _DETAILED
         if len(self.recipe.columns) > 1 or not run:
             for metric in self.recipe.metrics:
@@ -140,14 +141,10 @@ class Table:
                 yield self._differences()
 
     def _quotes(self, metric: str) -> bool:
-        """Whether the paper gives this metric of any row."""
         return any(self._paper(row, metric) for row in self._rows())
 
     def _paper(self, row: Row, metric: str) -> Mapping[str, float]:
         return row.paper if metric == self.recipe.metrics[0] else row.paper_more.get(metric, {})
-
-    def _has_column(self, column: str) -> bool:
-        return any(position[1] == column for position in self.entries)
 
     def _overview(self, metric: str, split: str, *, with_paper: bool) -> Sheet:
         titles = [column.title for column in self.recipe.columns.values()]
@@ -166,22 +163,20 @@ class Table:
     ) -> Iterator[str]:
         paper = self._paper(row, metric)
         for column in self.recipe.columns:
-            text = self._place_text(name, row, column, metric, split)
+            if row.is_quoted:
+                text = "quoted"
+            else:
+                entry = self._entry(name, column)
+                text = entry.text(metric, split) if row.belongs_to(column) else NOTHING
             yield _with_paper(text, paper.get(column) if with_paper else None)
         if self.recipe.average:
             mean = spread(self.average(name, metric, split))
             text = "quoted" if row.is_quoted else mean or NOT_RUN
             yield _with_paper(text, paper.get(AVERAGE) if with_paper else None)
 
-    def _place_text(self, name: str, row: Row, column: str, metric: str, split: str) -> str:
-        if row.is_quoted:
-            return "quoted"
-        if not row.belongs_to(column):
-            return NOTHING
-        return self._entry(name, column).text(metric, split)
-
     def _details(self, column: str) -> Sheet:
-        metric, splits = self.recipe.metrics[0], _splits(self.recipe.metrics[0])
+        metric = self.recipe.metrics[0]
+        splits = ("train",) if main_split(metric) == "train" else ("val", "test")
         compared = self.recipe.baseline is not None and metric == "mAP"
         headers = ["", "seeds", *(_split_name(split).lower() for split in splits)]
         if compared:
@@ -216,12 +211,7 @@ class Table:
         titles = (column.title for column in columns.values())
         return Sheet(f"Test mAP minus {baseline}, 95 % interval", ("", *titles), tuple(rows))
 
-    def _records(self) -> Iterator[dict[str, Any]]:
-        for name, row in self.recipe.rows.items():
-            for column in self.recipe.columns:
-                yield from self._cell_records(name, row, column)
-
-    def _cell_records(self, name: str, row: Row, column: str) -> Iterator[dict[str, Any]]:
+    def _records(self, name: str, row: Row, column: str) -> Iterator[dict[str, Any]]:
         labels = {"row": name, "column": column, "method": row.method or ""}
         quoted = {"paper": row.paper.get(column), "published_code": row.code.get(column)}
         outcomes = self._entry(name, column).outcomes
@@ -262,10 +252,6 @@ def main_split(metric: str) -> str:
     return "train" if metric in ON_TRAINING else "test"
 
 
-def _splits(metric: str) -> tuple[str, ...]:
-    return ("train",) if main_split(metric) == "train" else ("val", "test")
-
-
 def _split_name(split: str) -> str:
     return {"val": "Validation", "test": "Test", "train": "Training images"}[split]
 
@@ -279,8 +265,6 @@ def _number(value: float | None) -> str:
 
 
 def _interval(difference: Difference | None) -> str:
-    return (
-        ""
-        if difference is None
-        else f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
-    )
+    if difference is None:
+        return ""
+    return f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"

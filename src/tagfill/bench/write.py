@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +24,8 @@ def markdown(
     """The page of a recipe, with pictures of the curves named."""
     own = recipe.size(size)
     versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
-    metadata = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {versions}, Python {_python()}."
+    python = ".".join(platform.python_version_tuple()[:2])
+    metadata = f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {versions}, Python {python}."
     parts = [f"# {recipe.title}", f"{recipe.shows}\n\nPaper: {recipe.paper}.", metadata]
     if recipe.kind == "runs":
         parts.append(_reading(recipe))
@@ -48,7 +49,8 @@ def write(report: Report, page: str, folder: Path, name: str) -> list[Path]:
     """Write NAME.md, NAME.csv and NAME.json."""
     files = [folder / f"{name}.{kind}" for kind in ("md", "csv", "json")]
     write_text(files[0], page)
-    _write_csv(report.records, files[1])
+    names = list(dict.fromkeys(name for record in report.records for name in record))
+    write_csv(files[1], names, ([line.get(name, "") for name in names] for line in report.records))
     write_json(files[2], as_dict(report))
     return files
 
@@ -85,17 +87,5 @@ def _reading(recipe: Recipe) -> str:
 
 def _markdown_table(sheet: Sheet) -> str:
     lines = [sheet.headers, tuple("---" for _ in sheet.headers), *sheet.rows]
-    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
-    names = list(dict.fromkeys(name for record in records for name in record))
-    write_csv(path, names, ([record.get(name, "") for name in names] for record in records))
-
-
-def _python() -> str:
-    return ".".join(platform.python_version_tuple()[:2])
+    escaped = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)

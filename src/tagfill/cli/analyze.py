@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from tagfill.analyze.kinds import KINDS
-from tagfill.cli.options import Json
+from tagfill.cli.options import Json, Names
 from tagfill.cli.output import emit, log, say
 from tagfill.errors import TagfillError
-
-if TYPE_CHECKING:
-    from tagfill.analyze.make import Analyses
 
 
 def analyze(
     *runs: Path,
-    kind: Annotated[
-        list[str] | None,
-        Parameter(consume_multiple=True, negative="", help=f"Figures to make: {', '.join(KINDS)}."),
-    ] = None,
-    methods: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
-    classes: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
+    kind: Annotated[Names, Parameter(help=f"Figures to make: {', '.join(KINDS)}.")] = None,
+    methods: Names = None,
+    classes: Names = None,
     images: int = 4,
     points: int | None = None,
     out: Annotated[Path, Parameter(alias="-o")] = Path("analyses"),
@@ -54,22 +48,7 @@ def analyze(
     for named in methods or ():
         trust(named.partition(":")[0])
     subject = Subject(open_runs(runs), tuple(methods or ()), tuple(classes or ()), images, points)
-    analyses = draw_all(subject, out, kind or ())
-    emit(_metadata(analyses), _show, json=json)
-
-
-def _metadata(analyses: Analyses) -> dict[str, Any]:
-    figures = [
-        {
-            "kind": made.kind,
-            "title": KINDS[made.kind],
-            "files": {suffix: str(path) for suffix, path in made.files.items()},
-            "findings": made.findings,
-            "notes": list(made.notes),
-        }
-        for made in analyses.made
-    ]
-    return {"figures": figures, "skipped": analyses.skipped, "notes": list(analyses.notes)}
+    emit(draw_all(subject, out, kind or ()), _show, json=json)
 
 
 def _show(result: Mapping[str, Any]) -> None:

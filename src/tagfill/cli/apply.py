@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import Parameter
 
 from tagfill.cli.labels import AS_USUAL, Reading, check_free, counts, report, save, target_format
-from tagfill.cli.options import Flag, Force, Json
+from tagfill.cli.options import Flag, Force, Json, require_serve
 from tagfill.cli.output import emit, log, say
 from tagfill.errors import Problems, TagfillError
 from tagfill.labels.photos import Scheme
@@ -83,7 +83,7 @@ def apply(
         edits = dataset is read  # a table with other tags than the file's is written as a new file
         written = _write_file(dataset, after, out, to, reading if edits else None, force=force)
     result: dict[str, Any] = {
-        "out": str(out or dataset.image_root or data),
+        "out": out or dataset.image_root or data,
         "yes": applied.yes,
         "no": applied.no,
         "blank": applied.blank,
@@ -104,10 +104,7 @@ def _decided(source: str, dataset: Dataset, problems: Problems) -> tuple[Dataset
 
     if "://" not in source and Path(source).suffix.lower() not in DATABASES:
         return dataset, read_decisions(Path(source), dataset.table, problems)
-    from tagfill.compat import optional
-
-    for module in ("sqlalchemy", "alembic"):
-        optional(module, "serve")
+    require_serve()
     from tagfill.serve.stored import stored_decisions
 
     return stored_decisions(source, dataset, problems)

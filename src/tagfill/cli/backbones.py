@@ -36,13 +36,8 @@ def _listed() -> dict[str, Any]:
     return {
         "default": DEFAULT,
         "offline": [
-            {
-                "name": name,
-                "size": backbone.size,
-                "installed": backbone.is_installed,
-                "package": backbone.package,
-            }
-            for name, backbone in OFFLINE.items()
+            {"name": name, "size": b.size, "installed": b.is_installed, "package": b.package}
+            for name, b in OFFLINE.items()
         ],
         "presets": [{"name": name, **asdict(preset)} for name, preset in PRESETS.items()],
         "others": ["any timm name", f"{HF}NAME"],

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tagfill.cli.options import Flag, Json
+from tagfill.cli.options import Flag, Json, Names
 from tagfill.cli.output import emit, log, print_json, say, show_table
 from tagfill.train.limits import Interrupted
 
 if TYPE_CHECKING:
-    from tagfill.bench.recipe import Recipe
     from tagfill.bench.run import Order
-    from tagfill.bench.table import Report
 
 DATA = Path("..") / "shared" / "data" / "voc2012"
-Names = Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)]
 
 
 def bench(
@@ -56,15 +53,21 @@ def bench(
         list_: List the recipes.
         dry_run: Show what would be run.
     """
-    from tagfill.bench.recipe import load_recipe
-
-    if recipe is None or list_:
-        return _list(json)
+    from tagfill.bench.recipe import load_recipe, recipe_names
     from tagfill.bench.run import Order, selected
 
+    if recipe is None or list_:
+        keys = ("name", "title", "paper", "expected")
+        recipes = [load_recipe(name) for name in recipe_names()]
+        listed = [{key: getattr(loaded, key) for key in keys} for loaded in recipes]
+        emit({"recipes": listed}, _show_list, json=json)
+        return 0
     chosen = (selected(only), selected(columns))
     order = Order(load_recipe(recipe), size, data, out, seeds, *chosen, run=run)
-    return _dry_run(order, json) if dry_run else _run(order, recipe, write, json)
+    if dry_run:
+        emit(_planned(order), _show_planned, json=json)
+        return 0
+    return _run(order, recipe, write, json)
 
 
 def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> int:
@@ -72,7 +75,8 @@ def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> in
     from tagfill.bench.run import run
     from tagfill.bench.write import as_dict, markdown, publish, write
 
-    command = _command(order, name)
+    seeds = "" if order.seeds is None else f" --seeds {order.seeds}"
+    command = f"tagfill bench {Path(name).name} --size {order.size}{seeds}"
     try:
         report = run(order, lambda line: log.print(line))
     except Interrupted as stop:
@@ -84,34 +88,15 @@ def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> in
     if page_folder is not None:
         files += publish(order.recipe, page, pictures, page_folder)
     if as_json:
-        print_json({**as_dict(report), "files": [str(file) for file in files]})
+        print_json({**as_dict(report), "files": files})
     else:
-        _show(order.recipe, order.size, report, files)
+        for sheet in report.sheets:
+            show_table(sheet.title, sheet.headers, sheet.rows)
+        differs = order.recipe.size(order.size).differs
+        say(*(f"- {line}" for line in (*differs, *report.notes)))
+        say(*(f"failed: {failure}" for failure in report.failures))
+        say("written: " + ", ".join(map(str, files)))
     return 1 if report.failures else 0
-
-
-def _command(order: Order, name: str) -> str:
-    seeds = "" if order.seeds is None else f" --seeds {order.seeds}"
-    shown = order.recipe.name if name == order.recipe.name else Path(name).name
-    return f"tagfill bench {shown} --size {order.size}{seeds}"
-
-
-def _show(recipe: Recipe, size: str, report: Report, files: list[Path]) -> None:
-    for sheet in report.sheets:
-        show_table(sheet.title, sheet.headers, sheet.rows)
-    say(*(f"- {line}" for line in (*recipe.size(size).differs, *report.notes)))
-    say(*(f"failed: {failure}" for failure in report.failures))
-    say("written: " + ", ".join(map(str, files)))
-
-
-def _list(as_json: bool) -> int:
-    from tagfill.bench.recipe import load_recipe, recipe_names
-
-    recipes = [load_recipe(name) for name in recipe_names()]
-    keys = ("name", "title", "paper", "expected")
-    result = {"recipes": [{key: getattr(recipe, key) for key in keys} for recipe in recipes]}
-    emit(result, _show_list, json=as_json)
-    return 0
 
 
 def _show_list(result: Mapping[str, Any]) -> None:
@@ -119,7 +104,7 @@ def _show_list(result: Mapping[str, Any]) -> None:
     show_table("Recipes", ["recipe", "table", "expected"], rows, text=True)
 
 
-def _dry_run(order: Order, as_json: bool) -> int:
+def _planned(order: Order) -> dict[str, Any]:
     _, wanted = order.cells()
     cells = [
         {
@@ -132,12 +117,10 @@ def _dry_run(order: Order, as_json: bool) -> int:
         }
         for cell in wanted
     ]
-    result = {"recipe": order.recipe.name, "size": order.size, "cells": cells}
-    emit(result, _show_cells, json=as_json)
-    return 0
+    return {"recipe": order.recipe.name, "size": order.size, "cells": cells}
 
 
-def _show_cells(result: Mapping[str, Any]) -> None:
+def _show_planned(result: Mapping[str, Any]) -> None:
     cells = result["cells"]
     rows = [tuple(map(str, cell.values())) for cell in cells]
     headers = ["row", "column", "seed", "method", "labels", "settings"]

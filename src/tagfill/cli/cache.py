@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tagfill.cli.options import Json
 from tagfill.cli.output import log, print_json, say, show_table
@@ -27,13 +27,8 @@ def cache(*, prune: float | None = None, json: Json = False) -> None:
     deleted = [] if prune is None else store_cache.prune(prune)
     stores = list(store_cache.stores())
     if json:
-        print_json(
-            {
-                "root": cache_root(),
-                "stores": [_metadata(store) for store in stores],
-                "deleted": [_metadata(store) for store in deleted],
-            }
-        )
+        listed = {"stores": [*map(_metadata, stores)], "deleted": [*map(_metadata, deleted)]}
+        print_json({"root": cache_root(), **listed})
         return
     for store in deleted:
         log.print(f"deleted {store.path} ({store.bytes / 1e6:.1f} MB)")
@@ -56,11 +51,6 @@ def cache(*, prune: float | None = None, json: Json = False) -> None:
         say(f"and {len(graphs)} backbones as ONNX graphs, {size:.1f} MB")
 
 
-def _metadata(store: StoreInfo) -> dict[str, object]:
-    return {
-        "path": store.path,
-        **store.about,
-        "images": store.images,
-        "bytes": store.bytes,
-        "last_used": store.used,
-    }
+def _metadata(store: StoreInfo) -> dict[str, Any]:
+    counted = {"images": store.images, "bytes": store.bytes, "last_used": store.used}
+    return {"path": store.path, **store.about, **counted}

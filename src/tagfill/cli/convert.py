@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save
+from tagfill.cli.labels import AS_USUAL, Reading, counts, emit_labels, save
 from tagfill.cli.options import Flag, Force, Json
-from tagfill.cli.output import emit, say
+from tagfill.cli.output import say
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels import Dataset
@@ -36,7 +36,6 @@ def convert(
         to: Format to write.
         croissant: Write croissant.json beside OUT, which describes its columns (csv_wide only).
     """
-
     if croissant and to != "csv_wide":
         raise TagfillError("Croissant metadata describe wide tables", remedy="add --to csv_wide")
     find_writable(to)
@@ -52,13 +51,8 @@ def convert(
         "images": len(dataset.table),
         "classes": len(dataset.table.classes),
         **counts(dataset.table),
-        "not_held": lost,
-        "notes": dataset.notes,
-        "problems": metadata(dataset.problems),
     }
-    if not json:
-        report(dataset, lost)
-    emit(result, _show, json=json)
+    emit_labels(result, dataset, lost, _show, json=json)
 
 
 def _show(result: Mapping[str, Any]) -> None:

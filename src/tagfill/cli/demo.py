@@ -11,7 +11,6 @@ from tagfill.cli.output import log, print_json, say, show_table
 
 if TYPE_CHECKING:
     from tagfill.demo import Suggested
-    from tagfill.labels import Dataset
 
 
 def demo(
@@ -39,9 +38,11 @@ def demo(
     log.print(f"drawing {count} picture-book scenes into {out / 'scenes'}")
     data, masked = story.draw_and_mask(out, count, workers)
     train = Statistics.of(masked.split("train"))
+    assert masked.truth is not None
+    tags = masked.truth.take(masked.splits["train"]).positives
     log.print(
         f"{train.images} training images keep one tag each ({data.masked}):"
-        f" {train.positives} of {_positives(masked)} tags are left, all others are unknown"
+        f" {train.positives} of {tags} tags are left, all others are unknown"
     )
     log.print(f"training {len(story.METHODS)} methods with {seeds} seeds each")
     rows = story.compare(data, seeds, lambda text: log.print(f"  {text}"))
@@ -92,8 +93,3 @@ def _recovered(suggested: Suggested) -> str:
         f" {cut.precision or 0:.0%} of them are right, which is {cut.recall or 0:.0%} of all"
         " hidden tags."
     )
-
-
-def _positives(masked: Dataset) -> int:
-    assert masked.truth is not None
-    return masked.truth.take(masked.splits["train"]).positives

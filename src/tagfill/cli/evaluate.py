@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagfill.cli.labels import AS_USUAL, Reading, metadata, report
+from tagfill.cli.labels import AS_USUAL, Reading, report
 from tagfill.cli.options import Flag, Json
-from tagfill.cli.output import emit
+from tagfill.cli.output import emit, say, show_table
 from tagfill.errors import TagfillError
 from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, summary
 
@@ -19,6 +20,28 @@ if TYPE_CHECKING:
 
 DEFAULT_THRESHOLD = 0.5
 MOST_RESAMPLES = 1_000_000
+_DECISIONS = {"at_threshold": "threshold", "top_3": "top 3", "top_3_at_threshold": "both"}
+_RATES = {
+    "overall_precision": "OP, overall precision",
+    "overall_recall": "OR, overall recall",
+    "overall_f1": "OF1",
+    "class_precision": "CP, mean precision of classes",
+    "class_recall": "CR, mean recall of classes",
+    "class_f1_of_means": "CF1 of CP and CR",
+    "class_f1_mean_of_f1": "CF1, mean F1 of classes",
+}
+_AT_K = ("precision", "recall", "hit")
+_CLASS_COLUMNS = {
+    "positives": "pos",
+    "negatives": "neg",
+    "unknowns": "unknown",
+    "average_precision": "AP",
+    "precision": "P",
+    "recall": "R",
+    "f1": "F1",
+}
+
+Metadata = Mapping[str, Any]
 
 
 def evaluate(
@@ -53,8 +76,6 @@ def evaluate(
         bootstrap: Number of resamples for confidence intervals, such as 1000.
         seed: Seed of the resamples.
     """
-    from tagfill.cli.evaluate_view import show
-
     if threshold is not None and not math.isfinite(threshold):
         raise TagfillError(f"--threshold must be a finite number, got {threshold}")
     if not 0 <= bootstrap <= MOST_RESAMPLES:
@@ -90,11 +111,11 @@ def evaluate(
         "labels": kind,
         **metrics.as_dict(),
         "notes": [*dataset.notes, *scored.notes, *_of_all_splits(dataset, split)],
-        "problems": metadata(dataset.problems),
+        "problems": dataset.problems,
     }
     if not json:
         report(replace(dataset, notes=tuple(result["notes"])))
-    emit(result, show, json=json)
+    emit(result, _show, json=json)
 
 
 def _of_all_splits(dataset: Dataset, split: str | None) -> list[str]:
@@ -161,3 +182,80 @@ def _refuse_logits(scored: ScoreFile, model: Path) -> None:
             file=model,
             remedy="add --logits if they are logits, or name a --threshold in their own unit",
         )
+
+
+def _show(result: Metadata) -> None:
+    """Print the metrics; shares are shown in percent."""
+    say(*_headline(result))
+    decisions = [
+        [title, *(_percent(result[name][rate]) for name in _DECISIONS)]
+        for rate, title in _RATES.items()
+    ]
+    show_table("Decided tags (%)", ["tags by", *_DECISIONS.values()], decisions)
+    best = [
+        [f"k = {k}", *(_percent(rates[name]) for name in _AT_K)]
+        for k, rates in result["at_k"].items()
+    ]
+    show_table("The k best classes of each image (%)", ["", *_AT_K], best)
+    say(*_rest(result))
+    classes = [
+        [row["name"], *(_percent(row[name]) for name in _CLASS_COLUMNS)]
+        for row in result["per_class"]
+    ]
+    show_table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes)
+
+
+def _headline(result: Metadata) -> Iterator[str]:
+    entries = {state: result[state] for state in ("positives", "negatives", "unknowns")}
+    yield (
+        f"{result['images']:,} images x {result['classes']:,} classes, {result['labels']} labels: "
+        + ", ".join(f"{number:,} {state}" for state, number in entries.items())
+    )
+    chosen = result["definitions"]["average_precision"]
+    others = ", ".join(
+        f"{name} {_number(value)}"
+        for name, value in result["mAP_by_definition"].items()
+        if name != chosen
+    )
+    yield f"mAP {_number(result['mAP'])} ({chosen}; {others})"
+    for name, interval in result["intervals"].items():
+        scale = 1.0 if name == "mAP" else 100.0
+        low, high = (_number(interval[end], scale) for end in ("low", "high"))
+        yield (
+            f"  {name} {_number(interval['value'], scale)}, {100 * interval['level']:g} % interval"
+            f" {low} to {high} ({interval['resamples']:,} resamples)"
+        )
+    if result["classes_without_positives"]:
+        rule = "left out" if result["definitions"]["empty_classes"] == "skip" else "counted as 0"
+        names = ", ".join(result["classes_without_positives"])
+        yield f"classes without positives, {rule}: {names}"
+
+
+def _rest(result: Metadata) -> Iterator[str]:
+    ranking, calibration = result["ranking"], result["calibration"]
+    yield (
+        f"Hamming loss {_number(result['hamming_loss'], digits=4)},"
+        f" exact match {_number(result['exact_match'], 100.0)} %"
+    )
+    yield (
+        f"ranking loss {_number(ranking['ranking_loss'], digits=4)}, coverage"
+        f" {_number(ranking['coverage_error'])}, LRAP"
+        f" {_number(ranking['label_ranking_average_precision'], 100.0)} %"
+        f" (images that can be scored: {ranking['images_scored']:,})"
+    )
+    if calibration is None:
+        yield "calibration: the scores are not probabilities"
+    else:
+        yield (
+            f"calibration error {_number(calibration['expected_calibration_error'], digits=4)},"
+            f" Brier score {_number(calibration['brier_score'], digits=4)}"
+        )
+
+
+def _percent(value: float | None) -> float | None:
+    """A share in percent; a count stays as it is."""
+    return 100.0 * value if isinstance(value, float) else value
+
+
+def _number(value: float | None, scale: float = 1.0, digits: int = 2) -> str:
+    return "-" if value is None else f"{scale * value:.{digits}f}"

@@ -55,6 +55,7 @@ def explain(
         image_root: With --pointing: the image folder, if the boxes do not imply it.
         limit: With --pointing: at most this many images, evenly spread.
     """
+    from tagfill.images import list_images
     from tagfill.models.bundle import load
 
     if (pointing is None) == (not images):
@@ -62,20 +63,14 @@ def explain(
     bundle = load(run)
     if pointing is not None:
         result = _play(run, bundle, pointing, split, image_root, limit)
-        show = _show_pointing
-    else:
-        if out is None:
-            raise TagfillError("set the output folder with --out")
-        result = _draw(bundle, _files(images), out, _columns(bundle, tags), top)
-        show = _show_pictures
-    emit(result, show, json=json)
-    return 1 if result.get("skipped") else 0
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
-    from tagfill.images import list_images
-
-    return [file for path in paths for file in (list_images(path) if path.is_dir() else [path])]
+        emit(result, _show_pointing, json=json)
+        return 0
+    if out is None:
+        raise TagfillError("set the output folder with --out")
+    files = [file for path in images for file in (list_images(path) if path.is_dir() else [path])]
+    result = _draw(bundle, files, out, _columns(bundle, tags), top)
+    emit(result, _show_pictures, json=json)
+    return 1 if result["skipped"] else 0
 
 
 def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
@@ -123,8 +118,8 @@ def _draw(
     with atomic_path(out / "sheet.png") as draft:
         sheet(rows).save(draft)
     return {
-        "out": str(out),
-        "sheet": str(out / "sheet.png"),
+        "out": out,
+        "sheet": out / "sheet.png",
         "maps": map_kind(bundle),
         "images": listed,
         "skipped": reader.skipped,
@@ -212,8 +207,8 @@ def _play(
     dataset = load_labels(boxes, options=ReadOptions(image_root=image_root))
     evaluated = evaluate_pointing(run, bundle, dataset, split=split, limit=limit)
     return {
-        "run": str(run),
-        "data": str(boxes),
+        "run": run,
+        "data": boxes,
         "maps": map_kind(bundle),
         "images": evaluated.images,
         "notes": list(evaluated.notes),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tagfill.cli.options import Json, Quiet, given
-from tagfill.cli.output import emit, log, say
+from tagfill.cli.output import log, print_json, say
 from tagfill.cli.train import DataOptions
 
 
@@ -38,10 +36,9 @@ def fill(
     request = make_request(data, given(data_options), {})
     sinks = [] if quiet else [Terminal(log)]
     filled = fill_labels(request, out, precision=precision, sinks=sinks)
-    result = {**vars(filled), "run": filled.run.path, "next": f"tagfill serve {filled.run.path}"}
-    emit(result, _show, json=json)
-
-
-def _show(result: Mapping[str, Any]) -> None:
-    say(f"{result['headline']}.", f"review them: {result['next']}")
-    say(*(f"{name}: {result[name]}" for name in ("suggestions", "report")))
+    run, command = filled.run.path, f"tagfill serve {filled.run.path}"
+    if json:
+        print_json({**vars(filled), "run": run, "next": command})
+        return
+    say(f"{filled.headline}.", f"review them: {command}")
+    say(f"suggestions: {filled.suggestions}", f"report: {filled.report}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tagfill.cli.labels import read_classes
 from tagfill.cli.options import Json
-from tagfill.cli.output import emit, say
+from tagfill.cli.output import print_json, say
 
 
 def import_weights(
@@ -36,16 +35,9 @@ def import_weights(
 
     bundle = import_q2l(checkpoint, None if classes is None else read_classes(classes), heads=heads)
     folder = bundle.save(out)
-    spec = bundle.network.backbone.spec
-    result = {
-        "folder": str(folder),
-        "kind": kind,
-        "classes": len(bundle.classes),
-        "backbone": spec.name,
-        "size": spec.size,
-    }
-    emit(result, _show, json=json)
-
-
-def _show(result: Mapping[str, Any]) -> None:
-    say("{folder}: {backbone} at {size} px, {classes} classes".format(**result))
+    spec, count = bundle.network.backbone.spec, len(bundle.classes)
+    if json:
+        described = {"classes": count, "backbone": spec.name, "size": spec.size}
+        print_json({"folder": folder, "kind": kind, **described})
+    else:
+        say(f"{folder}: {spec.name} at {spec.size} px, {count} classes")

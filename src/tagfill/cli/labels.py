@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from tagfill.cli.options import given
-from tagfill.cli.output import log
-from tagfill.errors import Problem, Problems, TagfillError
+from tagfill.cli.output import emit, log
+from tagfill.errors import Problems, TagfillError
 from tagfill.files import refuse_existing
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.formats import Absent, Difficult, ReadOptions, formats
@@ -164,14 +164,23 @@ def counts(table: LabelTable) -> dict[str, int]:
     return {"positives": table.positives, "negatives": table.negatives, "unknowns": table.unknowns}
 
 
-def metadata(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    """Problems as JSON objects."""
-    return [asdict(problem) for problem in problems]
+def emit_labels(
+    result: Mapping[str, Any],
+    dataset: Dataset,
+    lost: Sequence[str],
+    view: Callable[[Mapping[str, Any]], None],
+    *,
+    json: bool,
+) -> None:
+    """Print the result of writing labels, with notes, problems and what could not be written."""
+    if not json:
+        report(dataset, lost)
+    told = {"not_held": lost, "notes": dataset.notes, "problems": dataset.problems}
+    emit({**result, **told}, view, json=json)
 
 
 def report(dataset: Dataset, lost: Sequence[str] = ()) -> None:
     """Print notes and problems of reading and writing to stderr."""
-
     for note in dataset.notes:
         log.print(f"note: {note}")
     for problem in dataset.problems:

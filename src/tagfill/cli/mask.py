@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from tagfill.cli.labels import AS_USUAL, Reading, counts, metadata, report, save, target_format
+from tagfill.cli.labels import AS_USUAL, Reading, counts, emit_labels, save, target_format
 from tagfill.cli.options import Force, Json, given
-from tagfill.cli.output import emit, say, show_table
-from tagfill.labels import Dataset, Rows
+from tagfill.cli.output import say, show_table
 from tagfill.observe import ALL, REGIMES, default_split, defaults, make, observe_dataset
 
 
@@ -67,13 +66,13 @@ def mask(
         to: Format to write; by default by the suffix of OUT, else that of DATA, or
             csv_wide if that cannot be written.
     """
-
     chosen = make(regime, given(settings))
     dataset = reading.load(data)
     name = default_split(dataset) if split is None else split
     masked = observe_dataset(dataset, chosen, seed, name)
     target = to or target_format(dataset, out)
     lost = save(replace(masked, truth=None), out, target, force=force)
+    rows = np.arange(len(masked.table)) if name == ALL else masked.splits[name]
     result = {
         "source": data,
         "out": out,
@@ -83,32 +82,21 @@ def mask(
         "seed": seed,
         "split": name,
         "left_fully_labeled": [other for other in dataset.splits if name != ALL and other != name],
-        "images": len(_rows(masked, name)),
-        "before": counts((masked.truth or masked.table).take(_rows(masked, name))),
-        "after": counts(masked.table.take(_rows(masked, name))),
-        "not_held": lost,
-        "notes": masked.notes,
-        "problems": metadata(masked.problems),
+        "images": len(rows),
+        "before": counts((masked.truth or masked.table).take(rows)),
+        "after": counts(masked.table.take(rows)),
     }
-    if not json:
-        report(masked, lost)
-    emit(result, _show, json=json)
-
-
-def _rows(dataset: Dataset, split: str) -> Rows:
-    return np.arange(len(dataset.table)) if split == ALL else dataset.splits[split]
+    emit_labels(result, masked, lost, _show, json=json)
 
 
 def _show(result: Mapping[str, Any]) -> None:
     settings = "".join(f", {name} {value}" for name, value in result["settings"].items())
     left = ", ".join(result["left_fully_labeled"])
-    lines = [
+    say(
         f"{result['out']} ({result['format']})",
         f"{result['regime']}{settings}, seed {result['seed']}",
         f"masked: {result['split']}, {result['images']:,} images"
         + (f"; left fully labeled: {left}" if left else ""),
-    ]
-    say(*lines)
-    states = ("positives", "negatives", "unknowns")
-    rows = [[state, result["before"][state], result["after"][state]] for state in states]
+    )
+    rows = [[state, before, result["after"][state]] for state, before in result["before"].items()]
     show_table("", ["labels", "before", "after"], rows)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.padding import Padding
@@ -28,26 +28,16 @@ def methods(name: str | None = None, /, *, json: Json = False) -> None:
     if name is None:
         described = [describe(name) for name in names()]
         if json:
-            print_json({"methods": [dataclasses.asdict(method) for method in described]})
-        else:
-            _print_list(described)
+            print_json({"methods": described})
+            return
+        titles = [": ".join(filter(None, (m.title, m.alias_of))) for m in described]
+        rows = [(m.name, title, m.source) for m, title in zip(described, titles, strict=True)]
+        show_table("", ("method", "description", "source"), rows, text=True)
+        say("`tagfill methods NAME` explains one; `--json` prints everything.")
     elif json:
-        print_json(dataclasses.asdict(describe(trust(name))))
+        print_json(asdict(describe(trust(name))))
     else:
         _print_one(describe(trust(name)))
-
-
-def _print_list(described: list[Description]) -> None:
-    rows = [
-        (
-            method.name,
-            f"{method.title}: {method.alias_of}" if method.alias_of else method.title,
-            method.source,
-        )
-        for method in described
-    ]
-    show_table("", ("method", "description", "source"), rows, text=True)
-    say("`tagfill methods NAME` explains one; `--json` prints everything.")
 
 
 def _print_one(method: Description) -> None:
@@ -55,25 +45,17 @@ def _print_one(method: Description) -> None:
     console.print(f"{method.name}: {method.title}{alias}", style="bold")
     console.print(f"{method.source}\n")
     _print_text(method.text)
-    if method.needs:
-        console.print("Needs", style="bold")
-        _print_entries(method.needs)
-    if method.settings:
-        console.print("Settings", style="bold")
-        _print_entries(
-            {
-                f"--method.{setting.name} {setting.default} ({setting.type})": setting.doc
-                for setting in method.settings
-            }
-        )
-    if method.presets:
-        console.print("Presets", style="bold")
-        _print_entries(
-            {
-                f"--method.preset {preset}": ", ".join(f"{k} {v}" for k, v in values.items())
-                for preset, values in method.presets.items()
-            }
-        )
+    settings = {
+        f"--method.{setting.name} {setting.default} ({setting.type})": setting.doc
+        for setting in method.settings
+    }
+    presets = {
+        f"--method.preset {preset}": ", ".join(f"{k} {v}" for k, v in values.items())
+        for preset, values in method.presets.items()
+    }
+    _print_entries("Needs", method.needs)
+    _print_entries("Settings", settings)
+    _print_entries("Presets", presets)
 
 
 def _print_text(text: str) -> None:
@@ -86,7 +68,10 @@ def _print_text(text: str) -> None:
         console.print()
 
 
-def _print_entries(entries: Mapping[str, str]) -> None:
+def _print_entries(title: str, entries: Mapping[str, str]) -> None:
+    if not entries:
+        return
+    console.print(title, style="bold")
     for head, words in entries.items():
         console.print(f"  {head}")
         console.print(Padding(words, (0, 0, 0, 6)))

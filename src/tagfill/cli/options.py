@@ -12,6 +12,16 @@ Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Force = Annotated[Flag, Parameter(help="Overwrite existing files.")]
 Json = Annotated[Flag, Parameter(help="Print one JSON object.")]
 Quiet = Annotated[Flag, Parameter(help="Show no progress.")]
+Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())]
+
+
+def require_serve() -> None:
+    """Refuse to go on without the packages of the web app."""
+    from tagfill.compat import optional
+
+    web = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+    for module in (*web, "sqlalchemy", "alembic"):
+        optional(module, "serve")
 
 
 def given(options: Any) -> dict[str, Any]:

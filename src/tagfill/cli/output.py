@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar
 
 from rich import box
@@ -27,8 +28,12 @@ def emit(result: Result, view: Callable[[Result], None], *, json: bool) -> None:
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """One JSON object on stdout."""
-    sys.stdout.write(json_text(result, indent=2, default=json_value) + "\n")
+    """One JSON object on stdout; dataclasses become objects too."""
+
+    def plain(value: Any) -> Any:
+        return asdict(value) if is_dataclass(value) else json_value(value)  # type: ignore[arg-type]
+
+    sys.stdout.write(json_text(result, indent=2, default=plain) + "\n")
 
 
 def say(*lines: str) -> None:

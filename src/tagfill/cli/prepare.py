@@ -16,6 +16,7 @@ from tagfill.cli.options import Flag, Force, Json, given
 from tagfill.cli.output import emit, log, say, show_table
 from tagfill.errors import TagfillError, counted
 from tagfill.files import refuse_existing
+from tagfill.images import check_images
 from tagfill.labels import Dataset
 from tagfill.labels.formats import Difficult
 from tagfill.labels.prepare import SOURCES, Options, Prepared
@@ -64,7 +65,6 @@ def prepare(
         difficult: How to count VOC objects marked "difficult".
         images: Folder the image ids are relative to, if it is not found.
     """
-
     if images is not None and not images.is_dir():
         raise TagfillError("no such image folder", file=images)
     options = Options(keep_empty, val=val, published=published_split, difficult=difficult)
@@ -73,6 +73,10 @@ def prepare(
     if root_found is not None and not root_found.is_dir():
         root_found = None
     dataset = replace(prepared.dataset, image_root=images or root_found)
+    missing = None
+    if dataset.image_root is not None:
+        checked = check_images(dataset.table.images, dataset.image_root, decode=False)
+        missing = len(checked.missing)
     target = _target(out or Path(name), dataset)
     result = {
         "name": name,
@@ -84,7 +88,7 @@ def prepare(
         "split": prepared.split,
         "as_published": prepared.as_published,
         "image_root": dataset.image_root,
-        "images_missing": _images_missing(dataset),
+        "images_missing": missing,
         **_write(dataset, target, regime, settings, seed, force=force),
         "notes": [*prepared.notes, *_doubts(prepared)],
     }
@@ -134,14 +138,6 @@ def _write(
         "labels": counts(masked.table.take(masked.splits["train"])),
         "labels_before": counts(dataset.table.take(masked.splits["train"])),
     }
-
-
-def _images_missing(dataset: Dataset) -> int | None:
-    from tagfill.images import check_images
-
-    if dataset.image_root is None:
-        return None
-    return len(check_images(dataset.table.images, dataset.image_root, decode=False).missing)
 
 
 def _doubts(prepared: Prepared) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tagfill.cli.options import Flag
+from tagfill.cli.options import Flag, require_serve
 from tagfill.cli.output import log
 
 
@@ -42,17 +42,7 @@ def serve(
     import os
     import secrets
 
-    from tagfill.compat import optional
-
-    for module in (
-        "fastapi",
-        "uvicorn",
-        "python_multipart",
-        "sqlalchemy",
-        "alembic",
-        "prometheus_client",
-    ):
-        optional(module, "serve")
+    require_serve()
     from tagfill.serve.server import Options, check_free, make_server, open_service
 
     given = token or os.environ.get("TAGFILL_TOKEN") or None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 from tagfill.cli.options import Flag, Json
-from tagfill.cli.output import emit, say
+from tagfill.cli.output import print_json, say
 
 
 def untag(
@@ -28,16 +26,10 @@ def untag(
 
     images = list_images(photos)
     beside = [image for image in images if sidecars_of(image)]
-    result = {
-        "photos": len(images),
-        "sidecars_changed": change_sidecars(removals(beside, confirmed=confirmed)),
-        "files_changed": change_files(removals(images, confirmed=confirmed)) if in_place else 0,
-    }
-    emit(result, partial(_show, photos), json=json)
-
-
-def _show(folder: Path, result: Mapping[str, int]) -> None:
-    say(
-        f"{folder}: tags removed from {result['sidecars_changed']:,} sidecars and"
-        f" {result['files_changed']:,} files of {result['photos']:,} photos"
-    )
+    sidecars = change_sidecars(removals(beside, confirmed=confirmed))
+    files = change_files(removals(images, confirmed=confirmed)) if in_place else 0
+    if json:
+        print_json({"photos": len(images), "sidecars_changed": sidecars, "files_changed": files})
+    else:
+        changed = f"{sidecars:,} sidecars and {files:,} files"
+        say(f"{photos}: tags removed from {changed} of {len(images):,} photos")

@@ -116,11 +116,11 @@ class Database:
                 connection.execute(settings.insert().values(name=name, value=default))
             return default if value is None else str(value)
 
-    def store_setting(self, name: str, value: str) -> None:
-        """Keep a value."""
+    def replace(self, table: sa.TableClause, key: str, **row: str) -> None:
+        """Write a row in place of the one with the same key, if there is one."""
         with self.write() as connection:
-            connection.execute(settings.delete().where(settings.c.name == name))
-            connection.execute(settings.insert().values(name=name, value=value))
+            connection.execute(table.delete().where(table.c[key] == row[key]))
+            connection.execute(table.insert().values(**row))
 
     def close(self) -> None:
         """Close all connections."""
@@ -129,11 +129,9 @@ class Database:
 
 def database_url(text: str | None, default: Path) -> str:
     """The address of a database: as given, a file name, or by default a file."""
-    if text is None:
-        return f"sqlite:///{default.absolute()}"
-    if "://" in text:
+    if text is not None and "://" in text:
         return text
-    return f"sqlite:///{Path(text).absolute()}"
+    return f"sqlite:///{Path(text or default).absolute()}"
 
 
 def _engine(url: str, *, create: bool) -> Engine:

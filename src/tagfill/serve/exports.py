@@ -62,8 +62,7 @@ def export(service: Service, format: str) -> Download:
     Raises:
         TagfillError: the format cannot hold the names of the tags.
     """
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         table = replace(service.ledger.table, reviewed=None)
     if format in (FOLDERS, PHOTOS):
         gone = [path for path in service.library.paths if not path.is_file()]

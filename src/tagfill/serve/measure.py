@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import precision_recall_curve
@@ -11,6 +10,7 @@ from sklearn.metrics import precision_recall_curve
 from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
+from tagfill.serve.api.answers import Compared, ComparedRun, Curve, Measured
 from tagfill.serve.columns import Columns
 from tagfill.serve.model import held_out_scores, spread_over
 from tagfill.serve.service import Service
@@ -21,7 +21,7 @@ POINTS = 41
 """Points of a curve."""
 
 
-def measured(service: Service) -> dict[str, Any]:
+def measured(service: Service) -> Measured:
     """How good the served model is on photos labeled in full.
 
     Held-out photos with complete labels in the file count, and completed photos of the random
@@ -32,25 +32,25 @@ def measured(service: Service) -> dict[str, Any]:
         library.held_out[library.fully_labeled[library.held_out]],
         np.intersect1d(service.queue.guided, service.ledger.completed),
     ).astype(np.intp)
-    result: dict[str, Any] = {"photos": 0, "mAP": None, "precision": None, "recall": None}
+    result = Measured(photos=0, mAP=None, precision=None, recall=None)
     if len(rows) < FEWEST:
         return result
-    result["photos"] = len(rows)
+    result.photos = len(rows)
     posterior = service.model.posterior
     scores = spread_over(posterior.classes, service.ledger.columns, posterior.written)[rows]
     known = ~np.isnan(scores[0])
     labels, scores = service.ledger.values[rows][:, known], scores[:, known]
-    if (labels == POSITIVE).any():
-        result["mAP"] = _finite(mean_average_precision(scores, labels).mAP)
-    given = (scores >= 0.5) & (labels != UNKNOWN)
-    right = (given & (labels == POSITIVE)).sum()
-    result["precision"] = _finite(right / given.sum()) if given.any() else None
-    wanted = (labels == POSITIVE).sum()
-    result["recall"] = _finite(right / wanted) if wanted else None
+    positive, given = labels == POSITIVE, (scores >= 0.5) & (labels != UNKNOWN)
+    right = (given & positive).sum()
+    if given.any():
+        result.precision = _finite(right / given.sum())
+    if positive.any():
+        result.mAP = _finite(mean_average_precision(scores, labels).mAP)
+        result.recall = _finite(right / positive.sum())
     return result
 
 
-def compared(service: Service, *paths: Path) -> dict[str, Any]:
+def compared(service: Service, *paths: Path) -> Compared:
     """Average precision of several runs on the same held-out photos and labels.
 
     The truth behind masked labels is used where there is one, else what is known now.
@@ -61,19 +61,13 @@ def compared(service: Service, *paths: Path) -> dict[str, Any]:
     for path in paths:
         scores = np.nan_to_num(held_out_scores(path, service.library, split, columns))
         result = mean_average_precision(scores, known)
-        runs.append(
-            {
-                "name": path.name,
-                "mAP": _finite(result.mAP) if enough else None,
-                "per_class": [
-                    _finite(100 * value) if enough else None for value in result.average_precision
-                ],
-            }
-        )
-    return {"split": split, "photos": len(known), "tags": list(columns.names), "runs": runs}
+        mean = _finite(result.mAP) if enough else None
+        shares = [_finite(100 * ap) if enough else None for ap in result.average_precision]
+        runs.append(ComparedRun(name=path.name, mAP=mean, per_class=shares))
+    return Compared(split=split, photos=len(known), tags=list(columns.names), runs=runs)
 
 
-def precision_curve(service: Service, path: Path, tag: str | None = None) -> dict[str, Any]:
+def precision_curve(service: Service, path: Path, tag: str | None = None) -> Curve:
     """Precision at every recall on held-out photos, of one tag or of all tags together.
 
     The precision at a recall is the best that can be had with at least this recall; the list is
@@ -93,7 +87,7 @@ def precision_curve(service: Service, path: Path, tag: str | None = None) -> dic
         for wanted in np.linspace(0, 1, POINTS):
             place = min(int(np.searchsorted(reached, wanted)), len(best) - 1)
             points.append([round(float(wanted), 4), round(float(best[place]), 4)])
-    return {"run": path.name, "split": split, "photos": len(known), "tag": tag, "points": points}
+    return Curve(run=path.name, split=split, photos=len(known), tag=tag, points=points)
 
 
 def _held_out_labels(service: Service) -> tuple[str, Columns, Labels]:
@@ -103,8 +97,7 @@ def _held_out_labels(service: Service) -> tuple[str, Columns, Labels]:
     if split is None:
         raise TagfillError("no photos are held out")
     rows = library.splits[split]
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         columns, known = service.ledger.columns, service.ledger.values[rows]
     if library.truth is not None:
         truth = library.truth[rows]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from PIL import Image
 
 from tagfill.serve.api.schema import Saved
 from tagfill.serve.batcher import Batcher
-from tagfill.serve.database import Database, people
+from tagfill.serve.database import Database, people, settings
 from tagfill.serve.ledger import Entry, Ledger
 from tagfill.serve.library import Library
 from tagfill.serve.metrics import DECISIONS
@@ -40,12 +41,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Person:
-    """The user of a request.
-
-    Args:
-        name: as in the log.
-        session: of a browser; None for programs with a token.
-    """
+    """The user of a request; programs with a token have no session."""
 
     name: str
     session: str | None = None
@@ -57,14 +53,7 @@ class Person:
 
 
 class Service:
-    """The state of a server.
-
-    Args:
-        database: decisions, leases, jobs.
-        library: the photos.
-        model: the model served first.
-        policy: what is allowed.
-    """
+    """The state of a server; ``model`` is the one served first."""
 
     def __init__(
         self, database: Database, library: Library, model: ServedModel, policy: Policy
@@ -89,7 +78,7 @@ class Service:
             if path.resolve() != self.model.path:
                 self._use(open_model(path, self.library))
                 self.warm()
-                self.database.store_setting(SERVED, str(self.model.path))
+                self.database.replace(settings, "name", name=SERVED, value=str(self.model.path))
 
     def warm(self) -> None:
         """Load what the first explanation needs, before anybody waits for it."""
@@ -116,6 +105,13 @@ class Service:
         self.ledger.refresh()
         self.queue.update()
 
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """The labels as they are now; nobody else changes them during the block."""
+        with self.ledger.lock:
+            self.refresh()
+            yield
+
     def row(self, photo: int) -> int:
         """A photo's row; 404 if there is none."""
         if not 0 <= photo < len(self.library):
@@ -133,18 +129,11 @@ class Service:
         self, person: Person, row: int, tag: str, value: int, *, kind: str, view: str
     ) -> Entry:
         """A line for the log, with the probability of the model."""
-        column = self.ledger.columns.find(tag)
-        known = column is not None and column < self.queue.probability.shape[1]
-        return Entry(
-            image=self.library.table.images[row],
-            tag=tag,
-            value=value,
-            kind=kind,
-            view=view,
-            who=person.name,
-            model=self.model.name,
-            probability=self.queue.chance(row, column) if known and column is not None else None,
-        )
+        column, chance = self.ledger.columns.find(tag), None
+        if column is not None and column < self.queue.probability.shape[1]:
+            chance = self.queue.chance(row, column)
+        image = self.library.table.images[row]
+        return Entry(image, tag, value, kind, view, person.name, self.model.name, chance)
 
     def save(self, entries: Sequence[Entry], release: Sequence[tuple[str, str]] = ()) -> Saved:
         """Write one action of a person; it is on disk on return, and its cards are given back."""
@@ -162,12 +151,6 @@ class Service:
         with self.database.read() as connection:
             name = connection.scalar(query)
         return Person(str(name) if name else f"guest-{session[:4]}", session)
-
-    def rename_person(self, session: str, name: str) -> None:
-        """Set the person's name of a session."""
-        with self.database.write() as connection:
-            connection.execute(people.delete().where(people.c.session == session))
-            connection.execute(people.insert().values(session=session, name=name))
 
     def tags_of(self, row: int, value: int) -> list[str]:
         """The names of a photo's tags in one state."""

@@ -140,6 +140,7 @@ class Curve(
 
 class Job(
     Model,
+    extra="ignore",  # the paths and process numbers of the machine
     json_schema_extra=example(
         id="6f1c2ab90de3",
         at=1777716000.0,

@@ -34,8 +34,7 @@ def photos(
 
     They come in the order of the file, by probability if suggestions of a tag are wanted.
     """
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         library, column = service.library, service.ledger.columns.find(tag) if tag else None
         if tag and column is None:  # its answers may have been undone
             return FoundPhotos(total=0, page=page, size=size, photos=[])
@@ -81,8 +80,7 @@ def _with_word(service: Service, word: str) -> Mask:
 @router.get("/tags")
 def tags(service: Served) -> list[TagCounts]:
     """All tags, and how many photos have them, lack them, or may have them."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         counts = {
             state: _in_state(service, slice(None), state).sum(axis=0).tolist()
             for state in ("yes", "no", "unknown", "suggested")
@@ -101,8 +99,7 @@ def tags(service: Served) -> list[TagCounts]:
 @router.get("/tags/together")
 def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) -> Together:
     """How often the most frequent tags occur on the same photo."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         positive = (service.ledger.values == POSITIVE).astype(np.int64)
         columns = np.argsort(-positive.sum(axis=0), kind="stable")[:count]
         pairs = positive[:, columns].T @ positive[:, columns]
@@ -113,8 +110,7 @@ def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) ->
 @router.post("/tags/rename")
 def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
     """Rename a tag; if the new name exists, the two are merged."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         old = service.ledger.columns.names[service.column(wanted.tag)]
         if old == wanted.to:
             raise HTTPException(409, "the tag already has this name")
@@ -127,8 +123,7 @@ def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
 @router.get("/suspects")
 def suspects(service: Served, count: Annotated[int, Query(ge=1, le=500)] = 60) -> list[Suspect]:
     """Unreviewed written tags that look wrong, the least likely first."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         ledger, listed = service.ledger, []
         for row, tag, chance in service.model.suspects():
             column = ledger.columns.find(tag)

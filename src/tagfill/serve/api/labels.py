@@ -22,8 +22,7 @@ router = APIRouter(prefix="/api/labels", tags=["labels"])
 @router.post("")
 def bulk(service: Served, person: Asker, wanted: BulkRequest) -> Saved:
     """Mark many photos as having a tag, not having it, or unknown."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         value = VALUES[wanted.value]
         return service.save(
             [

@@ -27,8 +27,7 @@ KEPT = {"cache-control": "private, max-age=3600"}
 @router.get("/{photo}")
 def photo_card(service: Served, photo: int) -> Card:
     """Known and suggested tags of a photo."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         return card(service, service.row(photo))
 
 

@@ -35,8 +35,7 @@ router = APIRouter(prefix="/api/review", tags=["review"])
 @router.get("")
 def overview(service: Served) -> Overview:
     """Progress of the review by tag; the tag with most left to find is first."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         queue = service.queue
         reviews = [queue.status(column) for column in range(len(service.ledger.columns.names))]
         reviews.sort(key=lambda review: (-review.open, review.tag))
@@ -46,16 +45,14 @@ def overview(service: Served) -> Overview:
 @router.get("/tags/{tag:path}")
 def tag_state(service: Served, tag: str) -> TagReview:
     """Progress of the review of one tag."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         return service.queue.status(service.column(tag))
 
 
 @router.post("/next")
 def next_cards(service: Served, person: Asker, wanted: NextRequest) -> NextCards:
     """The next cards; nobody else gets them until the lease ends."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         exclude = {service.row(photo) for photo in wanted.exclude}
         if wanted.view == "photo":
             rows = service.queue.photos(person.holder, wanted.count, exclude, guided=wanted.guided)
@@ -64,33 +61,32 @@ def next_cards(service: Served, person: Asker, wanted: NextRequest) -> NextCards
             raise HTTPException(422, "the view by tag needs a tag")
         column = service.column(wanted.tag)
         page = service.queue.tag_page(column, person.holder, wanted.count, exclude)
-        return NextCards(grid=[_grid_card(service, int(row), column) for row in page])
+        images, chance = service.library.table.images, service.queue.chance
+        return NextCards(
+            grid=[
+                GridCard(photo=row, name=images[row], probability=chance(row, column))
+                for row in page.tolist()
+            ]
+        )
 
 
 @router.post("/decisions")
 def decide(service: Served, person: Asker, made: DecisionsRequest) -> Saved:
     """Save answers; they are on disk when this returns."""
-    with service.ledger.lock:
-        service.refresh()
-        entries = [
-            service.entry(
-                person,
-                service.row(decision.photo),
-                decision.tag,
-                VALUES[decision.value],
-                kind=ANSWER,
-                view=made.view,
+    with service.current():
+        entries = []
+        for decision in made.decisions:
+            row, value = service.row(decision.photo), VALUES[decision.value]
+            entries.append(
+                service.entry(person, row, decision.tag, value, kind=ANSWER, view=made.view)
             )
-            for decision in made.decisions
-        ]
         return service.save(entries)
 
 
 @router.post("/complete")
 def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved:
     """Mark a photo as complete: all tags not ticked are absent."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         row = service.row(finished.photo)
         entries = [
             service.entry(person, row, tag, POSITIVE, kind=ANSWER, view="photo")
@@ -103,8 +99,7 @@ def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved
 @router.post("/accept")
 def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
     """Accept the remaining suggestions of a tag, if its answers show they are right."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         column = service.column(chosen.tag)
         if not service.queue.status(column).acceptable:
             raise HTTPException(409, "the answers so far do not show that the rest is right")
@@ -141,8 +136,7 @@ def history(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> list[Line]:
     """The latest decisions, the newest first."""
-    with service.ledger.lock:
-        service.refresh()
+    with service.current():
         return lines(service, service.ledger.history(limit, person.name if mine else None))
 
 
@@ -170,8 +164,3 @@ def lines(service: Service, entries: Sequence[Entry]) -> list[Line]:
         Line(**vars(entry), undone=ledger.is_undone(entry.batch), photo=rows.get(entry.image))
         for entry in entries
     ]
-
-
-def _grid_card(service: Service, row: int, column: int) -> GridCard:
-    name = service.library.table.images[row]
-    return GridCard(photo=row, name=name, probability=service.queue.chance(row, column))

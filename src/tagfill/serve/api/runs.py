@@ -32,9 +32,8 @@ def listed(service: Served) -> list[RunBrief]:
 @router.get("/measured")
 def on_complete_photos(service: Served) -> Measured:
     """Metrics of the served model on photos people have labeled in full."""
-    with service.ledger.lock:
-        service.refresh()
-        return Measured(**measured(service))
+    with service.current():
+        return measured(service)
 
 
 @router.put("/served")
@@ -74,7 +73,7 @@ def compare(service: Served, name: str, other: str) -> Compared:
     """Two runs on the same held-out photos, with the labels as they are now."""
     paths = [_folder(service, run) for run in (name, other)]
     with refusing(409):
-        return Compared(**compared(service, *paths))
+        return compared(service, *paths)
 
 
 @router.get("/{name}/curve")
@@ -84,7 +83,7 @@ def curve(
     """Precision at every recall on held-out photos: of one tag or all tags."""
     path = _folder(service, name)
     with refusing(409):
-        return Curve(**precision_curve(service, path, tag))
+        return precision_curve(service, path, tag)
 
 
 def _classes(path: Path, split: str, noted: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException
 
 from tagfill.serve.api.schema import NameRequest, Session
+from tagfill.serve.database import people
 from tagfill.serve.service import Asker, Person, Served, Service
 
 router = APIRouter(prefix="/api/session", tags=["session"])
@@ -21,7 +22,7 @@ def rename(service: Served, person: Asker, wanted: NameRequest) -> Session:
     """Set the name that decisions are stored with."""
     if person.session is None:
         raise HTTPException(400, "programs with a token set the reviewer in X-Reviewer")
-    service.rename_person(person.session, wanted.name)
+    service.database.replace(people, "session", session=person.session, name=wanted.name)
     return _session(service, Person(wanted.name, person.session))
 
 
