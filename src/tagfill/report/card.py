@@ -23,43 +23,40 @@ FEW = 20
 
 def model_card(content: RunContent, rows: list[ClassRow]) -> dict[str, Any]:
     """Content of the card; ``toml`` and ``again`` are settings and command that repeat the run."""
-    described, config = content.described, content.config
+    described, config = content.described, content.run.config
     known = {row.name: row.positives for row in rows if row.positives is not None}
+    data = {
+        "labels": config.data.labels,
+        "images": config.data.images,
+        "full labels": config.data.truth,
+        "validation labels": config.data.val,
+        "test labels": config.data.test,
+        "fingerprint of the labels": content.metrics["data_hash"],
+    }
     return {
-        "data": _data(content),
+        "data": {name: value for name, value in data.items() if value},
         "network": _network(content),
         **{name: described["weights"][name] for name in ("license", "source")},
         "stages": [_stage(stage) for stage in config.stages],
         "versions": {
-            "python": content.metadata.get("python", "?"),
-            **content.metadata.get("versions", {}),
+            "python": content.run.metadata.get("python", "?"),
+            **content.run.metadata.get("versions", {}),
         },
         "rare": [name for name, positives in known.items() if 0 < positives < FEW],
         "unlearned": [name for name, positives in known.items() if not positives],
         "toml": tomli_w.dumps(plain(dataclasses.asdict(config))),
-        "again": f"tagfill train --config {content.path / 'config.toml'} --out NEW_FOLDER",
+        "again": f"tagfill train --config {content.run.path / 'config.toml'} --out NEW_FOLDER",
     }
-
-
-def _data(content: RunContent) -> dict[str, str]:
-    named = {
-        "labels": content.config.data.labels,
-        "images": content.config.data.images,
-        "full labels": content.config.data.truth,
-        "validation labels": content.config.data.val,
-        "test labels": content.config.data.test,
-        "fingerprint of the labels": content.metrics["data_hash"],
-    }
-    return {name: value for name, value in named.items() if value}
 
 
 def _network(content: RunContent) -> dict[str, str]:
     network, entry = content.described["network"], content.described["input"]
     backbone, head = network["backbone"], network["head"]
     size = f"{entry['size']} x {entry['size']} pixels, proportions not kept"
+    settings = ", ".join(f"{key} {value}" for key, value in head["settings"].items())
     named = {
         "backbone": backbone["name"],
-        "head": _settings(head["name"], head["settings"]),
+        "head": f"{head['name']} ({settings})" if settings else head["name"],
         "reads": size if content.reads_images else f"{backbone['channels']} given features",
         "parameters": f"{backbone['parameters']:,} in the backbone",
         "trained parameters": f"{content.metrics['parameters']:,}",
@@ -68,11 +65,6 @@ def _network(content: RunContent) -> dict[str, str]:
     if not backbone["parameters"]:
         del named["parameters"]
     return named
-
-
-def _settings(name: str, settings: dict[str, Any]) -> str:
-    listed = ", ".join(f"{key} {value}" for key, value in settings.items())
-    return f"{name} ({listed})" if listed else name
 
 
 def _stage(stage: StageConfig) -> dict[str, Any]:

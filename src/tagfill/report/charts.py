@@ -29,45 +29,29 @@ class Bar(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A mark on an axis: its position and text."""
+    """A mark on an axis."""
 
     position: float
     text: str
 
 
-@dataclass(frozen=True)
-class Series:
-    """One line to draw."""
+class Series(NamedTuple):
+    """A line to draw, or a drawn one: then in pixels, with its SVG path."""
 
     name: str
     points: Sequence[Point]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A line in pixels: an SVG path, and its points."""
-
-    name: str
-    path: str
-    points: tuple[Point, ...]
+    path: str = ""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart in pixels.
-
-    Args:
-        lines: one each series.
-        marks: single points that matter.
-        bars: columns on the ground.
-        rules: vertical lines, in pixels.
-    """
+    """A chart in pixels; ``marks`` are points that matter, ``rules`` vertical lines."""
 
     x_label: str
     y_label: str
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    lines: tuple[Drawn, ...]
+    lines: tuple[Series, ...]
     marks: tuple[Point, ...] = ()
     bars: tuple[Bar, ...] = ()
     rules: tuple[float, ...] = ()
@@ -106,7 +90,9 @@ def upward(low: float, high: float) -> Scale:
 
 def ticks(scale: Scale, wanted: int = 5, *, whole: bool = False) -> tuple[Tick, ...]:
     """Marks at round values inside the scale."""
-    step = _round_step((scale.high - scale.low) / wanted)
+    rough = (scale.high - scale.low) / wanted
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(step * size for step in _STEPS if step * size >= rough * (1 - 1e-9))
     step = max(1.0, math.ceil(step)) if whole else step
     first = math.ceil(scale.low / step - 1e-9)
     last = math.floor(scale.high / step + 1e-9)
@@ -115,13 +101,11 @@ def ticks(scale: Scale, wanted: int = 5, *, whole: bool = False) -> tuple[Tick, 
     return tuple(Tick(scale(value), f"{value:.{digits}f}") for value in values)
 
 
-def drawn(series: Series, x: Scale, y: Scale) -> Drawn:
+def drawn(series: Series, x: Scale, y: Scale) -> Series:
     """A line in pixels."""
     points = tuple(Point(x(point.x), y(point.y)) for point in series.points)
-    path = " ".join(
-        f"{'L' if number else 'M'}{point.x:g} {point.y:g}" for number, point in enumerate(points)
-    )
-    return Drawn(series.name, path, points)
+    path = "M" + " L".join(f"{point.x:g} {point.y:g}" for point in points)
+    return Series(series.name, points, path)
 
 
 def line_chart(
@@ -133,11 +117,10 @@ def line_chart(
     rules: Sequence[float] = (),
 ) -> Chart:
     """Lines over whole numbers such as epochs."""
-    points = [point for line in lines for point in line.points]
-    highest, lowest = max(point.y for point in points), min(point.y for point in points)
+    across_all, upward_all = zip(*(point for line in lines for point in line.points), strict=True)
+    highest, lowest = max(upward_all), min(upward_all)
     room = 0.08 * (highest - lowest) or 0.5
-    x = across(min(point.x for point in points), max(point.x for point in points))
-    y = upward(lowest - room, highest + 2 * room)
+    x, y = across(min(across_all), max(across_all)), upward(lowest - room, highest + 2 * room)
     return Chart(
         x_label,
         y_label,
@@ -147,8 +130,3 @@ def line_chart(
         marks=tuple(Point(x(mark.x), y(mark.y)) for mark in marks),
         rules=tuple(x(rule) for rule in rules),
     )
-
-
-def _round_step(rough: float) -> float:
-    size = 10.0 ** math.floor(math.log10(rough))
-    return next(step * size for step in _STEPS if step * size >= rough * (1 - 1e-9))

@@ -49,19 +49,17 @@ def class_rows(content: RunContent) -> list[ClassRow]:
     names, held = content.classes, content.evaluated
     measurements = _evaluated_classes(content, held)
     thresholds = content.described["thresholds"] or [None] * len(names)
-    counts = _training_counts(content, len(names))
-    rows = [
-        ClassRow(
-            name,
-            *trio,
-            measured.get("positives"),
-            threshold,
-            *(measured.get(key) for key in SHARES.values()),
-        )
-        for name, trio, measured, threshold in zip(
-            names, counts, measurements, thresholds, strict=True
-        )
-    ]
+    counts: list[Trio] = [(None, None, None)] * len(names)
+    if content.data is not None:
+        counted = Statistics.of(content.data.train.table)
+        columns = (counted.class_positives, counted.class_negatives, counted.class_unknowns)
+        counts = list(zip(*(column.tolist() for column in columns), strict=True))
+    rows = []
+    for name, trio, measured, threshold in zip(
+        names, counts, measurements, thresholds, strict=True
+    ):
+        shares = [measured.get(key) for key in SHARES.values()]
+        rows.append(ClassRow(name, *trio, measured.get("positives"), threshold, *shares))
     return sorted(rows, key=lambda row: -(row.positives or 0))
 
 
@@ -83,10 +81,8 @@ def _evaluated_classes(content: RunContent, held: HeldOut | None) -> list[dict[s
         noted = (content.metrics.get(content.evaluated_name or "") or {}).get("per_class")
         if noted is None or len(noted) != len(content.classes):
             return [{} for _ in content.classes]
-        return [
-            {key: noted_class[key] for key in ("positives", "average_precision")}
-            for noted_class in noted
-        ]
+        kept = ("positives", "average_precision")
+        return [{key: noted_class[key] for key in kept} for noted_class in noted]
     counts, positives = count(held.decided, held.labels), (held.labels == POSITIVE).sum(axis=0)
     defined = np.where(positives > 0, 1.0, np.nan)
     columns = {"positives": positives, "recall": counts.recall * defined}
@@ -99,14 +95,6 @@ def _evaluated_classes(content: RunContent, held: HeldOut | None) -> list[dict[s
         }
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [without_nan(dict(zip(columns, row, strict=True))) for row in rows]
-
-
-def _training_counts(content: RunContent, classes: int) -> list[Trio]:
-    if content.data is None:
-        return [(None, None, None)] * classes
-    counted = Statistics.of(content.data.train.table)
-    columns = (counted.class_positives, counted.class_negatives, counted.class_unknowns)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def together(content: RunContent) -> dict[str, Any] | None:

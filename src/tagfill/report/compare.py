@@ -33,12 +33,12 @@ def compare(contents: Sequence[RunContent]) -> dict[str, Any]:
 
 def unique_names(contents: Sequence[RunContent]) -> list[str]:
     """Folder names, with as much of the path as makes them unique."""
-    paths = [content.path.resolve() for content in contents]
+    paths = [content.run.path.resolve() for content in contents]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.parts[-depth:]) for path in paths]
         if len(set(names)) == len(names):
             return names
-    return [f"{content.name} ({number})" for number, content in enumerate(contents, 1)]
+    return [f"{content.run.name} ({number})" for number, content in enumerate(contents, 1)]
 
 
 def _entry(name: str, content: RunContent, first: RunContent) -> dict[str, Any]:
@@ -88,11 +88,12 @@ def _classes(contents: Sequence[RunContent]) -> list[dict[str, Any]]:
     """Average precisions in percent, of the classes all runs know."""
     precisions = [_average_precisions(content) for content in contents]
     shared = [name for name in precisions[0] if all(name in rates for rates in precisions)]
-    rows = {name: [rates[name] for rates in precisions] for name in shared}
-    return [
-        {"name": name, "precisions": row, "differences": [_minus(value, row[0]) for value in row]}
-        for name, row in rows.items()
-    ]
+    classes = []
+    for name in shared:
+        first, *_ = row = [rates[name] for rates in precisions]
+        gains = [None if rate is None or first is None else rate - first for rate in row]
+        classes.append({"name": name, "precisions": row, "differences": gains})
+    return classes
 
 
 def _average_precisions(content: RunContent) -> dict[str, float | None]:
@@ -102,10 +103,6 @@ def _average_precisions(content: RunContent) -> dict[str, float | None]:
     values = mean_average_precision(held.logits, held.labels).average_precision
     pairs = zip(content.classes, values.tolist(), strict=True)
     return {name: None if np.isnan(value) else 100 * value for name, value in pairs}
-
-
-def _minus(value: float | None, first: float | None) -> float | None:
-    return None if value is None or first is None else value - first
 
 
 def _curves(names: Sequence[str], contents: Sequence[RunContent]) -> Chart | None:
@@ -121,7 +118,7 @@ def _curves(names: Sequence[str], contents: Sequence[RunContent]) -> Chart | Non
 
 
 def _settings(contents: Sequence[RunContent]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    flat = [_flat(dataclasses.asdict(content.config)) for content in contents]
+    flat = [_flat(dataclasses.asdict(content.run.config)) for content in contents]
     keys = dict.fromkeys(key for settings in flat for key in settings)
     rows = ((key, tuple(settings.get(key, "") for settings in flat)) for key in keys)
     return tuple((key, values) for key, values in rows if len(set(values)) > 1)

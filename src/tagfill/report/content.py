@@ -17,7 +17,6 @@ from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, Labels
 from tagfill.models.bundle import Bundle, description
 from tagfill.models.tagging import UNFITTED
-from tagfill.train.config import RunConfig
 from tagfill.train.data import Split, TrainingData
 from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
@@ -27,12 +26,7 @@ Metadata = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out images, and the model's scores of them.
-
-    Args:
-        name: test or val.
-        logits: [N, K].
-    """
+    """The images of test or val, and the model's scores of them."""
 
     name: str
     split: Split
@@ -78,9 +72,6 @@ class RunContent:
     """
 
     run: TrainedRun
-    path: Path
-    config: RunConfig
-    metadata: Metadata
     metrics: Metadata
     events: Sequence[Metadata]
     described: Metadata
@@ -88,10 +79,6 @@ class RunContent:
     data: TrainingData | None
     held_out: Mapping[str, HeldOut]
     gaps: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return self.path.resolve().name
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -125,7 +112,7 @@ def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> RunCon
     """
     opened = TrainedRun.of(run, sinks)
     metrics = opened.metrics
-    gaps: list[str] = []
+    gaps: tuple[str, ...] = ()
     bundle, data, held_out = None, None, {}
     try:
         bundle = opened.model
@@ -136,17 +123,6 @@ def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> RunCon
             if name != "train"
         }
     except (TagfillError, OSError) as error:
-        gaps.append(str(error))
-    return RunContent(
-        run=opened,
-        path=opened.path,
-        config=opened.config,
-        metadata=opened.metadata,
-        metrics=metrics,
-        events=opened.events,
-        described=description(opened.folder.model),
-        bundle=bundle,
-        data=data,
-        held_out=held_out,
-        gaps=tuple(gaps),
-    )
+        gaps = (str(error),)
+    described = description(opened.folder.model)
+    return RunContent(opened, metrics, opened.events, described, bundle, data, held_out, gaps)

@@ -165,11 +165,9 @@ def _cards(
             probability=float(chance[row, column]),
             known=tuple(table.classes[k] for k in np.flatnonzero(stated[row] == POSITIVE)),
             path=None if split.paths is None else split.paths[row],
-            true=None if truth is None else _verdict(int(truth[row, column])),
+            true=None
+            if truth is None or truth[row, column] == UNKNOWN
+            else bool(truth[row, column] == POSITIVE),
         )
         for row, column in entries
     ]
-
-
-def _verdict(label: int) -> bool | None:
-    return None if label == UNKNOWN else label == POSITIVE

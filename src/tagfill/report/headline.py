@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tagfill.evaluate import (
-    Interval,
     Reliability,
     bootstrap,
     expected_calibration_error,
@@ -23,6 +22,13 @@ from tagfill.labels import NEGATIVE, UNKNOWN
 from tagfill.report.charts import Bar, Chart, Point, Scale, Series, across, drawn, ticks, upward
 from tagfill.report.content import HeldOut, RunContent
 
+RATES = {
+    "overall_f1": "overall_f1",
+    "class_f1": "class_f1_mean_of_f1",
+    "overall_precision": "overall_precision",
+    "overall_recall": "overall_recall",
+}
+"""Shares of the headline, and their names among the metrics."""
 RESAMPLES, FEWEST = 1000, 100
 _WORK = 400_000_000
 """Largest number of entries times resamples; large data get fewer resamples."""
@@ -73,13 +79,8 @@ def statistics(held: HeldOut) -> dict[str, Statistic]:
         share = precision_recall_statistic(held.decided, held.labels, metric)
         return lambda weights: 100 * share(weights)
 
-    return {
-        "mAP": mean_average_precision_statistic(held.logits, held.labels),
-        "overall_f1": rate("overall_f1"),
-        "class_f1": rate("class_f1_mean_of_f1"),
-        "overall_precision": rate("overall_precision"),
-        "overall_recall": rate("overall_recall"),
-    }
+    mean = mean_average_precision_statistic(held.logits, held.labels)
+    return {"mAP": mean, **{key: rate(name) for key, name in RATES.items()}}
 
 
 def headline(content: RunContent) -> Headline | None:
@@ -90,30 +91,21 @@ def headline(content: RunContent) -> Headline | None:
     if held is None:
         return Headline(split, _without_intervals(content.metrics[split]), 0)
     count = resamples_for(held.labels.size)
-    intervals = {
-        key: bootstrap(statistic, len(held.labels), resamples=count)
-        for key, statistic in statistics(held).items()
-    }
-    measured = tuple(_metric(*item) for item in intervals.items())
+    measured = []
+    for key, statistic in statistics(held).items():
+        interval = bootstrap(statistic, len(held.labels), resamples=count)
+        ends = without_nan((interval.value, interval.low, interval.high))
+        measured.append(Metric(key, *ends))
     return Headline(split, (*measured, *_estimated(content.metrics[split])), count)
-
-
-def _metric(key: str, interval: Interval) -> Metric:
-    return Metric(key, *without_nan((interval.value, interval.low, interval.high)))
 
 
 def _without_intervals(metrics: dict[str, Any]) -> tuple[Metric, ...]:
     if "observed_mAP" in metrics:
         return Metric("observed_mAP", metrics["observed_mAP"]), *_estimated(metrics)
     rates = metrics.get("at_fitted_thresholds") or metrics.get("at_threshold") or {}
-    named = {
-        "overall_f1": rates.get("overall_f1"),
-        "class_f1": rates.get("class_f1_mean_of_f1"),
-        "overall_precision": rates.get("overall_precision"),
-        "overall_recall": rates.get("overall_recall"),
-    }
-    shares = (Metric(key, None if share is None else 100 * share) for key, share in named.items())
-    return Metric("mAP", metrics.get("mAP")), *shares
+    shares = ((key, rates.get(name)) for key, name in RATES.items())
+    rated = (Metric(key, None if share is None else 100 * share) for key, share in shares)
+    return Metric("mAP", metrics.get("mAP")), *rated
 
 
 def _estimated(metrics: dict[str, Any]) -> tuple[Metric, ...]:
@@ -153,10 +145,11 @@ def calibration(held: HeldOut | None) -> dict[str, Any] | None:
 def _reliability_chart(bins: dict[str, Reliability], counts: Reliability) -> Chart:
     x, y = across(0, 1), upward(0, 1)
     even = Series("even", (Point(0, 0), Point(1, 1)))
-    lines = [
-        even,
-        *(Series(name, _points(reliability_bins)) for name, reliability_bins in bins.items()),
-    ]
+    lines = [even]
+    for name, named in bins.items():
+        filled = named.entries > 0
+        shares = (named.confidence[filled].tolist(), named.frequency[filled].tolist())
+        lines.append(Series(name, tuple(map(Point, *shares))))
     return Chart(
         "predicted probability",
         "share of actual positives",
@@ -165,12 +158,6 @@ def _reliability_chart(bins: dict[str, Reliability], counts: Reliability) -> Cha
         tuple(drawn(line, x, y) for line in lines),
         bars=_columns(counts, x, y),
     )
-
-
-def _points(bins: Reliability) -> tuple[Point, ...]:
-    filled = bins.entries > 0
-    pairs = zip(bins.confidence[filled].tolist(), bins.frequency[filled].tolist(), strict=True)
-    return tuple(Point(*pair) for pair in pairs)
 
 
 def _columns(bins: Reliability, x: Scale, y: Scale) -> tuple[Bar, ...]:

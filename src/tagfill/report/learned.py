@@ -45,10 +45,8 @@ def curves(content: RunContent) -> dict[str, Any] | None:
     if not epochs:
         return None
     stages = sorted({event["stage"] for event in epochs})
-    starts = [
-        min(x for x, event in enumerate(epochs, 1) if event["stage"] == stage) for stage in stages
-    ]
-    rules = [start - 0.5 for start in starts[1:]]
+    numbered = [event["stage"] for event in epochs]
+    rules = [numbered.index(stage) + 0.5 for stage in stages[1:]]
     losses = [Point(x, event["loss"]) for x, event in enumerate(epochs, 1)]
     scored = score_points(epochs)
     best = [

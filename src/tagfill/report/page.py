@@ -57,7 +57,7 @@ def write_report(
     gaps = list(content.gaps)
     if recovery is None and images and content.data is not None:
         recovery = _recovered(content.run, images, sinks, gaps)
-    target = Path(out) if out is not None else unlinked(content.path / FILE)
+    target = Path(out) if out is not None else unlinked(content.run.path / FILE)
     return _write("run.html.j2", run_metadata(content, recovery, gaps, precision), target, gaps)
 
 
@@ -73,9 +73,9 @@ def write_comparison(
         out: the file; ``comparison.html`` in the first folder by default.
     """
     contents = [read_run(run, sinks) for run in runs]
-    gaps = [f"{content.name}: {gap}" for content in contents for gap in content.gaps]
+    gaps = [f"{content.run.name}: {gap}" for content in contents for gap in content.gaps]
     metadata = {"comparison": compare.compare(contents), "contents": contents, "gaps": gaps}
-    target = Path(out) if out is not None else unlinked(contents[0].path / COMPARISON)
+    target = Path(out) if out is not None else unlinked(contents[0].run.path / COMPARISON)
     return _write("compare.html.j2", metadata, target, gaps)
 
 
