@@ -15,6 +15,7 @@ from tagfill.analyze.drawing import COLORS, Drawing, new_figure
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
 from tagfill.explain.draw import overlay
+from tagfill.explain.heat import peak
 from tagfill.explain.maps import Explanation, explain_images
 from tagfill.images import open_image
 from tagfill.labels import POSITIVE
@@ -38,7 +39,9 @@ def draw(subject: Subject) -> Drawing:
     if not rows:
         raise CannotDrawError(f"no image has a tag recovered at {PRECISION:.0%}")
     assert recovery.paths is not None
-    pictures = [_fitted(open_image(recovery.paths[row])) for row in rows]
+    pictures = [open_image(recovery.paths[row]) for row in rows]
+    for picture in pictures:
+        picture.thumbnail((SIDE, SIDE))
     figure, axes = new_figure(len(rows), 2 + RECOVERED, size=(2.1, 2.25))
     table: list[tuple[object, ...]] = []
     explained = explain_images(run.model, pictures)
@@ -47,14 +50,11 @@ def draw(subject: Subject) -> Drawing:
             axis.axis("off")
         _show(line[0], picture, "", "black")
         observed = int(np.flatnonzero(recovery.table.values[row] == POSITIVE)[0])
-        cases = [
-            (observed, 1.0, "observed"),
-            *((k, p, _state(recovery, row, k)) for k, p in tags[row]),
-        ]
-        for axis, (k, chance, state) in zip(line[1:], cases, strict=False):
-            table.append(
-                (recovery.table.images[row], *_tag(axis, run, picture, seen, k, chance, state))
-            )
+        cases = [(observed, 1.0), *tags[row]]
+        for axis, (k, chance) in zip(line[1:], cases, strict=False):
+            state = "observed" if k == observed else _state(recovery, row, k)
+            told = _tag(axis, run, picture, seen, k, chance, state)
+            table.append((recovery.table.images[row], *told))
     header = ("image", "tag", "label", "probability", "peak x", "peak y")
     return Drawing(figure, header, table, findings={"images": len(rows)})
 
@@ -91,12 +91,9 @@ def _tag(
     chance: float,
     state: str,
 ) -> tuple[object, ...]:
-    from tagfill.explain.heat import peak
-
-    name = run.data.classes[column]
-    shown = (
-        "observed" if state == "observed" else f"{state.removeprefix('recovered, ')} {chance:.0%}"
-    )
+    name, shown = run.data.classes[column], state.removeprefix("recovered, ")
+    if state != "observed":
+        shown = f"{shown} {chance:.0%}"
     shade = {"observed": "black", "recovered, wrong": COLORS[1]}.get(state, COLORS[0])
     _show(axis, overlay(picture, seen.heat[column]), f"{name}\n{shown}", shade)
     x, y = peak(seen.heat[column])
@@ -106,9 +103,3 @@ def _tag(
 def _show(axis: Any, picture: Image.Image, title: str, shade: str) -> None:
     axis.imshow(np.asarray(picture))
     axis.set_title(title, fontsize=9, fontweight="normal", color=shade)
-
-
-def _fitted(picture: Image.Image) -> Image.Image:
-    picture = picture.copy()
-    picture.thumbnail((SIDE, SIDE))
-    return picture

@@ -14,7 +14,7 @@ from tagfill.analyze.drawing import GRAY, Drawing, color, new_figure
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
 from tagfill.images import open_image
-from tagfill.labels import POSITIVE, Labels, Rows
+from tagfill.labels import POSITIVE
 
 TAGS, WRONG = 3, 2
 """Known tags an image needs; absent tags with the highest scores that are shown too."""
@@ -24,11 +24,12 @@ def draw(subject: Subject) -> Drawing:
     """Half training images, half test images; with pictures where the files exist."""
     runs = subject.several()[:2]
     runs[0].train_truth()
-    cases = [
-        (split, row)
-        for split, count in _shares(runs[0], subject.images)
-        for row in _chosen(runs[0].split(split).eval_labels, count)
-    ]
+    splits = [split for split in ("train", "test", "val") if split in runs[0].data.splits][:2]
+    cases = []
+    for split in splits:
+        tags = (runs[0].split(split).eval_labels == POSITIVE).sum(axis=1)
+        rows_shown = np.flatnonzero(tags >= TAGS)[: -(-subject.images // len(splits))]
+        cases += [(split, row) for row in rows_shown]
     if not cases:
         raise CannotDrawError(f"no image has {TAGS} known tags")
     pictured = runs[0].data.train.paths is not None
@@ -51,15 +52,6 @@ def draw(subject: Subject) -> Drawing:
     )
 
 
-def _shares(run: RunView, images: int) -> list[tuple[str, int]]:
-    splits = ["train", *(name for name in ("test", "val") if name in run.data.splits)][:2]
-    return [(split, -(-images // len(splits))) for split in splits]
-
-
-def _chosen(labels: Labels, count: int) -> Rows:
-    return np.flatnonzero((labels == POSITIVE).sum(axis=1) >= TAGS)[:count]
-
-
 def _bars(axis: Any, runs: Sequence[RunView], split: str, row: int) -> list[tuple[object, ...]]:
     whole = runs[0].split(split)
     truth, observed = whole.eval_labels[row], whole.table.values[row]
@@ -80,24 +72,14 @@ def _bars(axis: Any, runs: Sequence[RunView], split: str, row: int) -> list[tupl
     axis.set(xlim=(0, 1))
     axis.grid(axis="y", visible=False)
     axis.set_title(f"{split}: {whole.table.images[row]}", fontsize=9, fontweight="normal")
-    return [
-        (
-            split,
-            whole.table.images[row],
-            runs[0].data.classes[k],
-            _state(truth[k], observed[k]),
-            run.name,
-            float(chance[k]),
-        )
-        for k in shown
-        for run, chance in zip(runs, chances, strict=True)
-    ]
-
-
-def _state(truth: int, observed: int) -> str:
-    if truth != POSITIVE:
-        return "absent"
-    return "observed" if observed == POSITIVE else "unobserved"
+    rows: list[tuple[object, ...]] = []
+    for k in shown:
+        state = "observed" if observed[k] == POSITIVE else "unobserved"
+        entry = (split, whole.table.images[row], runs[0].data.classes[k])
+        for run, chance in zip(runs, chances, strict=True):
+            label = state if truth[k] == POSITIVE else "absent"
+            rows.append((*entry, label, run.name, float(chance[k])))
+    return rows
 
 
 def _picture(axis: Any, run: RunView, split: str, row: int) -> None:

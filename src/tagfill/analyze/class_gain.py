@@ -40,7 +40,7 @@ def draw(subject: Subject) -> Drawing:
             "share_of_classes_better": float((gain > 0).mean()),
         }
     header = ("run", "class", f"{base.name}, %", "run, %", "gain, points")
-    return Drawing(figure, header, [tuple(map(_plain, row)) for row in rows], findings)
+    return Drawing(figure, header, rows, findings)
 
 
 def _precisions(run: RunView, split: str) -> Floats:
@@ -61,7 +61,3 @@ def class_bars(
     axis.set_yticks(range(len(classes)) if named else [], labels=classes if named else [])
     axis.grid(axis="y", visible=False)
     axis.set_ylim(-0.7, len(classes) - 0.3)
-
-
-def _plain(entry: object) -> object:
-    return float(entry) if isinstance(entry, np.floating) else entry

@@ -25,19 +25,18 @@ def draw(subject: Subject) -> Drawing:
     distances = {run.name: class_distances(run) for run in runs}
     (name, base), *others = distances.items()
     figure, axes = new_figure(size=(4.6, 4.2))
-    axis = axes[0][0]
-    findings: dict[str, object] = {
-        f"mean, {run_name}": float(np.nanmean(d)) for run_name, d in distances.items()
-    }
+    axis, classes = axes[0][0], runs[0].data.classes
+    findings = {f"mean, {run_name}": float(np.nanmean(d)) for run_name, d in distances.items()}
+    for run_name, distance in others:
+        above = (distance > base)[~np.isnan(base)].mean()
+        findings[f"share of classes above {name}, {run_name}"] = float(above)
     if others:
         _scatter(axis, name, base, others)
-        for run_name, distance in others:
-            findings[f"share of classes above {name}, {run_name}"] = float(
-                (distance > base)[~np.isnan(base)].mean()
-            )
     else:
-        _dots(axis, runs[0].data.classes, base)
-    classes = runs[0].data.classes
+        order = np.argsort(base)
+        axis.scatter(base[order], range(len(order)), s=26, color=color(0))
+        axis.set_yticks(range(len(order)), labels=[classes[k] for k in order])
+        axis.set(xlim=(0, None), xlabel="Wasserstein distance")
     rows = [
         (run_name, k, float(d))
         for run_name, ds in distances.items()
@@ -82,10 +81,3 @@ def _scatter(axis: Any, name: str, base: Floats, others: Sequence[tuple[str, Flo
         title="one point per class; above the line is better",
     )
     axis.legend(loc="lower right")
-
-
-def _dots(axis: Any, classes: Sequence[str], distances: Floats) -> None:
-    order = np.argsort(distances)
-    axis.scatter(distances[order], range(len(order)), s=26, color=color(0))
-    axis.set_yticks(range(len(order)), labels=[classes[k] for k in order])
-    axis.set(xlim=(0, None), xlabel="Wasserstein distance")

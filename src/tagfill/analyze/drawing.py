@@ -65,23 +65,23 @@ class Drawing:
         with atomic_path(files["png"]) as png, atomic_path(files["svg"]) as svg:
             self.figure.savefig(png, dpi=DOTS_PER_INCH)
             self.figure.savefig(svg, metadata={"Date": None})
-        write_csv(files["csv"], self.header, map(_rounded, self.rows))
+        rows = (
+            [float(f"{entry:.6g}") if isinstance(entry, float) else entry for entry in row]
+            for row in self.rows
+        )
+        write_csv(files["csv"], self.header, rows)
         return files
 
 
 @contextmanager
 def styled() -> Iterator[set[str]]:
-    """Draw and save with the common look; gives the characters that no installed font has."""
+    """Draw and save with the common look; gives the characters that no installed font has.
+
+    They are collected from matplotlib's warnings, which are not shown.
+    """
     families = [*mpl.rcParams["font.family"], *fallbacks()]
-    with mpl.rc_context({**_STYLE, "font.family": families}), _lacking() as letters:
-        yield letters
-
-
-@contextmanager
-def _lacking() -> Iterator[set[str]]:
-    """Collect the characters that matplotlib cannot draw, instead of its warnings."""
     letters: set[str] = set()
-    with warnings.catch_warnings():
+    with mpl.rc_context({**_STYLE, "font.family": families}), warnings.catch_warnings():
         warnings.filterwarnings("always", message=_GLYPH.pattern)
         show = warnings.showwarning
 
@@ -115,7 +115,3 @@ def whole_numbers(axis: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-
-
-def _rounded(row: Sequence[object]) -> list[object]:
-    return [float(f"{entry:.6g}") if isinstance(entry, float) else entry for entry in row]

@@ -62,18 +62,12 @@ def gradient(
 
 def _losses(subject: Subject) -> tuple[dict[str, ElementwiseMethod], list[str]]:
     """The requested methods, else those of the runs, else a common choice."""
-    losses: dict[str, ElementwiseMethod] = {}
-    skipped = []
     if subject.methods or not subject.runs:
         made = {text: _parsed(text) for text in subject.methods or DEFAULT}
     else:
         made = {run.stage.method.name: run.new_method() for run in subject.runs}
-    for name, method in made.items():
-        if isinstance(method, ElementwiseMethod):
-            losses[name] = method
-        else:
-            skipped.append(name)
-    return losses, skipped
+    losses = {name: m for name, m in made.items() if isinstance(m, ElementwiseMethod)}
+    return losses, [name for name in made if name not in losses]
 
 
 def _parsed(text: str) -> methods.base.Method:

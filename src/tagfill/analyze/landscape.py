@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from tagfill.analyze.drawing import Drawing, color, new_figure
 from tagfill.analyze.kinds import CannotDrawError
-from tagfill.analyze.subject import Mask, RunView, Subject
+from tagfill.analyze.subject import RunView, Subject
 from tagfill.evaluate.arrays import Floats
 from tagfill.methods.base import Method, Step
 from tagfill.models.output import Output
@@ -46,13 +46,8 @@ def draw(subject: Subject) -> Drawing:
         picture = axis.contourf(steps, steps, rise.clip(0), levels=levels, cmap="cividis")
         axis.contour(steps, steps, rise.clip(0), levels=levels, colors="white", linewidths=0.4)
         axis.plot(0, 0, "+", color="white", markersize=9)
-        axis.set(
-            title=run.name,
-            xlabel="direction 1",
-            xticks=(-1, 0, 1),
-            yticks=(-1, 0, 1),
-            aspect="equal",
-        )
+        axis.set(title=run.name, xlabel="direction 1", aspect="equal")
+        axis.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1))
         axis.grid(visible=False)
     axes[0][0].set_ylabel("direction 2")
     bar = figure.colorbar(picture, ax=axes[0][:-1].tolist(), label="loss above the minimum")
@@ -63,7 +58,7 @@ def draw(subject: Subject) -> Drawing:
     profile = axes[0][-1]
     findings = {}
     for number, (run, rise) in enumerate(zip(runs, rises, strict=True)):
-        means = [float(rise[_ring(radii, ring, rings[1])].mean()) for ring in rings]
+        means = [float(rise[np.abs(radii - ring) <= rings[1] / 2].mean()) for ring in rings]
         profile.plot(rings, means, color=color(number), label=run.name)
         findings[run.name] = {"rise_at_half": means[len(means) // 2], "rise_at_one": means[-1]}
     profile.set(xlabel="distance, in weight lengths", ylabel="mean loss above the minimum")
@@ -191,7 +186,3 @@ def movable(module: nn.Module, ways: tuple[Directions, ...]) -> Iterator[Move]:
         yield move
     finally:
         move(0, 0)
-
-
-def _ring(radii: Floats, radius: float, width: float) -> Mask:
-    return np.asarray(np.abs(radii - radius) <= width / 2)

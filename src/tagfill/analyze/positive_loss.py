@@ -27,19 +27,13 @@ def draw(subject: Subject) -> Drawing:
     for axis, (key, title) in zip(axes[0], panels, strict=True):
         for number, run in enumerate(runs):
             values = [epoch.get(key) for epoch in run.epochs]
-            epochs = range(1, len(values) + 1)
-            axis.plot(
-                epochs,
-                [float("nan") if v is None else v for v in values],
-                color=color(number),
-                label=run.name,
-            )
-            rows += [(run.name, title, e, v) for e, v in zip(epochs, values, strict=True)]
+            drawn = [float("nan") if v is None else v for v in values]
+            axis.plot(range(1, len(drawn) + 1), drawn, color=color(number), label=run.name)
+            rows += [(run.name, title, epoch, v) for epoch, v in enumerate(values, 1)]
         axis.set(title=title, xlabel="epoch", ylabel="mean of $-\\log p$ (nats)")
         axis.set_ylim(bottom=0)
         whole_numbers(axis)
     axes[0][0].legend()
-    findings = {run.name: run.epochs[-1].get("positive_loss") for run in runs}
-    return Drawing(
-        figure, ("run", "entries", "epoch", "loss"), rows, {"last_positive_loss": findings}
-    )
+    last = {run.name: run.epochs[-1].get("positive_loss") for run in runs}
+    header = ("run", "entries", "epoch", "loss")
+    return Drawing(figure, header, rows, {"last_positive_loss": last})

@@ -5,8 +5,6 @@ Cole et al. 2021, Fig. 2. Every column is one epoch and sums to 1.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import PowerNorm
@@ -48,7 +46,10 @@ def draw(subject: Subject) -> Drawing:
             for epoch in range(share.shape[1])
             for low in range(share.shape[0])
         ],
-        findings={run.name: _finding(share) for run, share in zip(runs, shares, strict=True)},
+        findings={
+            run.name: {"likely_in_last_epoch": float(share[len(share) // 2 :, -1].sum())}
+            for run, share in zip(runs, shares, strict=True)
+        },
     )
 
 
@@ -62,8 +63,3 @@ def _shares(run: RunView) -> npt.NDArray[np.float64]:
         raise CannotDrawError(f"no positive of {run.name} is unobserved")
     shares: npt.NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True)).T
     return shares
-
-
-def _finding(share: npt.NDArray[np.float64]) -> dict[str, Any]:
-    last = share[:, -1]
-    return {"likely_in_last_epoch": float(last[len(last) // 2 :].sum())}

@@ -8,11 +8,10 @@ negative.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tagfill.analyze.drawing import Drawing, color, new_figure, whole_numbers
 from tagfill.analyze.kinds import CannotDrawError
-from tagfill.analyze.subject import RunView, Subject
+from tagfill.analyze.subject import Subject
 
 _LINES = {"precision": "-", "recall": "--"}
 
@@ -26,11 +25,15 @@ def draw(subject: Subject) -> Drawing:
     rows: list[Sequence[object]] = []
     for axis, kind in zip(axes[0], ("positives", "negatives"), strict=True):
         for number, run in enumerate(runs):
-            for figure_name, line in _LINES.items():
-                values = _series(run, kind, figure_name)
-                label = f"{run.name}, {figure_name}"
-                axis.plot(range(1, len(values) + 1), values, line, color=color(number), label=label)
-            rows += _rows(run, kind)
+            logged = [(epoch.get("pseudo_labels") or {}).get(kind, {}) for epoch in run.epochs]
+            for name, line in _LINES.items():
+                shares = [epoch.get(name) for epoch in logged]
+                values = [float("nan") if share is None else 100 * share for share in shares]
+                look = {"color": color(number), "label": f"{run.name}, {name}"}
+                axis.plot(range(1, len(values) + 1), values, line, **look)
+            for epoch, labels in enumerate(logged, 1):
+                counted = [labels.get(name) for name in ("count", "precision", "recall")]
+                rows.append((run.name, kind, epoch, *counted))
         axis.set(title=f"{kind} among the labels given", xlabel="epoch", ylim=(-3, 103))
         whole_numbers(axis)
     axes[0][0].set_ylabel("%")
@@ -40,19 +43,3 @@ def draw(subject: Subject) -> Drawing:
     notes = (f"without pseudo-labels: {', '.join(left_out)}",) if left_out else ()
     findings = {run.name: run.epochs[-1]["pseudo_labels"] for run in runs}
     return Drawing(figure, header, rows, findings, notes)
-
-
-def _labels(run: RunView, kind: str) -> list[dict[str, Any]]:
-    return [(epoch.get("pseudo_labels") or {}).get(kind, {}) for epoch in run.epochs]
-
-
-def _series(run: RunView, kind: str, name: str) -> list[float]:
-    values = [label.get(name) for label in _labels(run, kind)]
-    return [float("nan") if value is None else 100 * value for value in values]
-
-
-def _rows(run: RunView, kind: str) -> list[Sequence[object]]:
-    return [
-        (run.name, kind, epoch, label.get("count"), label.get("precision"), label.get("recall"))
-        for epoch, label in enumerate(_labels(run, kind), 1)
-    ]

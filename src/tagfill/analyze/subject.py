@@ -71,9 +71,8 @@ class RunView(TrainedRun):
         """[N, K] the full labels of the training images; an error if they are unknown."""
         truth = self.data.train.truth
         if truth is None:
-            raise CannotDrawError(
-                f"the full labels of {self.name} are not known (train with --truth)"
-            )
+            why = f"the full labels of {self.name} are not known (train with --truth)"
+            raise CannotDrawError(why)
         return truth
 
     @property
@@ -128,10 +127,9 @@ class Subject:
 def open_runs(paths: Iterable[Path]) -> list[RunView]:
     """Open run folders; runs of the same name also show the folder above."""
     paths = list(paths)
-    names = [path.resolve().name for path in paths]
+    full = [path.resolve() for path in paths]
+    names = [path.name for path in full]
     return [
-        RunView.named(
-            path, name if names.count(name) == 1 else f"{path.resolve().parent.name}/{name}"
-        )
-        for path, name in zip(paths, names, strict=True)
+        RunView.named(path, name if names.count(name) == 1 else f"{whole.parent.name}/{name}")
+        for path, whole, name in zip(paths, full, names, strict=True)
     ]

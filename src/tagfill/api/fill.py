@@ -60,15 +60,9 @@ def fill(
     run = _trained(request, out, sinks)
     run.sinks = tuple(sinks)
     recovery = run.recovery
-    chosen = recovery.suggest(amount)
-    suggestions = run.path / SUGGESTIONS
-    write_suggestions(
-        chosen,
-        recovery.table,
-        recovery.evidence.kind,
-        suggestions,
-        _decided(suggestions, recovery.table),
-    )
+    chosen, suggestions = recovery.suggest(amount), run.path / SUGGESTIONS
+    decided = _decided(suggestions, recovery.table)
+    write_suggestions(chosen, recovery.table, recovery.evidence.kind, suggestions, decided)
     report = write_report(run, recovery=recovery, precision=precision, sinks=sinks)
     return Filled(
         run=run,

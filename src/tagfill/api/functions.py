@@ -171,7 +171,8 @@ def fit(
     """
     _refuse_misspelled(settings)
     allow(labels, images, features, truth, val, test)
-    target = Path(out) if out is not None else free_path(_name_of(labels))
+    name = Path(str(labels)).stem if is_path(labels) else ""
+    target = Path(out) if out is not None else free_path(name or "run")
     folder, start, first = target / GIVEN, RunFolder(target), is_first_process()
     if first:
         start.require_free()
@@ -187,7 +188,9 @@ def fit(
                 data[name] = str(file)
         data |= {name: settings.pop(name) for name in list(settings) if name in _DATA}  # type: ignore[misc]
         data["labels"] = str(labels if dataset is None else keep(dataset, folder, "labels"))
-        data["images"] = _image_folder(images, listed, dataset)
+        root = images if is_path(images) else dataset and dataset.image_root
+        root = common_folder(listed) if listed else root
+        data["images"] = None if root is None else str(root)
         data["features"] = _features(features, dataset, folder)
         request = Request(
             data=DataConfig(**fitted_fields(DataConfig, data)),
@@ -304,17 +307,10 @@ def _compared(run: Run) -> dict[str, Any]:
         "estimated recall": estimated.get("overall_recall"),
         "recall of written tags": estimated.get("recall_of_written"),
     }
-    percentages = {
-        "mAP": measured.get("mAP"),
-        "estimated mAP": estimated.get("mAP"),
-        **{name: None if share is None else 100 * share for name, share in shares.items()},
-    }
-    return {
-        "run": run.name,
-        "method": run.metrics["method"],
-        "images": split,
-        **{name: percentages[name] for name in _PERCENTAGES},
-    }
+    percentages = {name: None if s is None else 100 * s for name, s in shares.items()}
+    percentages |= {"mAP": measured.get("mAP"), "estimated mAP": estimated.get("mAP")}
+    about = {"run": run.name, "method": run.metrics["method"], "images": split}
+    return about | {name: percentages[name] for name in _PERCENTAGES}
 
 
 def export(
@@ -326,10 +322,6 @@ def export(
 
 def _opened(run: str | Path | Run) -> Run:
     return run if isinstance(run, Run) else open_run(run)
-
-
-def _name_of(labels: Labels) -> str:
-    return (Path(str(labels)).stem if is_path(labels) else "") or "run"
 
 
 def _refuse_misspelled(settings: Mapping[str, Any]) -> None:
@@ -361,12 +353,3 @@ def _features(
             remedy="load the labels with tagfill.load_labels, or give features as a .npy file",
         )
     return str(keep_features(features, folder, len(dataset.table)))
-
-
-def _image_folder(
-    images: object, listed: Sequence[str | Path] | None, dataset: Dataset | None
-) -> str | None:
-    if is_path(images):
-        return str(images)
-    root = common_folder(listed) if listed else dataset and dataset.image_root
-    return None if root is None else str(root)

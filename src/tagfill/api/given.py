@@ -50,10 +50,7 @@ def as_dataset(
 def named(labels: Labels, training: Dataset | None, split: str) -> Dataset:
     """Labels of a split as a data set; an array gets the names of the training labels.
 
-    Args:
-        labels: see ``Labels``.
-        training: the training labels, if they are in memory.
-        split: truth, val or test; the rows of ``truth`` are the training images.
+    The rows of the split ``truth`` are the training images.
     """
     if training is None or isinstance(labels, LabelTable | Dataset) or _is_frame(labels):
         return as_dataset(labels)
@@ -93,13 +90,21 @@ def _table(
     labels: Any, images: Sequence[str | Path] | None, classes: Sequence[str] | None
 ) -> LabelTable:
     if _is_frame(labels):
-        return _from_frame(labels)
+        named = _image_column(labels)
+        ids = labels.index if named is None else labels[named]
+        frame = labels if named is None else labels.drop(columns=[named])
+        columns = tuple(map(str, frame.columns))
+        return LabelTable(tuple(map(str, ids)), columns, _codes(frame.to_numpy()))
     values = np.asarray(labels)
     if values.ndim != 2:
         raise TagfillError(f"labels must be a matrix [images, classes], got shape {values.shape}")
     names = [f"class_{column}" for column in range(values.shape[1])] if classes is None else classes
-    width = len(str(len(values)))
-    ids = [f"row-{row:0{width}}" for row in range(len(values))] if images is None else _ids(images)
+    if images is None:
+        width = len(str(len(values)))
+        ids = [f"row-{row:0{width}}" for row in range(len(values))]
+    else:
+        root = common_folder(images)
+        ids = [Path(image).absolute().relative_to(root).as_posix() for image in images]
     return LabelTable(tuple(ids), tuple(map(str, names)), _codes(values))
 
 
@@ -110,11 +115,6 @@ def _is_frame(labels: object) -> bool:
 def common_folder(images: Sequence[str | Path]) -> Path:
     """The deepest folder that all image files are in."""
     return Path(os.path.commonpath([Path(image).absolute().parent for image in images]))
-
-
-def _ids(images: Sequence[str | Path]) -> list[str]:
-    root = common_folder(images)
-    return [Path(image).absolute().relative_to(root).as_posix() for image in images]
 
 
 def _image_column(frame: Any) -> Any:
@@ -136,14 +136,6 @@ def _read_frame(frame: Any) -> Dataset:
         except TagfillError as error:
             raise TagfillError(str(error).replace(str(file), "the data frame")) from error
     return replace(dataset, source=Path("labels.csv"), image_root=None)
-
-
-def _from_frame(frame: Any) -> LabelTable:
-    named = _image_column(frame)
-    ids = frame.index if named is None else frame[named]
-    values = frame if named is None else frame.drop(columns=[named])
-    names = tuple(map(str, values.columns))
-    return LabelTable(tuple(map(str, ids)), names, _codes(values.to_numpy()))
 
 
 def _codes(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

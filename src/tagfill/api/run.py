@@ -74,13 +74,12 @@ class Run(TrainedRun):
             threshold: a tag is given from this probability on; by default the run's thresholds.
             bootstrap: number of resamples for confidence intervals.
         """
-        fitted = self.model.thresholds or UNFITTED
         if labels is None:
             name = split or self.evaluated_split
             probabilities, truth = self.probabilities(name), self.split(name).eval_labels
         else:
             probabilities, truth = self._scored(labels, split, images)
-        cut = fitted if threshold is None else threshold
+        cut = (self.model.thresholds or UNFITTED) if threshold is None else threshold
         return summary(probabilities, truth, self.classes, threshold=cut, resamples=bootstrap)
 
     @speaks_python
@@ -131,16 +130,12 @@ class Run(TrainedRun):
         pictures = {} if paths is None else dict(zip(recovery.table.images, paths, strict=True))
         return Table(rows, title=f"missing tags of {self.name}", pictures=pictures)
 
-    @property
+    @cached_property
     def recovery(self) -> Recovery:
         """Probabilities of all unknown labels; computed once."""
-        if self._recovery is None:
-            from tagfill.recover.recovery import recover
+        from tagfill.recover.recovery import recover
 
-            self._recovery = recover(self, sinks=self.sinks)
-        return self._recovery
-
-    _recovery: Recovery | None = None
+        return recover(self, sinks=self.sinks)
 
     @speaks_python
     def explain(
@@ -157,18 +152,16 @@ class Run(TrainedRun):
         from tagfill.explain.maps import explain_images
         from tagfill.images import open_image
 
-        named = isinstance(image, str | Path)
-        picture = open_image(image) if isinstance(image, str | Path) else image.convert("RGB")
+        if isinstance(image, str | Path):
+            name, picture = Path(image).name, open_image(image)
+        else:
+            name, picture = "image", image.convert("RGB")
         (explained,) = explain_images(self.model, [picture])
         likeliest = (-explained.probabilities).argsort(kind="stable")[:top].tolist()
         columns = likeliest if tags is None else [self._column(tag) for tag in tags]
-        seen = [
-            Seen(
-                self.classes[column], float(explained.probabilities[column]), explained.heat[column]
-            )
-            for column in columns
-        ]
-        return sheet([(Path(str(image)).name if named else "image", picture, seen)])
+        chances, heat = explained.probabilities, explained.heat
+        seen = [Seen(self.classes[k], float(chances[k]), heat[k]) for k in columns]
+        return sheet([(name, picture, seen)])
 
     @speaks_python
     def report(self, out: str | Path | None = None) -> Path:
@@ -229,27 +222,20 @@ class Run(TrainedRun):
         measured = self._measured()
         name = next((name for name in ("test", "val") if measured.get(name, {}).get("mAP")), None)
         if name is None:
-            return title + self._labels_html()
+            try:  # the training labels, where they are not gone
+                return f"{title}<div>training labels</div>{self.data.train.table._repr_html_()}"
+            except TagfillError:
+                return title
         classes = [row for row in self.metrics[name]["per_class"] if row["average_precision"]]
         ranked = sorted(classes, key=lambda row: -row["positives"])[:SHOWN]
-        bars = [
-            (
-                bar["name"],
-                [(bar["average_precision"], "#33658a")],
-                f"AP {100 * bar['average_precision']:.0f}, {bar['positives']:,} images",
-            )
-            for bar in ranked
-        ]
+        bars = []
+        for row in ranked:
+            precision = row["average_precision"]
+            text = f"AP {100 * precision:.0f}, {row['positives']:,} images"
+            bars.append((row["name"], [(precision, "#33658a")], text))
         return f"{title}<div>{name} images, most frequent classes</div>{bars_svg(bars, 1.0)}"
 
     def _measured(self) -> dict[str, Mapping[str, Any]]:
         if not self.folder.is_finished:
             return {}
         return {name: self.metrics.get(name) or {} for name in ("val", "test")}
-
-    def _labels_html(self) -> str:
-        """The training labels, for runs without measured metrics; nothing if they are gone."""
-        try:
-            return f"<div>training labels</div>{self.data.train.table._repr_html_()}"
-        except TagfillError:
-            return ""

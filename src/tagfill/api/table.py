@@ -98,19 +98,18 @@ class Table(Sequence[Row]):
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(self._html_row(row) for row in self.rows[:_HTML_ROWS])
+        picture = "<th></th>" if self._pictures else ""
+        lines = [f"<tr>{picture}{head}</tr>"]
+        for row in self.rows[:_HTML_ROWS]:
+            cells = "".join(f"<td>{self._html_cell(*item)}</td>" for item in row.items())
+            if self._pictures:
+                file = self._pictures.get(str(row.get("image")))
+                cells = f"<td>{'' if file is None else thumbnail(file)}</td>{cells}"
+            lines.append(f"<tr>{cells}</tr>")
         more = len(self) - _HTML_ROWS
         rest = f"<p>... and {more:,} more</p>" if more > 0 else ""
-        picture = "<th></th>" if self._pictures else ""
         title = f"<b>{html.escape(self.title)}</b>: {len(self):,} rows"
-        return f"{title}<table><tr>{picture}{head}</tr>{body}</table>{rest}"
-
-    def _html_row(self, row: Row) -> str:
-        cells = "".join(f"<td>{self._html_cell(*item)}</td>" for item in row.items())
-        if not self._pictures:
-            return f"<tr>{cells}</tr>"
-        file = self._pictures.get(str(row.get("image")))
-        return f"<tr><td>{'' if file is None else thumbnail(file)}</td>{cells}</tr>"
+        return f"{title}<table>{''.join(lines)}</table>{rest}"
 
     def _html_cell(self, column: str, value: object) -> str:
         text = html.escape(_text(value))

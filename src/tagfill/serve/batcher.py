@@ -40,12 +40,11 @@ class Batcher:
         self._lock = threading.Lock()
 
     def submit(self, image: Numbers) -> Future[Numbers]:
-        """Probabilities [K] of an image [3, H, W], later.
-
-        Raises:
-            QueueFullError: try again in a moment.
-        """
-        self._start()
+        """Probabilities [K] of an image [3, H, W], later; ``QueueFullError`` if many wait."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, daemon=True, name="batcher")
+                self._thread.start()
         future: Future[Numbers] = Future()
         try:
             self._queue.put_nowait((image, future))
@@ -60,12 +59,6 @@ class Batcher:
         if thread is not None:
             self._queue.put(None)
             thread.join(timeout=10)
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, daemon=True, name="batcher")
-                self._thread.start()
 
     def _run(self) -> None:
         open_for_more = True

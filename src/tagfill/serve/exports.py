@@ -21,14 +21,8 @@ from tagfill.labels.beside import write_rejections
 from tagfill.labels.formats import formats
 from tagfill.labels.formats.image_folder import check_classes, class_path
 from tagfill.labels.io import save_labels
-from tagfill.labels.photos.change import (
-    EXIFTOOL,
-    Edit,
-    change_files,
-    change_sidecars,
-    edits,
-    new_sidecars,
-)
+from tagfill.labels.photos.change import EXIFTOOL, Edit, change_files, change_sidecars, new_sidecars
+from tagfill.labels.photos.change import edits as planned_edits
 from tagfill.labels.photos.labels import photo_changes
 from tagfill.labels.photos.read import sidecar, sidecars_of
 from tagfill.labels.table import POSITIVE
@@ -57,21 +51,16 @@ def exportable() -> list[str]:
 
 
 def export(service: Service, format: str) -> Download:
-    """All labels including decisions, as one file, or as a zip of several.
-
-    Raises:
-        TagfillError: the format cannot hold the names of the tags.
-    """
+    """All labels including decisions, as one file, or as a zip of several."""
     with service.current():
         table = replace(service.ledger.table, reviewed=None)
+    zipped = {FOLDERS: _class_folders, PHOTOS: _photos, XMP: _sidecars}
     if format in (FOLDERS, PHOTOS):
         gone = [path for path in service.library.paths if not path.is_file()]
         if gone:
             raise TagfillError(f"{len(gone):,} photos are missing, first {gone[0].name!r}")
-        files = _class_folders(service, table) if format == FOLDERS else _photos(service, table)
-        return ".zip", _zipped(files)
-    if format == XMP:
-        return ".zip", _zipped(_sidecars(service, table))
+    if format in zipped:
+        return ".zip", _zipped(zipped[format](service, table))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         target = Path(folder, f"labels{SUFFIXES.get(format, '')}")
         save_labels(service.library.dataset(table), target, format=format)
@@ -150,7 +139,7 @@ def _edits(service: Service, table: LabelTable) -> dict[Path, Edit]:
     dataset, paths = service.library.dataset(table), service.library.paths
     changes = photo_changes(dataset, table, sure)
     by_path = {paths[table.row_of[image]]: change for image, change in changes.items()}
-    return edits(by_path, dataset.hierarchy)
+    return planned_edits(by_path, dataset.hierarchy)
 
 
 class _Pieces(io.RawIOBase):

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +56,15 @@ class Jobs:
         return next((listed for listed in self.all() if listed["id"] == job), None)
 
     def start(self, who: str) -> dict[str, Any]:
-        """Train again from the labels as they are now.
-
-        Raises:
-            TagfillError: a job is running already.
-        """
+        """Train again from the labels as they are now; refused while a training is running."""
         with self._lock:
             self.all()  # settles those that have ended
             job = secrets.token_hex(6)
-            folder, run = self._place(job)
-            self._write_labels(folder)
+            folder, run = self.service.home / FOLDER / job, self._free_name()
+            folder.mkdir(parents=True)
+            with self.service.current():
+                dataset = self.service.library.dataset(self.service.ledger.table)
+            save_labels(dataset, folder / LABELS, format="csv_wide")
             try:
                 with self.service.database.write() as connection:  # other servers wait here
                     running = sa.select(jobs.c.id).where(jobs.c.state == RUNNING)
@@ -72,25 +72,18 @@ class Jobs:
                         raise TagfillError(
                             "a training is already running", remedy="wait, or cancel it"
                         )
-                    row = self._started(job, who, folder, run)
+                    child = self._children[job] = self._spawn(folder, run)
+                    began = {"at": time.time(), "who": who, "state": RUNNING, "message": None}
+                    place = {"pid": child.pid, "folder": str(folder), "run": str(run)}
+                    row = {"id": job, **began, **place}
                     connection.execute(jobs.insert(), [row])
             except TagfillError:
                 shutil.rmtree(folder)
                 raise
         return self._told(row)
 
-    def _started(self, job: str, who: str, folder: Path, run: Path) -> dict[str, Any]:
-        child = self._children[job] = self._spawn(folder, run)
-        where = {"pid": child.pid, "folder": str(folder), "run": str(run)}
-        began = {"at": time.time(), "who": who, "state": RUNNING, "message": None}
-        return {"id": job, **began, **where}
-
     def cancel(self, job: str) -> None:
-        """Stop a job and remove its files.
-
-        Raises:
-            TagfillError: it runs on another machine.
-        """
+        """Stop a job of this machine and remove its files."""
         row = self.one(job)
         if row is None or row["state"] != RUNNING:
             return
@@ -100,25 +93,13 @@ class Jobs:
         if not (run / "metrics.json").is_file():
             shutil.rmtree(run, ignore_errors=True)
 
-    def _place(self, job: str) -> tuple[Path, Path]:
-        home, base = self.service.home, self.service.model.name.partition("-review-")[0]
-        number = 1
-        while (home / f"{base}-review-{number}").exists():
-            number += 1
-        folder = home / FOLDER / job
-        folder.mkdir(parents=True)
-        return folder, home / f"{base}-review-{number}"
-
-    def _write_labels(self, folder: Path) -> None:
-        ledger = self.service.ledger
-        with ledger.lock:
-            ledger.refresh()
-            dataset = self.service.library.dataset(ledger.table)
-        save_labels(dataset, folder / LABELS, format="csv_wide")
+    def _free_name(self) -> Path:
+        base = self.service.model.name.partition("-review-")[0]
+        names = (self.service.home / f"{base}-review-{number}" for number in count(1))
+        return next(path for path in names if not path.exists())
 
     def _spawn(self, folder: Path, run: Path) -> subprocess.Popen[bytes]:
-        base = self.service.origin
-        command = [*COMMAND, str(base), str(folder), str(run)]
+        command = [*COMMAND, str(self.service.origin), str(folder), str(run)]
         with (folder / "log.txt").open("wb") as log, (folder / ALIVE).open("wb") as alive:
             fcntl.flock(alive, fcntl.LOCK_EX)
             return subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
@@ -134,21 +115,18 @@ class Jobs:
         """A job for display; if its process has ended, its result is recorded first."""
         folder = Path(row["folder"])
         if row["state"] == RUNNING and not self._alive(row["id"], folder):
-            ended = _read(folder / RESULT) or {
-                "state": "failed",
-                "message": "the process ended without a result",
-            }
+            lost = {"state": "failed", "message": "the process ended without a result"}
+            ended = _read(folder / RESULT) or lost
             row["state"], row["message"] = ended["state"], ended["message"]
             self._settle(row["id"], row["state"], row["message"])
         run = Path(row["run"])
-        progress = _read(folder / PROGRESS)
         return {
             **row,
             "run": run.name,
             "path": row["run"],
             "base": self.service.origin.name,
             "trained": is_run(run),
-            "progress": progress,
+            "progress": _read(folder / PROGRESS),
             "seconds": round(time.time() - row["at"], 1) if row["state"] == RUNNING else None,
             "usual": self._usual(),
         }

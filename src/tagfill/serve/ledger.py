@@ -90,20 +90,11 @@ class _Photo:
 
 
 class Ledger:
-    """Reads and writes the log, and keeps the labels that follow from it.
-
-    Args:
-        database: holds the log.
-        library: photos and the labels before any decision.
-    """
+    """Reads and writes the log, and keeps the labels that follow from it."""
 
     def __init__(self, database: Database, library: Library) -> None:
         self.database, self.library = database, library
         self.lock = threading.RLock()
-        self._start_again()
-        self.refresh()
-
-    def _start_again(self) -> None:
         self._last = 0
         self._batches: dict[str, list[Entry]] = {}
         self._undone: set[str] = set()
@@ -112,6 +103,7 @@ class Ledger:
         self.first_lines: dict[str, int] = {}
         """The first line of the log made under each model."""
         self._build()
+        self.refresh()
 
     def _build(self) -> None:
         """Compute labels from the whole log, since renames move columns."""
@@ -277,11 +269,9 @@ class Ledger:
     # writing
 
     def write(self, entries: Sequence[Entry], *, release: Iterable[tuple[str, str]] = ()) -> str:
-        """Append one action of a person; on return it is on disk. Returns the name of the batch.
+        """Append one action of a person, and end leases (image, tag); returns the batch's name.
 
-        Args:
-            entries: its lines.
-            release: leases (image, tag) that end with it.
+        On return it is on disk.
         """
         batch, now = secrets.token_hex(8), time.time()
         rows = [{**vars(entry), "batch": batch, "at": now} for entry in entries]

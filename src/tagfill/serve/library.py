@@ -21,9 +21,6 @@ class Library:
 
     Args:
         table: the labels as their owner wrote them.
-        paths: the files.
-        splits: rows of train, val and test.
-        source: the label file.
         truth: [N, K] the full labels behind masked ones, where a demo or study has them.
     """
 
@@ -62,11 +59,7 @@ class Library:
 
 
 def library_of(data: TrainingData, source: Path) -> Library:
-    """The photos and labels of a run.
-
-    Raises:
-        TagfillError: the run was trained on given features, so there are no photos.
-    """
+    """The photos and labels of a run; refused where it was trained on given features."""
     if any(split.paths is None for split in data.splits.values()):
         raise TagfillError(
             "the run was trained on given features: there are no photos to show",

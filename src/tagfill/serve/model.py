@@ -57,9 +57,6 @@ class ServedModel:
     """A finished run, ready to serve; one thread at a time explains pictures.
 
     Args:
-        run: the run.
-        posterior: what it says of the library's photos.
-        library: the photos.
         exported: an ONNX or torch.export file of the model to answer requests with.
     """
 
@@ -137,11 +134,7 @@ class ServedModel:
 
 
 def open_model(path: Path, library: Library, exported: Path | None = None) -> ServedModel:
-    """Load a run's model and its probabilities for the photos of the library.
-
-    Raises:
-        TagfillError: the folder holds no finished run, or one of other photos.
-    """
+    """Load a run's model and its probabilities for the photos of the library."""
     run = Run.open(path)
     return ServedModel(run, _posterior(run, library), library, exported)
 
@@ -175,11 +168,7 @@ def _posterior(run: Run, library: Library) -> Posterior:
 
 
 def held_out_scores(path: Path, library: Library, split: str, columns: Columns) -> Floats:
-    """[N, K] probabilities of a run's model for the library's photos of a split.
-
-    Raises:
-        TagfillError: the run was validated on other photos.
-    """
+    """[N, K] probabilities of a run's model for the library's photos of a split."""
     classes, place, chances = _scores_of(path, split, _changed(path))
     images = [library.table.images[row] for row in library.splits[split]]
     if not place.keys() >= set(images):
@@ -203,11 +192,7 @@ def _scores_of(
 
 
 def class_metrics(path: Path, split: str) -> list[dict[str, Any]]:
-    """Every class of a run on held-out photos, at the thresholds of the run.
-
-    Raises:
-        TagfillError: its photos or labels are gone.
-    """
+    """Every class of a run on held-out photos, at the thresholds of the run."""
     return _classes_of(path, split, _changed(path))
 
 

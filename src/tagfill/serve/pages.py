@@ -19,12 +19,8 @@ PAGES = ("/", "/review", "/try", "/data", "/tags", "/runs", "/train", "/login")
 router = APIRouter(include_in_schema=False)
 
 
-def _frame() -> FileResponse:
-    return FileResponse(str(FRAME))
-
-
 for _path in PAGES:
-    router.add_api_route(_path, _frame, response_class=FileResponse)
+    router.add_api_route(_path, lambda: FileResponse(str(FRAME)), response_class=FileResponse)
 
 
 @router.get("/favicon.ico")

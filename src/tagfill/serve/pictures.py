@@ -37,11 +37,7 @@ class Pictures:
         self._lock = threading.Lock()
 
     def jpeg(self, row: int, size: int) -> bytes:
-        """A photo whose longer side has at most ``size`` pixels.
-
-        Raises:
-            TagfillError: the file is missing or broken.
-        """
+        """A photo whose longer side has at most ``size`` pixels."""
         key = row, size
         with self._lock:
             if key in self._kept:

@@ -38,12 +38,7 @@ WHOLE_PHOTO = ""
 
 
 class Queue:
-    """The order of review under one model.
-
-    Args:
-        ledger: labels and decisions.
-        model: probabilities.
-    """
+    """The order of review under one model."""
 
     def __init__(self, ledger: Ledger, model: ServedModel) -> None:
         self.ledger, self.model = ledger, model

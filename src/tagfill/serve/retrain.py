@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +58,7 @@ class ProgressFile:
 
 
 def retrain(base: Path, folder: Path, out: Path) -> None:
-    """Train as an earlier run was, from other labels of the same photos.
-
-    Args:
-        base: the earlier run.
-        folder: holds the labels; progress and the result are written here.
-        out: the new run folder.
-    """
+    """Train as the run ``base`` was, from the labels in ``folder``, where progress is written."""
     sink = ProgressFile(folder / PROGRESS)
     earlier = Run.open(base)
     request = _request(earlier, folder / LABELS)
@@ -82,28 +75,15 @@ def _request(earlier: Run, labels: Path) -> Request:
     overrides = {name: getattr(config.model, name) for name in kept}
     if mode == "finetune":
         overrides["init"] = str(earlier.path)
-    return Request(
-        data=replace(
-            DataConfig(labels=str(labels), format="csv_wide"),
-            images=_images(data),
-            truth=data.truth,
-        ),
-        mode=mode,
-        overrides={
-            **{name: value for name, value in overrides.items() if value},
-            "seed": config.seed,
-            "threads": config.threads,
-        },
-    )
-
-
-def _images(data: DataConfig) -> str:
-    """The image folder; by default the folder of the label file."""
-    if data.images is not None:
-        return data.images
-    folder = Path(data.labels)
-    folder = folder if folder.is_dir() else folder.parent
-    return str(next((place for place in (folder / "images", folder) if place.is_dir()), folder))
+    overrides = {name: value for name, value in overrides.items() if value}
+    overrides |= {"seed": config.seed, "threads": config.threads}
+    images = data.images
+    if images is None:
+        beside = Path(data.labels)
+        folder = beside if beside.is_dir() else beside.parent
+        images = str(folder / "images" if (folder / "images").is_dir() else folder)
+    again = DataConfig(labels=str(labels), format="csv_wide", images=images, truth=data.truth)
+    return Request(data=again, mode=mode, overrides=overrides)
 
 
 def main(arguments: list[str]) -> int:

@@ -14,11 +14,11 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -90,7 +90,12 @@ class Policy:
 
     def knows_host(self, host: str) -> bool:
         """Whether this is a name of the server."""
-        return host in self.hosts or ("*" in self.hosts and _is_address(host))
+        if host in self.hosts or "*" not in self.hosts:
+            return host in self.hosts
+        try:
+            return bool(ipaddress.ip_address(host))
+        except ValueError:
+            return False
 
     def has_token(self, headers: Headers) -> bool:
         """Whether the request has the right token, as bearer token or password."""
@@ -109,14 +114,6 @@ class Policy:
 def same_text(one: str, other: str) -> bool:
     """Whether two texts are equal, in a time that does not reveal where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def host_name(header: str) -> str:
@@ -140,18 +137,16 @@ class Gate:
                 await self.app(scope, receive, send)
             return
         scope = _as_get(scope)
-        headers, cookie = Headers(scope=scope), _cookie_name(scope)
-        session, guesser = self._session(headers, cookie), self._guesser(scope, headers)
+        headers = Headers(scope=scope)
+        # servers on other ports of one machine need their own sessions
+        cookie = f"tagfill_{(scope.get('server') or ('', 0))[1] or 0}"
+        session, guesser = self._session(scope, cookie), self._guesser(scope, headers)
         wait = 0 if guesser is None else self._throttle.wait(guesser)
         trusted = not wait and self.policy.has_token(headers)
         scope.setdefault("state", {}).update(trusted=trusted, session=session, fresh=False)
-        refusal: Response | None
+        refusal = self._unfit(scope, headers) or self._stranger(scope, headers, session, trusted)
         if wait:
             refusal = _refuse(429, "too many wrong tokens", {"retry-after": str(wait)})
-        else:
-            refusal = self._unfit(scope, headers) or self._stranger(
-                scope, headers, session, trusted
-            )
         if refusal is None and session is None and self._may_begin(scope, trusted):
             scope["state"].update(session=secrets.token_hex(16), fresh=True)
 
@@ -211,12 +206,8 @@ class Gate:
             return None
         return str((scope.get("client") or ("", 0))[0])
 
-    def _session(self, headers: Headers, name: str) -> str | None:
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(name)
-        except CookieError:
-            return None
-        session, _, signature = (morsel.value if morsel else "").partition(".")
+    def _session(self, scope: Scope, name: str) -> str | None:
+        session, _, signature = HTTPConnection(scope).cookies.get(name, "").partition(".")
         good = re.fullmatch(r"[0-9a-f]{32}", session)
         return session if good and same_text(signature, self.policy.sign(session)) else None
 
@@ -284,12 +275,6 @@ def _place(origin: str) -> str | None:
 def _as_get(scope: Scope) -> Scope:
     """A HEAD request is answered as GET is; uvicorn leaves the body out."""
     return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-
-
-def _cookie_name(scope: Scope) -> str:
-    """The cookie name; servers on other ports of one machine need their own sessions."""
-    server = scope.get("server") or ("", 0)
-    return f"tagfill_{server[1] or 0}"
 
 
 def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None) -> SafeJSON:

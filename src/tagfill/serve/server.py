@@ -26,16 +26,7 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # nosec B104
 
 @dataclass(frozen=True)
 class Options:
-    """How to serve.
-
-    Args:
-        host, port: where to listen.
-        database: an address or file; by default ``review.db`` in the run folder.
-        token: needed by everybody, where given.
-        read_only: refuse all changes.
-        names: further host names of the server.
-        engine: an exported file of the model to answer requests with.
-    """
+    """The options of ``tagfill serve``."""
 
     host: str = "127.0.0.1"
     port: int = 8731

@@ -86,11 +86,7 @@ class Service:
         self._explainer.submit(lambda: (model.explain(picture), model.nearest(picture, 1)))
 
     async def explaining(self, work: Callable[..., Made], *given: Any) -> Made:
-        """Explain a picture: one at a time, in a thread that nothing else waits for.
-
-        Raises:
-            HTTPException: too many are waiting.
-        """
+        """Explain a picture: one at a time, in a thread that nothing else waits for."""
         if self._explained >= MOST_EXPLAINED:
             raise busy()
         self._explained += 1

@@ -18,15 +18,12 @@ from tagfill.serve.library import Library
 def stored_decisions(
     source: str, dataset: Dataset, problems: Problems
 ) -> tuple[Dataset, list[Decision]]:
-    """What people decided about the photos of a label file.
+    """The labels over the tags there are now, and what people decided about them.
 
     Args:
         source: file or address of the database.
         dataset: the labels as they were before.
         problems: is told of decisions about other photos.
-
-    Returns:
-        The labels over the tags there are now, and the decisions about them.
     """
     database = Database(database_url(source, Path(source)), create=False)
     try:
@@ -45,18 +42,11 @@ def stored_decisions(
     )
     decisions = []
     for row, column in asked.tolist():
-        entry = ledger.answer(row, column)
-        stated = int(before.values[row, column])
-        decisions.append(
-            Decision(
-                row=entry.id if entry is not None else 0,
-                image=after.images[row],
-                tag=after.classes[column],
-                value=int(after.values[row, column]),
-                doubts=None if stated == UNKNOWN else stated,
-                probability=None if entry is None else entry.probability,
-            )
-        )
+        entry, stated = ledger.answer(row, column), int(before.values[row, column])
+        line, chance = (0, None) if entry is None else (entry.id, entry.probability)
+        image, tag, value = after.images[row], after.classes[column], after.values[row, column]
+        doubts = None if stated == UNKNOWN else stated
+        decisions.append(Decision(line, image, tag, int(value), doubts, chance))
     same = before.classes == dataset.table.classes
     return (dataset if same else replace(dataset, table=before, truth=None)), decisions
 

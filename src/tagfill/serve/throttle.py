@@ -13,11 +13,7 @@ MOST_ADDRESSES = 10_000
 
 
 class Throttle:
-    """Counts wrong tokens by address, and says how long an address has to wait.
-
-    Args:
-        clock: seconds that only ever grow.
-    """
+    """Counts wrong tokens by address, and says how long an address has to wait."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -52,16 +52,16 @@ class Refused:
 
 
 async def read_uploads(request: Request) -> list[Upload]:
-    """The images of a request.
-
-    Raises:
-        HTTPException: none came, too many came, or the body is malformed.
-    """
+    """The images of a request; refused if there are none or too many."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         uploads = await _form(request)
     elif kind == "application/json":
-        uploads = _listed(await _json(request))
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            raise HTTPException(400, "the body is not JSON") from None
+        uploads = _listed(body)
     elif kind.startswith("image/") or kind == "application/octet-stream":
         uploads = [Upload("image", await request.body())]
     else:
@@ -83,13 +83,6 @@ async def _form(request: Request) -> list[Upload]:
             ]
     except MultiPartException as error:
         raise HTTPException(400, f"the form is malformed: {error.message}") from None
-
-
-async def _json(request: Request) -> Any:
-    try:
-        return json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise HTTPException(400, "the body is not JSON") from None
 
 
 def _listed(body: Any) -> list[Upload]:
@@ -123,11 +116,7 @@ async def decode(
 
 
 async def answered(work: Awaitable[Made]) -> Made:
-    """A result, if it comes in time; what has not begun by then is dropped.
-
-    Raises:
-        HTTPException: 429, try again later.
-    """
+    """A result, if it comes in time; else 429, and what has not begun by then is dropped."""
     try:
         return await asyncio.wait_for(work, SECONDS)
     except TimeoutError:

@@ -21,15 +21,7 @@ from tagfill.serve.api.schema import Explained, Nearest, Predicted, Predictions,
 from tagfill.serve.batcher import QueueFullError
 from tagfill.serve.pictures import encode
 from tagfill.serve.service import Served, Service
-from tagfill.serve.uploads import (
-    Refused,
-    Upload,
-    answered,
-    busy,
-    decode,
-    read_uploads,
-    small,
-)
+from tagfill.serve.uploads import Refused, Upload, answered, busy, decode, read_uploads, small
 
 router = APIRouter(prefix="/api", tags=["model"])
 
@@ -37,30 +29,18 @@ HEAT_SIZE = 512
 _EXAMPLE = (  # one gray pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
 )
-_FILES = {"type": "array", "items": {"type": "string", "format": "binary"}, "minItems": 1}
-_TEXTS = {"type": "array", "items": {"type": "string", "format": "byte"}, "minItems": 1}
-BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"images": _FILES},
-                    "required": ["images"],
-                }
-            },
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"images": _TEXTS},
-                    "required": ["images"],
-                },
-                "example": {"images": [_EXAMPLE]},
-            },
-        },
-    }
+
+
+def _images_as(format: str) -> dict[str, Any]:
+    listed = {"type": "array", "items": {"type": "string", "format": format}, "minItems": 1}
+    return {"type": "object", "properties": {"images": listed}, "required": ["images"]}
+
+
+_CONTENT = {
+    "multipart/form-data": {"schema": _images_as("binary")},
+    "application/json": {"schema": _images_as("byte"), "example": {"images": [_EXAMPLE]}},
 }
+BODY: dict[str, Any] = {"requestBody": {"required": True, "content": _CONTENT}}
 Top = Annotated[int | None, Query(ge=1, le=1000, description="Number of tags, most likely first.")]
 Threshold = Annotated[float | None, Query(ge=0, le=1, description="Least probability of a tag.")]
 
@@ -77,12 +57,14 @@ async def predict(
     _raise_if_none(pictures)
     rule = TagRule.of(service.model.engine.metadata, top=top, threshold=threshold)
     rows = iter(await probabilities_of(service, pictures))
-    answers = [
-        _refused(upload, picture)
-        if isinstance(picture, Refused)
-        else _predicted(upload, next(rows), rule)
-        for upload, picture in zip(uploads, pictures, strict=True)
-    ]
+    answers = []
+    for upload, picture in zip(uploads, pictures, strict=True):
+        if isinstance(picture, Refused):
+            answers.append(Predicted(name=upload.name, tags=[], error=picture.reason))
+            continue
+        (prediction,) = rule.predictions([upload.name], next(rows)[None])
+        tags = [Suggested(tag=tag, probability=chance) for tag, chance in prediction.tags.items()]
+        answers.append(Predicted(name=upload.name, tags=tags))
     seconds = round(time.perf_counter() - began, 4)
     return Predictions(model=service.model.name, predictions=answers, seconds=seconds)
 
@@ -110,11 +92,7 @@ async def explain(
 async def probabilities_of(
     service: Service, pictures: Sequence[Numbers | Refused]
 ) -> list[Numbers]:
-    """What the served model says of pictures [3, H, W]; refused ones are left out.
-
-    Raises:
-        HTTPException: too many images are waiting.
-    """
+    """What the served model says of pictures [3, H, W]; refused ones are left out."""
     waiting = []
     try:
         for picture in pictures:
@@ -131,16 +109,6 @@ def _raise_if_none(pictures: Sequence[object]) -> None:
     refused = [picture for picture in pictures if isinstance(picture, Refused)]
     if len(refused) == len(pictures):
         raise HTTPException(refused[0].status, refused[0].reason)
-
-
-def _refused(upload: Upload, refused: Refused) -> Predicted:
-    return Predicted(name=upload.name, tags=[], error=refused.reason)
-
-
-def _predicted(upload: Upload, probabilities: Numbers, rule: TagRule) -> Predicted:
-    prediction = next(iter(rule.predictions([upload.name], probabilities[None])))
-    tags = [Suggested(tag=tag, probability=chance) for tag, chance in prediction.tags.items()]
-    return Predicted(name=upload.name, tags=tags)
 
 
 def _explained(
