@@ -26,9 +26,8 @@ from tests.serve.test_predict import bomb, photo
 from tests.serve.test_security import TOKEN, client_of
 
 from tagfill.serve import protocol
-from tagfill.serve.security import Gate, Policy
+from tagfill.serve.security import MOST_ADDRESSES, MOST_WRONG, PERIOD, Gate, Policy, Throttle
 from tagfill.serve.service import MOST_EXPLAINED, Service
-from tagfill.serve.throttle import MOST_ADDRESSES, MOST_WRONG, PERIOD, Throttle
 
 TRAVERSALS = ("../../../../etc/passwd", "/etc/passwd", "..\\..\\etc\\passwd", "%2e%2e%2fetc")
 INJECTIONS = ("' OR 1=1 --", "x'; DROP TABLE decisions; --", 'x" UNION SELECT value FROM settings')

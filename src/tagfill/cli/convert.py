@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from json import dumps as json_document
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from tagfill.cli.options import Flag, Force, Json
 from tagfill.cli.output import say
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
-from tagfill.labels import Dataset
+from tagfill.labels.croissant import FILE
+from tagfill.labels.croissant import croissant as metadata_of
 from tagfill.labels.formats import find_writable
 
 
@@ -42,7 +44,8 @@ def convert(
     dataset = reading.load(data)
     lost = save(dataset, out, to, force=force)
     if croissant:
-        _describe(out, dataset)
+        described = json_document(metadata_of(out, dataset.table), indent=2)
+        write_text(out.with_name(FILE), described)
     result = {
         "source": data,
         "format": dataset.format,
@@ -58,12 +61,3 @@ def convert(
 def _show(result: Mapping[str, Any]) -> None:
     counted = f"{result['images']:,} images, {result['classes']:,} classes"
     say(f"{result['out']}: {counted} as {result['to']} (from {result['format']})")
-
-
-def _describe(labels: Path, dataset: Dataset) -> None:
-    import json
-
-    from tagfill.labels.croissant import FILE, croissant
-
-    text = json.dumps(croissant(labels, dataset.table), indent=2)
-    write_text(labels.with_name(FILE), text)

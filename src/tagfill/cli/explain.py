@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LARGEST, THUMBNAIL = 2048, 672
 """Longest sides of pictures with heat maps, and of those on the sheet."""
 ON_SHEET = 100
+Pending = deque[tuple[Path, str, "Image"]]
+"""File, name and picture of what waits to be drawn."""
 
 
 def explain(
@@ -94,9 +96,10 @@ def _draw(
 
     out.mkdir(parents=True, exist_ok=True)
     rows: list[tuple[str, Image, list[Seen]]] = []
-    listed, reader, terminal = [], _Reader(files), Terminal(log)
-    for explained in explain_images(bundle, reader.pictures()):
-        file, name, picture = reader.pending.popleft()
+    pending, skipped = Pending(), list[Any]()
+    listed, terminal = [], Terminal(log)
+    for explained in explain_images(bundle, _pictures(files, pending, skipped)):
+        file, name, picture = pending.popleft()
         shown = columns or (-explained.probabilities).argsort(kind="stable")[:top].tolist()
         seen = [
             Seen(bundle.classes[k], float(explained.probabilities[k]), explained.heat[k])
@@ -111,7 +114,7 @@ def _draw(
         if len(rows) < ON_SHEET:
             picture.thumbnail((THUMBNAIL, THUMBNAIL))
             rows.append((printable(file.name), picture, seen))
-        terminal.progress(len(listed) + len(reader.skipped), len(files), "explain")
+        terminal.progress(len(listed) + len(skipped), len(files), "explain")
     terminal.close()
     if not listed:
         raise TagfillError("none of the images can be read", remedy="see the messages above")
@@ -122,33 +125,25 @@ def _draw(
         "sheet": out / "sheet.png",
         "maps": map_kind(bundle),
         "images": listed,
-        "skipped": reader.skipped,
+        "skipped": skipped,
         "notes": _unwritten(rows),
     }
 
 
-class _Reader:
-    """Opens pictures on demand and skips those that cannot be read."""
+def _pictures(files: Sequence[Path], pending: Pending, skipped: list[Any]) -> Iterator[Image]:
+    """Open pictures one by one; they are ``pending`` until drawn, or ``skipped``."""
+    from tagfill.images import open_image
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        self.files = files
-        self.pending: deque[tuple[Path, str, Image]] = deque()
-        self.skipped: list[dict[str, str]] = []
-
-    def pictures(self) -> Iterator[Image]:
-        """The pictures one by one, kept in ``pending`` until they are drawn."""
-        from tagfill.images import open_image
-
-        for file, name in zip(self.files, _free_names([f.stem for f in self.files]), strict=True):
-            try:
-                picture = open_image(file, LARGEST)
-            except TagfillError as error:
-                self.skipped.append({"image": quote_name(str(file)), "reason": error.message})
-                log.print(f"skipped: {quote_name(str(file))}: {error.message}")
-                continue
-            picture.thumbnail((LARGEST, LARGEST))
-            self.pending.append((file, name, picture))
-            yield picture
+    for file, name in zip(files, _free_names([file.stem for file in files]), strict=True):
+        try:
+            picture = open_image(file, LARGEST)
+        except TagfillError as error:
+            skipped.append({"image": quote_name(str(file)), "reason": error.message})
+            log.print(f"skipped: {quote_name(str(file))}: {error.message}")
+            continue
+        picture.thumbnail((LARGEST, LARGEST))
+        pending.append((file, name, picture))
+        yield picture
 
 
 def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from tagfill.cli.options import Force, Json, Quiet
 from tagfill.cli.output import emit, log, say, show_table
 from tagfill.files import refuse_existing
+from tagfill.recover.choose import DEFAULT_PRECISION, Amount
 
 if TYPE_CHECKING:
     from tagfill.labels import LabelTable
@@ -23,9 +26,7 @@ def recover(
     /,
     *,
     out: Path,
-    precision: float | None = None,
-    top: int | None = None,
-    budget: int | None = None,
+    amount: Annotated[Amount, Parameter(name="*")] = Amount(),  # noqa: B008 - frozen
     completed: Path | None = None,
     suspects: Path | None = None,
     folds: int | None = None,
@@ -42,9 +43,6 @@ def recover(
     Args:
         run: Folder of a finished run.
         out: File of the suggestions: .csv, .jsonl, .parquet, or .json for Label Studio.
-        precision: As many tags as possible with this expected precision; 0.9 by default.
-        top: Instead: this many of the most likely tags of every image.
-        budget: Instead: this many tags in total, the most useful to review.
         completed: Also write the labels, filled in as far as the precision allows.
         suspects: Also write the positives that look wrong.
         folds: Number of heads, each trained without the images it scores; 5 by default, or 2 where
@@ -52,13 +50,11 @@ def recover(
         engine: Where features that are not cached are computed: in this process, or by the
             workers of a Ray cluster ($RAY_ADDRESS, else one on this machine).
     """
-    from tagfill.recover.choose import DEFAULT_PRECISION, Amount
     from tagfill.recover.files import check_target, write_suggestions, write_suspects
     from tagfill.recover.recovery import recover as recover_run
     from tagfill.train.events import Terminal
     from tagfill.train.trained import TrainedRun
 
-    amount = Amount(precision, top, budget)
     check_target(out, force=force)
     if suspects is not None:
         check_target(suspects, force=force, suffixes=TABULAR)
@@ -76,7 +72,7 @@ def recover(
         "expected_precision": entries.expected_precision,
     }
     if completed is not None:
-        filled = recovery.complete(precision or DEFAULT_PRECISION)
+        filled = recovery.complete(amount.precision or DEFAULT_PRECISION)
         result["completed"] = _save_completed(opened, filled, completed, force=force)
     if suspects is not None:
         doubtful = recovery.suspects()
@@ -129,15 +125,12 @@ def _save_completed(
 
 def _show(result: dict[str, Any]) -> None:
     say(*result["notes"])
-    about = (
-        f"about {result['expected_missing']:,.0f} tags are missing in {result['images']:,} images"
-    )
-    if result["missing"] is not None:
-        about += f" (actually {result['missing']:,})"
-    say(about)
-    truth = result["missing"] is not None
+    known = result["missing"] is not None
+    actually = f" (actually {result['missing']:,})" if known else ""
+    expected, images = result["expected_missing"], result["images"]
+    say(f"about {expected:,.0f} tags are missing in {images:,} images{actually}")
     columns = ["expected precision", "tags", "expected recall"]
-    columns += ["precision", "recall"] if truth else []
+    columns += ["precision", "recall"] if known else []
     rows = [list(cut.values())[: len(columns)] for cut in result["cuts"]]
     show_table("what can be recovered", columns, rows)
     reached = result["expected_precision"]

@@ -44,9 +44,9 @@ class Amount:
     """How much to suggest: at most one of three.
 
     Args:
-        precision: as many tags as possible, of which this share is expected to be right.
-        top: number of the most likely tags of every image.
-        budget: number of tags in all, the most useful to review.
+        precision: As many tags as possible with this expected precision; 0.9 by default.
+        top: Instead: this many of the most likely tags of every image.
+        budget: Instead: this many tags in total, the most useful to review.
     """
 
     precision: float | None = None

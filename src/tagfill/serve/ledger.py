@@ -10,7 +10,8 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ import sqlalchemy as sa
 
 from tagfill.errors import TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
-from tagfill.serve.columns import Columns
 from tagfill.serve.database import Database, decisions, leases
 from tagfill.serve.library import Library
 
@@ -81,12 +81,53 @@ class Line(Entry):
     photo: int | None = None
 
 
-@dataclass
-class _Photo:
-    """Live decisions about one photo: answers by column, and batches that marked it complete."""
+class Columns:
+    """Names and numbers of tags after renames.
 
-    answers: dict[int, list[Entry]] = field(default_factory=dict)
-    complete: list[Entry] = field(default_factory=list)
+    Args:
+        table: the labels as their owner wrote them.
+        renames: old and new names, in the order they were made; existing ones are merged.
+    """
+
+    def __init__(self, table: LabelTable, renames: Sequence[tuple[str, str]]) -> None:
+        self._new_name: dict[str, str] = {}
+        for old, new in renames:
+            self._new_name = {
+                name: new if now == old else now for name, now in self._new_name.items()
+            }
+            self._new_name[old] = new
+            self._new_name.pop(new, None)
+        named = [self.name(name) for name in table.classes]
+        self.names = list(dict.fromkeys(named))
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self.sources = np.array([self._numbers[name] for name in named], dtype=np.intp)
+        self.base = _merged(table.values, self.sources, len(self.names))
+
+    def name(self, tag: str) -> str:
+        """The current name of a tag."""
+        return self._new_name.get(tag, tag)
+
+    def number(self, tag: str) -> int:
+        """The column of a tag; a new tag gets a new column."""
+        name = self.name(tag)
+        if name not in self._numbers:
+            self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return self._numbers[name]
+
+    def find(self, tag: str) -> int | None:
+        """The column of an existing tag."""
+        return self._numbers.get(self.name(tag))
+
+
+def _merged(values: Labels, sources: np.ndarray, count: int) -> Labels:
+    """Merge columns of the same name: yes if any says yes, else no if any says no."""
+    merged: Labels = np.full((len(values), count), UNKNOWN, dtype=np.int8)
+    for column, target in enumerate(sources):
+        given, known = values[:, column], merged[:, target]
+        known[(given == NEGATIVE) & (known == UNKNOWN)] = NEGATIVE
+        known[given == POSITIVE] = POSITIVE
+    return merged
 
 
 class Ledger:
@@ -114,7 +155,10 @@ class Ledger:
         self.decided = np.zeros(self.values.shape, dtype=np.int32)
         """[N, K] the line of the log that settled an entry; 0 if nobody has."""
         self._since = np.zeros(self.values.shape[1], dtype=np.int64)
-        self._photos: dict[int, _Photo] = {}
+        self._entries: dict[int, list[Entry]] = {}
+        """All entries about a photo, by its row."""
+        self._complete: dict[int, int] = {}
+        """The line of the log that marked a photo as complete, by its row."""
         for entry in live:
             self._apply(entry)
 
@@ -156,44 +200,32 @@ class Ledger:
         if batch in self._undone:
             return
         self._undone.add(batch)
-        entries = self._batches.get(batch, [])
-        if any(entry.kind == RENAME for entry in entries):
-            self._build()
+        entries, written = self._batches.get(batch, []), self.columns.base.shape[1]
+        columns = [self.columns.find(entry.tag) or 0 for entry in entries]
+        if max(columns, default=0) >= written or any(entry.kind == RENAME for entry in entries):
+            self._build()  # columns move, or a tag that was added may have no photo any more
             return
-        for entry in entries:
-            row = self.library.table.row_of.get(entry.image)
-            if row is not None:
-                self._forget(row, batch)
-        added = set(self.columns.names[self.columns.base.shape[1] :])
-        used = {column for photo in self._photos.values() for column in photo.answers}
-        if any(self.columns.find(tag) not in used for tag in added):
-            self._build()  # nobody used the tag after all
-
-    def _forget(self, row: int, batch: str) -> None:
-        photo = self._photos.get(row)
-        if photo is None:
-            return
-        photo.complete = [entry for entry in photo.complete if entry.batch != batch]
-        for column, entries in list(photo.answers.items()):
-            kept = [entry for entry in entries if entry.batch != batch]
-            if kept:
-                photo.answers[column] = kept
-            else:
-                del photo.answers[column]
-        self._settle(row)
+        for image in {entry.image for entry in entries}.intersection(self.library.table.row_of):
+            self._settle(self.library.table.row_of[image])
 
     def _apply(self, entry: Entry) -> None:
         row = self.library.table.row_of.get(entry.image)
         if row is None or entry.kind in (RENAME, UNDO):
             return
-        photo = self._photos.setdefault(row, _Photo())
-        if entry.kind == COMPLETE:
-            photo.complete.append(entry)
-        else:
-            column = self.columns.number(entry.tag)
+        self._entries.setdefault(row, []).append(entry)
+        if entry.kind != COMPLETE:
+            self.columns.number(entry.tag)
             self._widen(entry.id)
-            photo.answers.setdefault(column, []).append(entry)
         self._settle(row)
+
+    def _live(self, row: int) -> list[Entry]:
+        """Entries about a photo that were not undone."""
+        return [entry for entry in self._entries.get(row, ()) if entry.batch not in self._undone]
+
+    def _answers(self, row: int) -> dict[int, Entry]:
+        """The latest decision about each tag of a photo, by column."""
+        answers = (entry for entry in self._live(row) if entry.kind != COMPLETE)
+        return {self.columns.number(entry.tag): entry for entry in answers}
 
     def _widen(self, since: int) -> None:
         more = len(self.columns.names) - self.values.shape[1]
@@ -204,15 +236,16 @@ class Ledger:
             self.decided = np.pad(self.decided, ((0, 0), (0, more)))
 
     def _settle(self, row: int) -> None:
-        photo = self._photos[row]
         base = self.columns.base[row]
         values = np.full(self.values.shape[1], UNKNOWN, dtype=np.int8)
         values[: len(base)] = base
         decided = np.zeros_like(self.decided[row])
-        for column, entries in photo.answers.items():
-            values[column], decided[column] = entries[-1].value, entries[-1].id
-        if photo.complete:
-            line = photo.complete[-1].id
+        for column, entry in self._answers(row).items():
+            values[column], decided[column] = entry.value, entry.id
+        line = max((entry.id for entry in self._live(row) if entry.kind == COMPLETE), default=None)
+        self._complete.pop(row, None)
+        if line is not None:
+            self._complete[row] = line
             thought_of = self._since <= line
             values[(values == UNKNOWN) & thought_of] = NEGATIVE
             decided[(decided == 0) & thought_of] = line
@@ -235,29 +268,27 @@ class Ledger:
 
     def is_complete(self, row: int) -> bool:
         """Whether a person said that all tags of the photo are known."""
-        photo = self._photos.get(row)
-        return bool(photo and photo.complete)
+        return row in self._complete
 
     @property
     def completed(self) -> list[int]:
         """Photos marked as complete."""
-        return [row for row, photo in self._photos.items() if photo.complete]
+        return list(self._complete)
 
     def answer(self, row: int, column: int) -> Entry | None:
         """The latest decision about one entry."""
-        photo = self._photos.get(row)
-        return photo.answers[column][-1] if photo and column in photo.answers else None
+        return self._answers(row).get(column)
 
     def current(self) -> Iterator[tuple[int, int, Entry]]:
         """All decisions that count: row, column, line of the log."""
-        for row, photo in self._photos.items():
-            for column, entries in photo.answers.items():
-                yield row, column, entries[-1]
+        for row in self._entries:
+            for column, entry in self._answers(row).items():
+                yield row, column, entry
 
     def history(self, limit: int, who: str | None = None) -> list[Entry]:
         """The latest lines of the log, the newest first."""
         lines = (entry for entry in reversed(self._log) if who is None or entry.who == who)
-        return [entry for _, entry in zip(range(limit), lines, strict=False)]
+        return list(islice(lines, limit))
 
     def is_undone(self, batch: str) -> bool:
         """Whether an action was undone."""

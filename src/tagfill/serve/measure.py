@@ -11,7 +11,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.serve.api.answers import Compared, ComparedRun, Curve, Measured
-from tagfill.serve.columns import Columns
+from tagfill.serve.ledger import Columns
 from tagfill.serve.model import held_out_scores, spread_over
 from tagfill.serve.service import Service
 

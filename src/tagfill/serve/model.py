@@ -17,7 +17,7 @@ from tagfill.evaluate.arrays import Floats
 from tagfill.explain.maps import Explanation, explain_images
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, bundle_engine, open_engine
-from tagfill.serve.columns import Columns
+from tagfill.serve.ledger import Columns
 from tagfill.serve.library import Library, library_of
 from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder

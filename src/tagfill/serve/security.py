@@ -8,10 +8,12 @@ import binascii
 import hashlib
 import hmac
 import ipaddress
+import math
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
@@ -23,7 +25,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tagfill.serve.responses import SafeJSON
-from tagfill.serve.throttle import Throttle
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE_METHODS = frozenset({"GET", "OPTIONS"})
@@ -35,6 +36,9 @@ UPLOADS = ("/api/predict", "/api/explain", "/predict")
 SESSION_SECONDS = 30 * 24 * 3600
 REST_BYTES, REST_SECONDS = 4_000_000, 2.0
 """How much of a refused request is read, and for how long, so that its answer is not lost."""
+MOST_WRONG, PERIOD = 10, 60.0
+"""Wrong tokens of an address within so many seconds; after that it has to wait."""
+MOST_ADDRESSES = 10_000
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:;"
@@ -120,6 +124,28 @@ def host_name(header: str) -> str:
     """The name in a Host header, without its port."""
     match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]/@\s]+)(:\d{1,5})?", header.strip())
     return match[1].strip("[]").lower().rstrip(".") if match else ""
+
+
+class Throttle:
+    """Counts wrong tokens by address, and says how long an address has to wait."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def wait(self, address: str) -> int:
+        """Seconds until an address may try again; 0 if it may now."""
+        times = self._wrong.get(address)
+        if times is None or len(times) < MOST_WRONG:
+            return 0
+        return max(0, math.ceil(times[0] + PERIOD - self._clock()))
+
+    def failed(self, address: str) -> None:
+        """A wrong token came from an address; only the latest ones are remembered."""
+        self._wrong.setdefault(address, deque(maxlen=MOST_WRONG)).append(self._clock())
+        self._wrong.move_to_end(address)
+        if len(self._wrong) > MOST_ADDRESSES:
+            self._wrong.popitem(last=False)
 
 
 class Gate:
