@@ -11,7 +11,7 @@ import pytest
 
 from tagfill.errors import TagfillError
 from tagfill.models.heads import configure_head
-from tagfill.settings import build, load_toml, misfit, plain
+from tagfill.settings import build, fitted, fitted_fields, load_toml, misfit, plain
 
 FILE = Path("settings.toml")
 
@@ -108,3 +108,67 @@ def test_a_key_that_is_not_required_may_be_absent():
     assert misfit(Record, {"name": "a"}) is None
     assert misfit(Record, {"name": "a", "score": "high"}) == "score"
     assert misfit(Record, {"score": 1.0}) == "name"
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"name": "a", "score": None}, None),
+        ({"name": "a", "score": 2**63}, "score"),
+        ({"name": "a", "score": float("inf")}, "score"),
+        ({"name": "a", "score": True}, "score"),
+        ([], "the whole"),
+    ],
+)
+def test_the_first_entry_of_another_type_is_named(value: Any, path: str | None) -> None:
+    assert misfit(Record, value) == path
+
+
+def test_entries_inside_of_lists_and_tables_are_named() -> None:
+    assert misfit(dict[str, list[int]], {"a": [1, 2]}) is None
+    assert misfit(dict[str, list[int]], {"a": [1, "2"]}, "counts") == "counts.a.1"
+    assert misfit(list[int], {}) == "the whole"
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "expected"),
+    [
+        (int, "3", 3),
+        (float, "1e-3", 1e-3),
+        (float, 2, 2.0),
+        (bool, "yes", True),
+        (bool, "off", False),
+        (int | None, "none", None),
+        (str, Path("a/b"), "a/b"),
+        (Literal["a", "b"], "b", "b"),
+        (float | Literal["auto"], "auto", "auto"),
+    ],
+)
+def test_text_of_a_command_line_is_converted(hint: Any, value: Any, expected: Any) -> None:
+    converted = fitted(hint, value, "setting")
+    assert converted == expected
+    assert type(converted) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "remedy"),
+    [
+        (int, "1.5", "it takes a whole number"),
+        (int, 1.5, "it takes a whole number"),
+        (int, True, "it takes a whole number"),
+        (float, "much", "it takes a number"),
+        (bool, "maybe", "it takes true or false"),
+        (str, 3, "it takes text"),
+        (Literal["a", "b"], "c", 'it takes "a" or "b"'),
+        (float | Literal["auto"], "car", 'it takes a number or "auto"'),
+        (int | None, "nothing", "it takes a whole number"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused(hint: Any, value: Any, remedy: str) -> None:
+    with pytest.raises(TagfillError) as raised:
+        fitted(hint, value, "setting")
+    assert str(raised.value) == f"setting cannot be {value!r} — {remedy}"
+
+
+def test_only_fields_of_the_dataclass_are_taken() -> None:
+    assert fitted_fields(Inner, {"weight": "2", "other": 1}) == {"weight": 2.0}
