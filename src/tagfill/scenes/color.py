@@ -36,17 +36,17 @@ def mix(first: str | Color, second: str | Color, share: float) -> Color:
     )
 
 
-def lighter(paint: str | Color, share: float = 0.25) -> Color:
+def lighter(paint: str | Color, share: float) -> Color:
     """Towards a warm white."""
     return mix(paint, (255.0, 250.0, 238.0), share)
 
 
-def darker(paint: str | Color, share: float = 0.2) -> Color:
+def darker(paint: str | Color, share: float) -> Color:
     """Towards a soft blue-black."""
     return mix(paint, (38.0, 34.0, 58.0), share)
 
 
-def vary(rng: Random, paint: str | Color, amount: float = 14.0) -> Color:
+def vary(rng: Random, paint: str | Color, amount: float) -> Color:
     """A color near the given one: common brightness shift plus a little per channel."""
     shift = rng.uniform(-amount, amount)
     red, green, blue = as_color(paint)
@@ -56,11 +56,6 @@ def vary(rng: Random, paint: str | Color, amount: float = 14.0) -> Color:
         green + shift + rng.uniform(-half, half),
         blue + shift + rng.uniform(-half, half),
     )
-
-
-def pick(rng: Random, *codes: str, amount: float = 12.0) -> Color:
-    """One of the named colors, slightly varied."""
-    return vary(rng, rng.choice(codes), amount)
 
 
 @dataclass(frozen=True)
@@ -95,10 +90,10 @@ class Light:
         return ink(mix(lit, self.haze, self.haze_share) if self.haze_share else lit)
 
 
-def ink(paint: str | Color, opacity: float = 1.0) -> Ink:
+def ink(paint: str | Color) -> Ink:
     """A final color that no light changes: lamps, the moon, lit windows."""
     red, green, blue = as_color(paint)
-    return _byte(red), _byte(green), _byte(blue), _byte(255 * opacity)
+    return _byte(red), _byte(green), _byte(blue), 255
 
 
 def _byte(value: float) -> int:

@@ -32,6 +32,7 @@ from tagfill.scenes.color import darker, ink, lighter, mix, vary
 from tagfill.scenes.pen import Pen
 
 _TERM = re.compile(r"([+-]?)([^+-]+)")
+_NUMBER = re.compile(r"-?[\d.]+")
 _BEFORE_POINTS = {"shape": 1, "blob": 1, "stroke": 2, "curve": 2}
 """Values before the points of a shape."""
 
@@ -86,7 +87,7 @@ class _Run:
 
     pen: Pen
     rng: Random
-    names: dict[str, Any]
+    names: dict[Any, Any]
 
     def steps(self, steps: Sequence[Step]) -> None:
         skipped = False
@@ -148,23 +149,21 @@ class _Run:
         return vary(self.rng, chosen, amount) if chosen.startswith("#") else self.value(chosen)
 
     def value(self, word: str) -> Any:
+        terms = _terms(word)
+        if isinstance(terms, float):
+            return terms
         if word.startswith("!"):
             return ink(self.value(word[1:]))
-        terms = [
-            (sign, [self.named(factor) for factor in factors]) for sign, factors in _terms(word)
-        ]
-        if isinstance(terms[0][1][0], float):
+        sums = [(sign, [self.names.get(name, name) for name in names]) for sign, names in terms]
+        _, (first, *_) = sums[0]
+        if isinstance(first, float):
             total = 0.0
-            for sign, factors in terms:
+            for sign, factors in sums:
                 total += math.prod(factors, start=sign)
             return total
-        paint = terms[0][1][0]
-        for sign, (share,) in terms[1:]:
-            paint = (lighter if sign > 0 else darker)(paint, share)
-        return paint
-
-    def named(self, factor: float | str) -> Any:
-        return self.names.get(factor, factor) if isinstance(factor, str) else factor
+        for sign, (share,) in sums[1:]:
+            first = (lighter if sign > 0 else darker)(first, share)
+        return first
 
     def shape(self, name: str, values: list[Any]) -> None:
         method = getattr(self.pen, name, None)
@@ -180,13 +179,17 @@ class _Run:
 
 
 @cache
-def _terms(word: str) -> tuple[tuple[float, tuple[float | str, ...]], ...]:
-    """The signs and factors of a sum of products; names stay as they are."""
-    return tuple(
-        (-1.0 if sign == "-" else 1.0, tuple(map(_number_or_name, product.split("*"))))
+def _terms(word: str) -> float | list[tuple[float, list[float | str]]]:
+    """A number, or the signs and factors of a sum of products; names stay as they are."""
+    if _NUMBER.fullmatch(word):
+        return float(word)
+    return [
+        (
+            -1.0 if sign == "-" else 1.0,
+            [
+                float(factor) if _NUMBER.fullmatch(factor) else factor
+                for factor in product.split("*")
+            ],
+        )
         for sign, product in _TERM.findall(word)
-    )
-
-
-def _number_or_name(word: str) -> float | str:
-    return word if word[0].isalpha() or word[0] == "#" else float(word)
+    ]

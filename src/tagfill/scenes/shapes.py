@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from tagfill.scenes.color import Color, Paint, darker, lighter, pick, vary
+from tagfill.scenes.color import Color, Paint, darker, lighter, vary
 from tagfill.scenes.pen import Pen, Point
 
 
@@ -113,7 +113,7 @@ def crown(pen: Pen, rng: Random, leaf: Color, low: float, width: float) -> None:
     for x, y in puffs[:5]:
         pen.disc(lighter(leaf, 0.18), x * 0.75 - 0.04, y * 0.85 + 0.15 * middle + 0.07, 0.07)
     if rng.random() < 0.25:
-        fruit = pick(rng, "#d9483b", "#f2c14e", "#f4f1ea")
+        fruit = vary(rng, rng.choice(("#d9483b", "#f2c14e", "#f4f1ea")), 12.0)
         for x, y in puffs:
             pen.disc(fruit, x * 0.7, y * 0.8 + 0.2 * middle, 0.032)
 
