@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,15 +85,28 @@ def keep_freed_memory() -> bool:
     Returns:
         Whether the C library accepted the setting; only glibc has it.
     """
+    mallopt = _of_the_c_library("mallopt")
+    return mallopt is not None and bool(mallopt(_M_MMAP_MAX, 0) and mallopt(_M_TRIM_THRESHOLD, -1))
+
+
+def return_freed_memory() -> None:
+    """Give freed blocks back to the system between steps that need large ones of other sizes."""
+    malloc_trim = _of_the_c_library("malloc_trim")
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
+def _of_the_c_library(name: str) -> Callable[..., int] | None:
+    """A function of glibc; None elsewhere."""
     import ctypes
 
     if not sys.platform.startswith("linux"):
-        return False
+        return None
     try:
-        mallopt = ctypes.CDLL(None).mallopt
+        function: Callable[..., int] = getattr(ctypes.CDLL(None), name)
     except (OSError, AttributeError):
-        return False
-    return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, -1))
+        return None
+    return function
 
 
 def optional(module: str, extra: str) -> ModuleType:

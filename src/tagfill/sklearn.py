@@ -147,7 +147,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.best_epoch_, self.n_iter_ = 0, max(head.steps, 1)
         scores = out_of_fold(features, labels, head.choice, seed=seed)
         self._how = how_written(scores, labels)
-        self.estimates_ = self._how.posterior(scores, labels)
+        self.estimates_ = np.asarray(self._how.posterior(scores, labels), np.float64)
 
     def _fit_method(self, features: Floats, labels: Labels, seed: int) -> None:
         train, val = _held_out(labels, self.validation_fraction, seed)

@@ -167,7 +167,7 @@ def test_many_classes_are_solved_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     features, truth = _data()
     observed = _one_each(truth)
     whole = fit_head(features, observed, choice=Choice())
-    monkeypatch.setattr("tagfill.linear.scaled.ENTRIES", 7 * CLASSES)
+    monkeypatch.setattr("tagfill.linear.basis.ENTRIES", 7 * CLASSES)
     pieces = fit_head(features, observed, choice=Choice())
     np.testing.assert_allclose(pieces.logits(features), whole.logits(features), atol=0.02)
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from tagfill.errors import features_not_finite
 from tagfill.linear.stream import Matrix, Stream, as_tensor
 
-__all__ = ["TRANSFORMS", "Basis", "Matrix", "Transform", "blocks", "is_large", "rooted"]
+__all__ = ["ENTRIES", "TRANSFORMS", "Basis", "Matrix", "Transform", "blocks", "is_large", "rooted"]
 
 Blocks = Callable[[], Iterator[Tensor]]
 """Starts over at the first rows."""
@@ -35,6 +35,10 @@ _ROWS = 8192
 """Rows handled at a time."""
 _FEW = 1024
 """The same of a large matrix, as the processor's own memory holds."""
+_STREAMED = 2048
+"""Rows of very many images handled at a time, as the processor's own memory holds."""
+ENTRIES = 2_000_000
+"""Logits held at a time."""
 _LARGE = 100_000_000
 """Numbers from which on memory and time matter more than the last digits."""
 _SAMPLE = 10_000
@@ -128,6 +132,11 @@ class Basis:
         """Some rows as they are multiplied with weights that ``outward`` gives."""
         return self.rotated[rows].float()
 
+    def rows_at_once(self, classes: int) -> int:
+        """Rows that are handled at a time."""
+        rows = max(1, ENTRIES // classes)
+        return min(rows, _STREAMED) if self.streams else rows
+
     def outward(self, weight: Tensor) -> Tensor:
         """Weights of rows as ``block`` gives them, of weights along the axes."""
         return self.axes.float() @ weight if self.streams else weight
@@ -185,10 +194,12 @@ def _leave(rows: Tensor) -> Tensor:
 
 def _root(rows: Tensor) -> Tensor:
     """``rooted``, in place."""
-    signs = rows.sign()
-    rows.abs_().add_(_TINY).sqrt_().mul_(signs)
-    lengths = torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(1e-12)
-    return rows.mul_(math.sqrt(rows.shape[1]) / lengths)
+    for some in rows.split(_STREAMED):
+        signs = some.sign()
+        some.abs_().add_(_TINY).sqrt_().mul_(signs)
+        lengths = torch.linalg.vector_norm(some, dim=1, keepdim=True).clamp_min(1e-12)
+        some.mul_(math.sqrt(rows.shape[1]) / lengths)
+    return rows
 
 
 def is_large(features: Matrix) -> bool:

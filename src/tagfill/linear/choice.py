@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Transform
 from tagfill.linear.solve import Likelihood
-from tagfill.losses.likelihood import Writer, each_written, some_written
+from tagfill.losses.likelihood import Writer, each_written, number_positive, some_written
 
 WriterName = Literal["some", "each"]
 _FEATURES: dict[Transform, str] = {
@@ -104,7 +104,7 @@ class Choice:
         """[N] how many of the ones were written; the others were confirmed by a review."""
         if reviewed is not None:
             return ((observed == 1) & ~reviewed).sum(1)
-        positives = (observed == 1).sum(1)
+        positives = number_positive(observed)
         return positives.clamp(max=self.max_written) if self.max_written else positives
 
     def objective(self, observed: Tensor, reviewed: Tensor | None = None) -> Likelihood:
@@ -130,7 +130,7 @@ def usual_number_written(observed: Tensor) -> int:
     Where entries are known to be absent there was a review, and which ones it confirmed is not
     written down: images have as many written tags as most images have, if they have so many.
     """
-    counts = torch.bincount((observed == 1).sum(1))[1:]
+    counts = torch.bincount(number_positive(observed))[1:]
     return int(counts.argmax()) + 1 if bool((observed == 0).any()) and len(counts) else 0
 
 

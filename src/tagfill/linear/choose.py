@@ -75,8 +75,10 @@ class Chooser:
         """The best choice so far, the held-out rows and their logits."""
 
     def basis(self, transform: Transform) -> Basis:
-        """The features transformed, made once."""
+        """The features transformed, made once; of very many images only the last one is kept."""
         if transform not in self._bases:
+            if self.sample:
+                self._bases.clear()
             self._bases[transform] = Basis.of(self.features, transform, single=self.sample)
         return self._bases[transform]
 

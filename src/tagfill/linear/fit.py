@@ -12,10 +12,10 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
-from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, blocks
+from tagfill.linear.basis import ENTRIES, TRANSFORMS, Basis, Matrix, Transform, blocks
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
-from tagfill.linear.solve import ENTRIES, solve
+from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread
 
 Floats = npt.NDArray[np.float32]
@@ -49,11 +49,12 @@ class LikelihoodHead:
     def logits(self, features: Matrix) -> Floats:
         """[N, K] of features as they are given."""
         weight, bias = torch.from_numpy(self.weight).double(), torch.from_numpy(self.bias).double()
-        rows = [
-            torch.addmm(bias, block.double(), weight.T).float()
-            for block in blocks(features, self._blocks)
-        ]
-        return torch.cat(rows).numpy()
+        logits, start = torch.empty(len(features), len(bias)), 0
+        for block in blocks(features, self._blocks):
+            for rows in block.split(ENTRIES // len(bias) + 1):
+                logits[start : start + len(rows)] = torch.addmm(bias, rows.double(), weight.T)
+                start += len(rows)
+        return logits.numpy()
 
     @property
     def _blocks(self) -> Transform:
@@ -119,16 +120,17 @@ def out_of_fold(
     reviewed: npt.NDArray[np.bool_] | None = None,
     folds: int = 5,
     seed: int = 0,
+    out: Floats | None = None,
 ) -> Floats:
-    """[N, K] logits of every image by heads that have not seen it."""
+    """[N, K] logits of every image by heads that have not seen it, in ``out`` if it is given."""
     labels, answered = _tensors(features, observed, reviewed)
     basis, fold = Basis.of(features, choice.transform), fold_of(len(labels), folds, seed)
     objective = choice.objective(labels, answered)
-    logits = torch.empty(labels.shape)
+    logits = torch.empty(labels.shape) if out is None else torch.from_numpy(out)
     for number in range(int(fold.max()) + 1):
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
         head = solve(basis, objective.subset(kept), choice.strength, rows=kept)
-        for some in left.split(ENTRIES // labels.shape[1] + 1):
+        for some in left.split(basis.rows_at_once(labels.shape[1])):
             logits[some] = head.scores(basis, some)
     return logits.numpy()
 

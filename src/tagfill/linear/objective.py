@@ -10,6 +10,9 @@ from torch import Tensor
 
 from tagfill.losses.likelihood import Writer, spread_penalty, value_and_gradient
 
+ROWS = 16_384
+"""Images whose entries are counted at a time."""
+
 
 class Objective(Protocol):
     """What is minimized, image by image."""
@@ -64,8 +67,12 @@ class Likelihood:
 
     def start(self) -> Tensor:
         """[K] biases to start from: how often each tag is there among entries that tell."""
-        positives = (self.observed == 1).sum(0).double()
-        size = information(self.observed, self.writer).sum(0).double()
+        positives = torch.zeros(self.classes).double()
+        size = torch.zeros(self.classes).double()
+        for start in range(0, len(self.observed), ROWS):
+            rows = slice(start, start + ROWS)
+            positives += (self.observed[rows] == 1).sum(0)
+            size += information(self.observed[rows], self.writer.rows(rows)).sum(0)
         rate = (positives + 0.5) / (size + 1).maximum(positives + 1)
         return torch.logit(rate)
 

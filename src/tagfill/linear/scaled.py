@@ -13,10 +13,6 @@ from tagfill.linear.objective import Objective
 
 CURVATURE = 0.1
 """About the mean of p (1 - p), the bend of the likelihood; it only affects the number of steps."""
-ENTRIES = 2_000_000
-"""Logits held at a time."""
-STREAMED = 2048
-"""Rows of very many images handled at a time, as the processor's own memory holds."""
 HISTORY = 10
 _COPIED = 30_000_000
 """Numbers of selected rows that are copied once; of more, blocks are copied at every step."""
@@ -111,9 +107,7 @@ class Scaled:
         outer = self.basis.outward(weight)
         value, slopes = 0.0, torch.zeros(len(outer), weight.shape[1])
         last = torch.zeros(1, weight.shape[1])
-        step = max(1, ENTRIES // weight.shape[1])
-        if self.basis.streams:
-            step = min(step, STREAMED)
+        step = self.basis.rows_at_once(weight.shape[1])
         for start in range(0, self.images, step):
             rows = slice(start, start + step)
             block = self._block(rows)

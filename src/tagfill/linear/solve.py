@@ -8,9 +8,9 @@ from tagfill.linear.basis import Basis
 from tagfill.linear.large import solve_large
 from tagfill.linear.lbfgs import Memory, minimized
 from tagfill.linear.objective import Likelihood, Objective, information
-from tagfill.linear.scaled import ENTRIES, Scaled, Solution
+from tagfill.linear.scaled import Scaled, Solution
 
-__all__ = ["ENTRIES", "Likelihood", "Objective", "Solution", "information", "solve"]
+__all__ = ["Likelihood", "Objective", "Solution", "information", "solve"]
 
 
 def solve(

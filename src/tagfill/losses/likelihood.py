@@ -62,12 +62,19 @@ def some_written(observed: Tensor, written: Tensor | None = None) -> Writer:
         written: [N] how many of the ones were written, the others were confirmed by a review;
             by default all of them. Which ones does not matter.
     """
-    positives = (observed == 1).sum(1).cpu().numpy()
+    positives = number_positive(observed).cpu().numpy()
     counts = positives if written is None else np.minimum(written.cpu().numpy(), positives)
-    pairs, place = np.unique(np.stack([counts, positives - counts]), axis=1, return_inverse=True)
-    rules = np.stack([_rule(int(n), int(extra)) for n, extra in pairs.T]).reshape(-1, 2, NODES)
-    rows = torch.from_numpy(rules[place.reshape(-1)]).to(observed.device)
+    base = int(positives.max(initial=0)) + 1
+    pairs, place = np.unique(counts * base + positives - counts, return_inverse=True)
+    rules = np.array([_rule(*divmod(int(pair), base)) for pair in pairs]).reshape(-1, 2, NODES)
+    rows = torch.from_numpy(rules[place]).to(observed.device)
     return Writer(rows[:, 0], rows[:, 1])
+
+
+def number_positive(observed: Tensor) -> Tensor:
+    """[N] how many ones an image has; torch would first make 64-bit numbers of all entries."""
+    counts = np.count_nonzero(observed.cpu().numpy() == 1, axis=1)
+    return torch.from_numpy(counts).to(observed.device)
 
 
 def each_written(observed: Tensor, share: float) -> Writer:

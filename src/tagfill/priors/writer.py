@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tagfill.evaluate.arrays import Floats, checked, sigmoid
+from tagfill.evaluate.arrays import Floats, Scores, checked, sigmoid
 from tagfill.labels.table import UNKNOWN
 from tagfill.linear.choice import Choice
-from tagfill.losses.likelihood import Writer, posterior, some_written
+from tagfill.losses.likelihood import Writer, number_positive, posterior, some_written
 
 Kind = Literal["full", "entries", "tags"]
 
@@ -80,32 +80,41 @@ class Written:
         values = torch.from_numpy(np.array(scores, dtype=np.float64))
         return np.asarray(self.curve(values).numpy() + self.bias)
 
-    def alone(self, scores: npt.ArrayLike) -> Floats:
+    def alone(self, scores: npt.ArrayLike, out: Scores | None = None) -> Scores:
         """[N, K] probability by the image alone, not misled by wrong tags.
 
         Wrong tags have low scores and flatten the curve there; it falls as it does above.
+
+        Args:
+            scores: [N, K] logits.
+            out: [N, K] where to put them, perhaps in less precision; may be the scores.
         """
         slopes = self.curve.slopes.clone()
         slopes[0] = slopes[:2].max()
         straight = replace(self, curve=self.curve._replace(slopes=slopes))
         given = np.asarray(scores)
-        probabilities = np.empty(given.shape)
+        probabilities = np.empty(given.shape) if out is None else out
         for part in _blocks(given.shape):
             probabilities[part] = sigmoid(straight.logits(given[part]))
         return probabilities
 
     def posterior(
-        self, scores: npt.ArrayLike, labels: npt.ArrayLike, reviewed: Mask | None = None
-    ) -> Floats:
+        self,
+        scores: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        reviewed: Mask | None = None,
+        out: Scores | None = None,
+    ) -> Scores:
         """[N, K] that a tag is there, given the image and what is known; known entries as known.
 
         Args:
             scores: [N, K] logits.
             labels: [N, K] of 1, 0, -1.
             reviewed: [N, K] entries that a review answered, where that is recorded.
+            out: [N, K] where to put them, perhaps in less precision.
         """
         given, states = checked(scores, labels)
-        probabilities = np.empty(states.shape)
+        probabilities = np.empty(states.shape) if out is None else out
         for part in _blocks(states.shape):
             observed = torch.from_numpy(np.array(states[part], dtype=np.int8))
             logits = torch.from_numpy(self.logits(given[part]))
@@ -154,7 +163,7 @@ def writer_of_tags(observed: Tensor, log_sizes: Tensor, written: Tensor) -> Writ
     above = torch.logcumsumexp(log_sizes.flip(0), 0).flip(0)
     tail = torch.cat([above[1:], above[-1:]])
     own = torch.where(n < last, log_sizes[n], torch.full_like(log_sizes[n], np.log(TINY)))
-    complete = torch.where((observed == 1).sum(1) > written, np.log(TINY), tail[n])
+    complete = torch.where(number_positive(observed) > written, np.log(TINY), tail[n])
     weight = torch.cat([base.log_weight + own[:, None], complete[:, None]], 1)
     nodes = torch.cat([base.unwritten, torch.zeros_like(base.unwritten[:, :1])], 1)
     return Writer(nodes, weight)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked
+from tagfill.evaluate.arrays import Floats, Scores, checked
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
@@ -57,13 +57,13 @@ class Presence:
     """
 
     how: Written
-    probability: Floats
+    probability: Scores
     labels: Labels
 
     @cached_property
     def prior(self) -> Floats:
         """[K] share of the images that have each tag."""
-        mean: Floats = self.probability.mean(axis=0)
+        mean: Floats = self.probability.mean(axis=0, dtype=np.float64)
         return mean
 
     @property
@@ -74,7 +74,7 @@ class Presence:
     @property
     def share_written(self) -> float:
         """The share of the tags that are there that are known."""
-        total = float(self.probability.sum())
+        total = float(self.probability.sum(dtype=np.float64))
         return float((self.labels == POSITIVE).sum()) / total if total else 1.0
 
     @property

@@ -93,10 +93,12 @@ def choose(
 
 def at_precision(probability: Floats, unknown: Mask, precision: float) -> Mask:
     """[N, K] the most entries whose mean probability still reaches the precision."""
-    falling = np.sort(probability[unknown])[::-1]
-    mean = np.cumsum(falling) / np.arange(1, len(falling) + 1)
-    count = int((mean >= precision).sum())
-    return _largest(probability, unknown, count)
+    likely = probability[unknown]
+    most = min(len(likely), int(likely.sum() / precision) + 1)  # the mean of more is below it
+    likely.partition(max(0, len(likely) - most))
+    falling = np.sort(likely[len(likely) - most :])[::-1]
+    mean = np.cumsum(falling) / np.arange(1, most + 1)
+    return _largest(probability, unknown, int((mean >= precision).sum()))
 
 
 def expected_gain(probability: Floats, unknown: Mask) -> Floats:
@@ -106,12 +108,12 @@ def expected_gain(probability: Floats, unknown: Mask) -> Floats:
     label weighs more where the class has few positives, as in every mean over classes. The mean
     over unknown entries is 1.
     """
-    doubt = np.minimum(probability, 1 - probability)
-    positives = np.maximum(probability.sum(axis=0), 1.0)
-    gain = np.where(unknown, doubt / positives, 0.0)
-    mean = gain[unknown].mean() if unknown.any() else 1.0
-    scaled: Floats = gain / (mean or 1.0)
-    return scaled
+    gain: Floats = 1 - probability
+    np.minimum(gain, probability, out=gain)
+    gain /= np.maximum(probability.sum(axis=0), 1.0)
+    gain *= unknown
+    gain /= (gain[unknown].mean() if unknown.any() else 1.0) or 1.0
+    return gain
 
 
 def _top(probability: Floats, unknown: Mask, count: int) -> Mask:
@@ -122,8 +124,13 @@ def _top(probability: Floats, unknown: Mask, count: int) -> Mask:
 
 
 def _largest(values: Floats, unknown: Mask, count: int) -> Mask:
-    places = np.flatnonzero(unknown)
-    order = np.argsort(-values.ravel()[places], kind="stable")[:count]
+    among = values[unknown]
+    if count >= len(among):
+        return unknown.copy()
     chosen = np.zeros(unknown.size, dtype=bool)
-    chosen[places[order]] = True
+    if count > 0:
+        among.partition(len(among) - count)
+        places = np.flatnonzero(unknown & (values >= among[len(among) - count]))
+        order = np.argsort(-values.ravel()[places], kind="stable")[:count]
+        chosen[places[order]] = True
     return chosen.reshape(unknown.shape)

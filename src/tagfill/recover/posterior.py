@@ -14,6 +14,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tagfill.compat import return_freed_memory
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores
 from tagfill.files import unlinked, write_bytes
@@ -34,6 +35,7 @@ REVISION = 5
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
 _UNKNOWN, _KNOWN = "unknown", "known"
+Probabilities = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,8 @@ class Evidence:
         kind: how training images were scored.
     """
 
-    unknown: Floats
-    known: Floats
+    unknown: Probabilities
+    known: Probabilities
     how: tuple[str, ...]
     kind: Literal["out_of_fold"] = "out_of_fold"
 
@@ -88,16 +90,20 @@ def posterior(
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
     choice = likely_choice(features, labels, seed, reviewed=reviewed, trained=trained)
-    scores = out_of_fold(features, labels, choice, reviewed=reviewed, folds=folds, seed=seed)
+    return_freed_memory()
+    count, more = len(labels), 0 if others is None else len(others[1])
+    unknown, known = (np.empty((count + more, labels.shape[1]), np.float32) for _ in range(2))
+    scores, rest = known[:count], known[count:]  # scores first, then what is made of them
+    out_of_fold(features, labels, choice, reviewed=reviewed, folds=folds, seed=seed, out=scores)
+    return_freed_memory()
     how = how_written(scores, labels, reviewed)
-    presence = Presence(how, how.posterior(scores, labels, reviewed), labels)
-    unknown, known = [presence.probability], [how.alone(scores)]
+    how.posterior(scores, labels, reviewed, out=unknown[:count])
     if others is not None:
-        more = fit_head(features, labels, choice=choice, reviewed=reviewed).logits(others[0])
-        unknown.append(how.posterior(more, *others[1:]))
-        known.append(how.alone(more))
-    joined = [pair[0] if others is None else np.concatenate(pair) for pair in (unknown, known)]
-    return Evidence(joined[0], joined[1], (presence.sentence,))
+        head = fit_head(features, labels, choice=choice, reviewed=reviewed)
+        rest[:] = head.logits(others[0])
+        how.posterior(rest, *others[1:], out=unknown[count:])
+    how.alone(known, out=known)
+    return Evidence(unknown, known, (Presence(how, unknown[:count], labels).sentence,))
 
 
 def read(folder: Path, key: str) -> Evidence | None:
@@ -115,7 +121,7 @@ def read(folder: Path, key: str) -> Evidence | None:
                 return None
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return Evidence(unknown.astype(np.float64), known.astype(np.float64), how)
+    return Evidence(unknown, known, how)
 
 
 def keep(folder: Path, key: str, evidence: Evidence) -> None:

@@ -64,7 +64,7 @@ class Recovery:
     @property
     def expected_missing(self) -> float:
         """How many tags are expected to be missing."""
-        return float(self.evidence.unknown[self.unknown].sum())
+        return float(self.evidence.unknown.sum(where=self.unknown, dtype=np.float64))
 
     @property
     def share_written(self) -> float:
@@ -110,12 +110,11 @@ class Recovery:
         likely, positive = self.evidence.known, self.table.values == POSITIVE
         order = np.argsort(likely, axis=None, kind="stable")
         written = positive.ravel()[order]
-        expected = np.cumsum(self.share_written * likely.ravel()[order])
-        right = expected / np.maximum(np.cumsum(written), 1)
-        least = np.flatnonzero(written)
-        doubtful = np.flatnonzero(right[least] < DOUBTFUL)
-        least = least[: doubtful[-1] + 1 if len(doubtful) else 0]
-        rows, columns = np.unravel_index(order[least], positive.shape)
+        expected = self.share_written * np.cumsum(likely.ravel()[order], dtype=np.float64)[written]
+        right = expected / np.arange(1, len(expected) + 1)
+        doubtful = np.flatnonzero(right < DOUBTFUL)
+        least = slice(doubtful[-1] + 1 if len(doubtful) else 0)
+        rows, columns = np.unravel_index(order[written][least], positive.shape)
         chances = np.minimum(np.maximum.accumulate(right[least]), DOUBTFUL)
         return Entries(rows, columns, chances, 1 - chances)
 
@@ -148,8 +147,6 @@ def recover(
     elif evidence is None:
         evidence = _posterior(trained, train, held_out, folds)
         posterior.keep(trained.path, key, evidence)
-        # rounded as later looks will see it
-        evidence = posterior.read(trained.path, key) or evidence
     splits = [train, *held_out]
     return Recovery(
         trained.path,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.evaluate.arrays import Floats, Mask, Scores
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
 from tagfill.recover.evaluate import cuts
@@ -153,7 +153,7 @@ def _first_few(
 
 
 def _cards(
-    split: Split, entries: Sequence[tuple[int, int]], chance: Floats, truth: Labels | None
+    split: Split, entries: Sequence[tuple[int, int]], chance: Scores, truth: Labels | None
 ) -> list[Card]:
     table = split.table
     stated = split.eval_labels if truth is None else table.values

@@ -160,11 +160,14 @@ def _posterior(run: Run, library: Library) -> Posterior:
     if not place.keys() >= set(library.table.images):
         raise TagfillError("was trained on other photos", file=run.path)
     rows = [place[image] for image in library.table.images]
-    written = recovery.evidence.known[rows]
+    there, written = (
+        matrix[rows].astype(np.float64)
+        for matrix in (recovery.evidence.unknown, recovery.evidence.known)
+    )
     for name in set(run.data.splits) - {"train"}:
         held_out = run.split(name).table.images
         written[[library.table.row_of[image] for image in held_out]] = run.probabilities(name)
-    return Posterior(run.classes, recovery.evidence.unknown[rows], written)
+    return Posterior(run.classes, there, written)
 
 
 def held_out_scores(path: Path, library: Library, split: str, columns: Columns) -> Floats:
