@@ -17,6 +17,7 @@ from tagfill.labels.edit import save_changes
 from tagfill.labels.formats import ReadOptions, _lists
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._splitter import blanks_separate
+from tagfill.labels.formats.base import Source
 from tagfill.labels.io import load_labels
 
 PLANET = ("haze", "primary", "agriculture", "clear", "water", "road", "blow_down", "cloudy")
@@ -297,9 +298,9 @@ def test_a_table_in_a_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
     reads: list[Path] = []
 
     class Counted(LabelBuilder):
-        def __init__(self, source: Path, *rest: Any, **named: Any) -> None:
-            reads.append(source)
-            super().__init__(source, *rest, **named)
+        def __init__(self, source: Source, **named: Any) -> None:
+            reads.append(source.path)
+            super().__init__(source, **named)
 
     monkeypatch.setattr(_lists, "LabelBuilder", Counted)
     assert load_labels(tmp_path).table.classes == ("cat", "dog")

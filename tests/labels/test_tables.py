@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from tagfill.errors import LabelError, Problems, TagfillError
 from tagfill.files import guarded, without_guard
 from tagfill.labels import Dataset
-from tagfill.labels.formats import ReadOptions, _blocks
+from tagfill.labels.formats import ReadOptions, _entries, formats
 from tagfill.labels.formats._entries import read_entries
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import csv_sheet
+from tagfill.labels.formats.base import Source
 from tagfill.labels.formats.spreadsheet import refuse_bombs
 from tagfill.labels.io import load_labels, save_labels
 
@@ -235,23 +236,23 @@ def test_blocks_read_like_records(
             return
         assume(sheet.header == ("image", "cat", "dog"))
         plan = Plan("csv_wide", 0, labels=(1, 2))
-        quick_problems, careful_problems = Problems(), Problems()
+        careful_source, quick_source = (Source(path, formats()["csv_wide"]) for _ in range(2))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_blocks, "_BYTES", size)
+            patch.setattr(_entries, "_BYTES", size)
             try:
-                careful, expected = read_entries(sheet, plan, careful_problems, blocks=False)
+                careful, expected = read_entries(careful_source, sheet, plan, quick=False)
             except TagfillError as error:
                 with pytest.raises(TagfillError, match=f"row {error.row}: not readable"):
-                    read_entries(sheet, plan, quick_problems)
+                    read_entries(quick_source, sheet, plan)
                 return
-            quick, tallies = read_entries(sheet, plan, quick_problems)
+            quick, tallies = read_entries(quick_source, sheet, plan)
     assert list(quick.images) == list(careful.images)
     assert list(quick.rows) == list(careful.rows)
     assert np.array_equal(quick.values, careful.values)
     assert [tally.bad for tally in tallies] == [tally.bad for tally in expected]
     if any(tally.bad for tally in tallies):
         assert tallies == expected
-    assert list(quick_problems) == list(careful_problems)
+    assert list(quick_source.problems) == list(careful_source.problems)
 
 
 def test_only_the_block_with_a_fault_is_read_by_records(
@@ -260,9 +261,9 @@ def test_only_the_block_with_a_fault_is_read_by_records(
     lines = [f"{number}.jpg,1,0" for number in range(200)]
     lines[150] = "150.jpg,z,0"
     lines[170] = "170.jpg,1"
-    monkeypatch.setattr(_blocks, "_BYTES", 100)
+    monkeypatch.setattr(_entries, "_BYTES", 100)
     read: list[int] = []
-    monkeypatch.setattr(_blocks, "is_filled", lambda fields: not read.append(1))
+    monkeypatch.setattr(_entries, "is_filled", lambda fields: not read.append(1))
     path = make(tmp_path, "image,cat,dog\n" + "\n".join(lines) + "\n")
     problems = Problems()
     dataset = load_labels(path, problems=problems)

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.files import guarded, without_guard, write_bytes, write_text
 from tagfill.labels.beside import write_rejections, write_reviewed
 from tagfill.labels.cleanup import canonical_names
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats import ReadOptions
-from tagfill.labels.formats._entries import SkippedRows
+from tagfill.labels.formats import ReadOptions, formats
+from tagfill.labels.formats._entries import EvenRecords
 from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, Plan, plan_columns
@@ -30,6 +30,7 @@ from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
 from tagfill.labels.formats._text import COLUMNS, TYPED, UTF8, encoding_of, head
 from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats.base import Source
 from tagfill.labels.formats.jsonl import edited_lines
 from tagfill.labels.formats.label_studio import save_edited_tasks
 from tagfill.labels.formats.parquet import save_edited_parquet
@@ -120,15 +121,16 @@ def _save_table(before: Dataset, out: Path, options: ReadOptions, edit: _Edit) -
 
 def _ids_of(records: Sequence[list[str]], sheet: Sheet, plan: Plan, root: Path | None) -> list[str]:
     """The image id of every record as it was read; none for sums and repeated headers."""
-    skipped = SkippedRows(sheet, plan.image)
-    numbers = [n for n, fields in enumerate(records) if not skipped.has(n, fields)]
+    rows = EvenRecords(sheet, plan.image)
+    numbers = [n for n, fields in enumerate(records) if not rows.passes_over(n, fields)]
     names = ["".join(records[n][plan.image : plan.image + 1]) for n in numbers]
     names = names if plan.shape == WIDE else images_of_rows(names)
     names = [
         plan.image_of([*records[n][: plan.image], name, *records[n][plan.image + 1 :]])
         for n, name in zip(numbers, names, strict=True)
     ]
-    cleaned, _ = clean_ids(names, [None] * len(names), sheet.path, root, Problems())
+    source = Source(sheet.path, formats()[WIDE])
+    cleaned, _ = clean_ids(names, [None] * len(names), source, root)
     ids = [""] * len(records)
     for number, image in zip(numbers, cleaned, strict=True):
         ids[number] = image
@@ -171,7 +173,7 @@ def _edit_wide(
 ) -> bool:
     column_of: dict[str, int] = {}
     for column in plan.labels:
-        column_of.setdefault(edit.name_of(without_guard(sheet.header[column].strip())), column)
+        column_of.setdefault(edit.name_of(sheet.header[column].strip()), column)
     words = _words(record[column] for record in records for column in plan.labels)
     for number, labels, first in _pending(ids, edit):
         for name, value in labels.items():

@@ -6,11 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.formats._write import known_labels, split_of_rows
-from tagfill.labels.formats.fiftyone import REJECTED, read_samples
+from tagfill.labels.formats.base import Source
+from tagfill.labels.formats.fiftyone import FORMAT, REJECTED, read_samples
 from tagfill.labels.table import NEGATIVE, POSITIVE
 
 GROUND_TRUTH, SUGGESTED = "ground_truth", "suggested"
@@ -35,12 +36,10 @@ def from_fiftyone(
         if not fiftyone.dataset_exists(dataset):
             raise TagfillError(f"there is no FiftyOne data set {dataset!r}")
         dataset = fiftyone.load_dataset(dataset)
-    problems = Problems()
     samples = [sample.to_dict() for sample in dataset.iter_samples()]
-    labels = read_samples(
-        samples, Path(str(dataset.name)), options or ReadOptions(), problems, fields
-    )
-    problems.raise_errors()
+    source = Source(Path(str(dataset.name)), FORMAT, options or ReadOptions())
+    labels = read_samples(samples, source, fields)
+    source.problems.raise_errors()
     return labels
 
 

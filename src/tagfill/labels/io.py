@@ -31,10 +31,11 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, find_writable, formats
 from tagfill.labels.formats._folders import files_below, subfolders
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats._tables import csv_shape
 from tagfill.labels.formats._text import encoding_note
 from tagfill.labels.formats._unknown import no_known_format
 from tagfill.labels.formats._write import positives_only
+from tagfill.labels.formats.base import Source
+from tagfill.labels.formats.csv_tables import csv_shape
 from tagfill.labels.hierarchy import complete
 from tagfill.labels.table import UNKNOWN, LabelTable, Rows
 from tagfill.remote import local_source
@@ -77,7 +78,7 @@ def load_labels(
         named = source
         options_read = _with_aliases(options)
         if format:
-            dataset = find(format).read(source, options_read, collected)
+            dataset = _read(find(format), source, options_read, collected)
         else:
             source, dataset = _read_located(source, options_read, collected)
         if source != named:
@@ -221,10 +222,14 @@ def _read_located(path: Path, options: ReadOptions, problems: Problems) -> tuple
     else:
         listing = _tables_in(path, options) if label_format.last_resort else None
         if listing is None:
-            return path, label_format.read(path, options, problems)
+            return path, _read(label_format, path, options, problems)
     file, dataset, found = listing
     problems.entries += found
     return file, dataset
+
+
+def _read(label_format: Format, path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+    return label_format.read(Source(path, label_format, options, problems))
 
 
 def _tables_in(folder: Path, options: ReadOptions) -> Listing | None:
@@ -269,7 +274,7 @@ def _listing(file: Path, options: ReadOptions) -> Listing | None:
     """A table with its content, if that is labels of images which are there."""
     problems = Problems()
     try:
-        dataset = detect(file, options).read(file, options, problems)
+        dataset = _read(detect(file, options), file, options, problems)
     except TagfillError:
         return None
     return (

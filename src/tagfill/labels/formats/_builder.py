@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.errors import Problems
 from tagfill.labels.dataset import Boxes, Dataset, Suggestions
-from tagfill.labels.formats._ids import clean_ids, find_root, is_text, plain_text, typed_text
+from tagfill.labels.formats._ids import is_text, plain_text, typed_text
 from tagfill.labels.formats._merge import Records
-from tagfill.labels.formats.base import Absent, ReadOptions
+from tagfill.labels.formats.base import Absent, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, Rows
 
 
@@ -120,36 +119,27 @@ class LabelBuilder:
     rows, and the label stays unknown.
 
     Args:
-        source: the file being read.
-        options: what absence means, the class list, the image folder.
-        problems: where problems are reported.
-        absent: what absence means unless ``options`` says otherwise; ``None`` if the format
-            states unknowns itself.
+        source: what is being read.
         free_tags: whether people typed the classes freely.
 
     Attributes:
+        absent: what absence means; ``None`` where the source states unknowns itself.
+        hierarchy: what separates the names of a tag that is a path.
         notes: decisions a user should see.
         boxes: where things are, in pixels.
         place: table row of every record, once ``dataset`` was called.
     """
 
-    def __init__(
-        self,
-        source: Path,
-        options: ReadOptions,
-        problems: Problems,
-        absent: Absent | None = None,
-        *,
-        free_tags: bool = False,
-    ) -> None:
-        self.source, self.options, self.problems = source, options, problems
-        self.absent = options.absent or absent
-        self.free_tags = free_tags and options.classes is None
+    def __init__(self, source: Source, *, free_tags: bool = False) -> None:
+        self.source = source
+        self.absent = source.options.absent or source.format.default_absent
+        self.hierarchy = source.options.hierarchy
+        self.free_tags = free_tags and source.options.classes is None
         self.notes: list[str] = []
         self.paths = PathList()
         self.boxes = BoxList()
         self.place: Rows = np.empty(0, dtype=np.intp)
-        self._label_of = {name: number for number, name in enumerate(options.classes or ())}
+        self._label_of = {name: number for number, name in enumerate(source.options.classes or ())}
         self._closed = np.empty(0, dtype=bool)
         self._images: list[str] = []
         self._rows: list[int | None] = []
@@ -175,13 +165,11 @@ class LabelBuilder:
         number = self._label_of.get(name)
         if number is None:
             if not name:
-                self.problems.error("a class name is empty", file=self.source, row=row)
+                self.source.error("a class name is empty", row)
             elif not is_text(name):
-                self.problems.error(f"class {name!r} is not text", file=self.source, row=row)
-            elif self.options.classes is not None:
-                self.problems.error(
-                    f"class {name!r} is not in the class list", file=self.source, row=row
-                )
+                self.source.error(f"class {name!r} is not text", row)
+            elif self.source.options.classes is not None:
+                self.source.error(f"class {name!r} is not in the class list", row)
             else:
                 number = self._label_of[name] = len(self._label_of)
         return number
@@ -194,16 +182,23 @@ class LabelBuilder:
 
     def tags(self, record: int, names: Iterable[str], row: int | None = None) -> None:
         """State that an image has tags, which may be paths where the user says so."""
-        separator = self.options.hierarchy
         for name in names:
-            if separator and separator in name:
-                self.path(record, name.split(separator), row)
+            if self.hierarchy and self.hierarchy in name:
+                self.path(record, name.split(self.hierarchy), row)
             else:
-                self.mark(record, self.label(name, row), POSITIVE, row)
+                self.positive(record, name, row)
 
     def path(self, record: int, names: Iterable[str], row: int | None = None) -> None:
         """State that an image has a tag and all more general ones, these first."""
         self.paths.add(record, names, row)
+
+    def positive(self, record: int, name: str, row: int | None = None) -> None:
+        """State that an image shows a class."""
+        self.mark(record, self.label(name, row), POSITIVE, row)
+
+    def negative(self, record: int, name: str, row: int | None = None) -> None:
+        """State that an image does not show a class."""
+        self.mark(record, self.label(name, row), NEGATIVE, row)
 
     def mark(self, record: int, label: int | None, value: int, row: int | None = None) -> None:
         """State one label of a record; a class that was refused (``None``) is skipped."""
@@ -212,67 +207,49 @@ class LabelBuilder:
             for column, number in zip(self._statements, statement, strict=True):
                 column.append(number)
 
-    def close_world(self, absent: Absent, *, except_for: Sequence[int] = ()) -> None:
-        """Say what absence means, for all records but those without labels of any kind."""
+    def close_world(self, *, except_for: Sequence[int]) -> None:
+        """Take absence for what it means in all records but those without labels of any kind."""
         if except_for:
             count = f"{len(except_for):,} of {len(self):,} images have no labels"
             self.notes.append(f"{count}: nothing is known of them")
-        self.notes.append(absence_note(absent))
-        self._closed = np.ones(len(self), dtype=bool)
+        self._closed = np.full(len(self), self.absent == "negative")
         self._closed[list(except_for)] = False
-        self._closed &= absent == "negative"
 
     def split(self, record: int, name: str, row: int | None = None) -> None:
         """Put an image into a named split; an empty name is ignored."""
         name = name.strip()
+        known = self._splits.get(record, name)
         if name and not is_text(name):
-            self.problems.error(f"split {name!r} is not text", file=self.source, row=row)
+            self.source.error(f"split {name!r} is not text", row)
+        elif known != name and name:
+            image = self._images[record]
+            self.source.error(f"image {image!r} is in split {name!r}, but in {known!r} before", row)
         elif name:
-            known = self._splits.setdefault(record, name)
-            if known != name:
-                self.problems.error(
-                    f"image {self._images[record]!r} is in split {name!r}, but in {known!r} before",
-                    file=self.source,
-                    row=row,
-                )
+            self._splits[record] = name
 
-    def dataset(self, format: str, image_root: Path | None = None) -> Dataset:
+    def dataset(self, image_root: Path | None = None) -> Dataset:
         """The data set of all records, repeats merged.
 
         Args:
-            format: its name.
             image_root: the folder of the images, unless the user names one; looked for by default.
         """
-        hierarchy = self._state_paths()
+        for record, names, row in self.paths.statements():
+            for name in names:
+                self.positive(record, name, row)
         values = self._scatter()
         closed = self._closed[:, None] if len(self._closed) else self.absent == "negative"
         values[(values == UNKNOWN) & closed] = NEGATIVE
-        ids, root = clean_ids(
-            self._images, self._rows, self.source, self.options.image_root, self.problems
-        )
-        records = Records(ids, self._rows, self.classes, values, self.source, self.problems)
-        table, self.place = records.merged()
+        records = Records(self.source, self._images, self._rows, self.classes, values, self._splits)
+        dataset = records.dataset(image_root)
+        self.place = records.place
         absence = [absence_note(self.absent)] if self.absent else []
-        return Dataset(
-            table=replace(table, hierarchy=hierarchy),
-            source=self.source,
-            format=format,
-            splits=records.splits(self.place, self._splits),
-            image_root=self.options.image_root
-            or image_root
-            or root
-            or find_root(self.source, table.images),
+        return replace(
+            dataset,
+            table=replace(dataset.table, hierarchy=self.paths.hierarchy()),
             boxes=self.boxes.boxes(self.place),
             free_tags=self.free_tags,
             notes=(*self.notes, *self.boxes.notes, *absence),
         )
-
-    def _state_paths(self) -> dict[str, tuple[str, ...]]:
-        """Add the names of all paths as labels; returns which names imply others."""
-        for record, names, row in self.paths.statements():
-            for name in names:
-                self.mark(record, self.label(name, row), POSITIVE, row)
-        return self.paths.hierarchy()
 
     def _scatter(self) -> Labels:
         record, label, value, row = (np.asarray(column) for column in self._statements)
@@ -283,11 +260,10 @@ class LabelBuilder:
             same = np.flatnonzero((record == record[number]) & (label == label[number]))
             other = same[value[same] != value[number]][0]
             first, second = sorted((int(row[number]), int(row[other])))
-            self.problems.error(
+            self.source.error(
                 f"image {self._images[record[number]]!r} is positive and negative for class"
                 f" {self.classes[label[number]]!r}, in rows {first} and {second}",
-                file=self.source,
-                row=second,
+                second,
                 remedy="keep one of the two",
             )
         values[record[clash], label[clash]] = UNKNOWN
@@ -302,11 +278,10 @@ class LabelBuilder:
         if len(repeats):
             entry, again = places[:, repeats[0]]
             image = self._images[record[entries == entry][0]]
-            self.problems.warn(
+            self.source.warn(
                 f"{len(repeats)} labels are stated more than once, first for image {image!r};"
                 " repeats were merged",
-                file=self.source,
-                row=int(again) if again >= 0 else None,
+                int(again) if again >= 0 else None,
             )
 
     def suggestions(self, proposed: Sequence[tuple[int, str, float, str]]) -> Suggestions | None:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 
-from tagfill.errors import Problems
-from tagfill.labels.formats._blocks import Block, has_blocks, read_blocks
 from tagfill.labels.formats._plan import Plan
-from tagfill.labels.formats._sheet import Record, Sheet
+from tagfill.labels.formats._sheet import Record, Sheet, delimiter, is_filled
+from tagfill.labels.formats._text import (
+    TYPED,
+    UTF8,
+    encoding_of,
+    has_single_quotes,
+    head,
+    records_of,
+)
 from tagfill.labels.formats._ticks import (
     Kind,
     code_of,
@@ -22,8 +33,11 @@ from tagfill.labels.formats._ticks import (
     some,
     sums_possible,
 )
+from tagfill.labels.formats.base import Source
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
+_BYTES = 1 << 21
+"""Text that is read at a time."""
 _EXAMPLES = 3
 _MINUS = {"-1", "-1.0", "-", "--", "\N{EN DASH}", "\N{EM DASH}"}
 
@@ -99,93 +113,189 @@ class Tally:
 
 
 def read_entries(
-    sheet: Sheet, plan: Plan, problems: Problems, *, blocks: bool = True
+    source: Source, sheet: Sheet, plan: Plan, *, quick: bool = True
 ) -> tuple[Entries, list[Tally]]:
     """Read a wide table; also returns what each class column holds besides labels.
 
     Args:
+        source: where records of another width are reported.
         sheet: the table.
         plan: what its columns hold.
-        problems: where records of another width are reported.
-        blocks: read plain parts of a CSV at once; without it, all record by record, more slowly.
+        quick: read plain text in large blocks; without it, all record by record, more slowly.
     """
-    images: list[str] = []
-    rows: list[int | None] = []
-    splits: list[str] = []
-    values = [np.empty((0, len(plan.labels)), dtype=np.int8)]
-    tallies, widths = [Tally() for _ in plan.labels], _Widths(sheet, plan.image)
-    skipped = SkippedRows(sheet, plan.image)
-    whole = blocks and plan.folder is None and has_blocks(sheet)
-    for part in read_blocks(sheet, plan) if whole else [sheet.records()]:
-        block = part if isinstance(part, Block) else _careful(part, plan, widths, skipped, tallies)
-        images += block.images
-        rows += block.rows
-        splits += block.splits
-        values.append(block.values)
-    skipped.report(problems)
-    widths.report(problems)
-    joined = np.concatenate(values)
-    if any(tally.bad for tally in tallies):
-        for tally, known in zip(tallies, np.count_nonzero(joined != UNKNOWN, axis=0), strict=True):
-            tally.filled = int(known) + tally.bad
-    return Entries(images, rows, splits, joined), tallies
+    reader = _WideReader(sheet, plan)
+    blocks = [Entries([], [], [], np.empty((0, len(plan.labels)), dtype=np.int8))]
+    if quick and plan.folder is None and _is_plain(sheet):
+        blocks += reader.blocks()
+    else:
+        blocks.append(reader.block(sheet.records()))
+    reader.records.report(source)
+    values = np.concatenate([block.values for block in blocks])
+    if any(tally.bad for tally in reader.tallies):
+        known = np.count_nonzero(values != UNKNOWN, axis=0)
+        for tally, count in zip(reader.tallies, known.tolist(), strict=True):
+            tally.filled = count + tally.bad
+    images = [image for block in blocks for image in block.images]
+    rows = [row for block in blocks for row in block.rows]
+    splits = [split for block in blocks for split in block.splits]
+    return Entries(images, rows, splits, values), reader.tallies
 
 
-def _careful(
-    records: Iterator[Record],
-    plan: Plan,
-    widths: _Widths,
-    skipped: SkippedRows,
-    tallies: list[Tally],
-) -> Block:
-    """Read record by record, and count what is no label."""
-    images, splits, rows, values = [], [], [], array("b")
-    names = [widths.sheet.header[column].strip().lower() for column in plan.labels]
-    for row, given in records:
-        fields = None if skipped.has(row, given) else widths.even(row, given)
-        if fields is None:
-            continue
-        rows.append(row)
-        images.append(plan.image_of(fields))
-        if plan.split is not None:
-            splits.append(fields[plan.split])
-        values.extend(_codes([fields[column] for column in plan.labels], names, row, tallies))
-    shaped = np.array(values, dtype=np.int8).reshape(len(images), len(plan.labels))
-    return Block(images, splits, shaped, rows)
+class _WideReader:
+    """Reads a wide table and counts what is no label."""
+
+    def __init__(self, sheet: Sheet, plan: Plan) -> None:
+        self.sheet, self.plan = sheet, plan
+        self.records = EvenRecords(sheet, plan.image, keep_images=True)
+        self.tallies = [Tally() for _ in plan.labels]
+        self.names = [sheet.header[column].strip().lower() for column in plan.labels]
+        self.row = 1
+        self.mark = delimiter(head(sheet.path))
+        mark = re.escape(self.mark)
+        field = rf'(?:^|{mark})"[^"\n{mark}]*"(?={mark}|\r?\n|\Z)'
+        self.quoted_field = re.compile(field.encode(), re.MULTILINE)
+
+    def block(self, records: Iterable[Record]) -> Entries:
+        """Read record by record."""
+        images, splits, rows, values = [], [], [], array("b")
+        for row, fields in self.records.even(records):
+            rows.append(row)
+            images.append(self.plan.image_of(fields))
+            if self.plan.split is not None:
+                splits.append(fields[self.plan.split])
+            values.extend(self._codes([fields[column] for column in self.plan.labels], row))
+        shaped = np.array(values, dtype=np.int8).reshape(len(images), len(self.plan.labels))
+        return Entries(images, rows, splits, shaped)
+
+    def _codes(self, texts: list[str], row: int) -> list[int]:
+        """The labels of one record; the name of the class is a yes, too."""
+        codes = [code_of(text) for text in texts]
+        if None in codes:
+            for number, code in enumerate(codes):
+                if code is None and texts[number].strip().lower() == self.names[number]:
+                    codes[number] = POSITIVE
+                elif code is None:
+                    self.tallies[number].add(row, texts[number])
+        return [UNKNOWN if code is None else code for code in codes]
+
+    def blocks(self) -> Iterator[Entries]:
+        """Read blocks of lines at once, those with faults record by record."""
+        with self.sheet.path.open("rb") as file:
+            list(self._records(file.readline(), file))  # the header
+            for lines in _blocks_of_lines(file):
+                block = self._plain_block(lines)
+                yield block or self.block(self._records(lines, file))
+
+    def _records(self, lines: bytes, file: BinaryIO) -> Iterator[Record]:
+        """The records of some lines; the last one may continue in the file."""
+        end = self.row + len(lines.splitlines())
+
+        def texts() -> Iterator[str]:
+            for line in chain(lines.splitlines(keepends=True), file):
+                self.row += 1
+                yield line.decode("utf-8-sig")
+
+        for row, fields in records_of(texts(), self.mark, self.sheet.path, self.row):
+            if is_filled(fields):
+                yield row, fields
+            if self.row >= end:
+                return
+
+    def _plain_block(self, lines: bytes) -> Entries | None:
+        """The records of some lines; ``None`` if one of them is not an image with labels."""
+        names = list(map(str, range(len(self.sheet.header))))
+        words = pa.dictionary(pa.int32(), pa.string())
+        types = dict.fromkeys(names, pa.string()) | {names[n]: words for n in self.plan.labels}
+        try:
+            table = pa.csv.read_csv(
+                pa.BufferReader(lines),
+                pa.csv.ReadOptions(
+                    block_size=len(lines) + 1, column_names=names, use_threads=False
+                ),
+                pa.csv.ParseOptions(delimiter=self.mark, ignore_empty_lines=False),
+                pa.csv.ConvertOptions(column_types=types),
+            )
+        except pa.ArrowInvalid:
+            return None
+        quotes = lines.count(b'"')
+        if quotes and quotes != 2 * len(self.quoted_field.findall(lines)):
+            return None
+        if len(table) != lines.count(b"\n") + (not lines.endswith(b"\n")):
+            return None
+        images = [image.lstrip(" ") for image in table.column(self.plan.image).to_pylist()]
+        if any(not image.strip() or image[0] == "'" for image in images):
+            return None
+        if self.records.sums_possible and any(map(is_sum, images)):
+            return None
+        values = np.empty((len(images), len(self.plan.labels)), dtype=np.int8)
+        for number, column in enumerate(self.plan.labels):
+            entries = table.column(column).chunk(0)
+            codes = [code_of(word) for word in entries.dictionary.to_pylist()]
+            if None in codes:
+                return None
+            values[:, number] = np.array(codes, dtype=np.int8)[entries.indices.to_numpy()]
+        split = self.plan.split
+        splits = [] if split is None else table.column(split).to_pylist()
+        rows = range(self.row, self.row + len(images))
+        self.row += len(images)
+        self.records.last = self.row - 1
+        return Entries(images, rows, splits, values)
 
 
-def even_records(
-    sheet: Sheet, problems: Problems, image: int, *, spread: str | None = None
-) -> Iterator[Record]:
-    """Records as wide as the header; others are errors, reported together, and left out.
+def _blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
+    while lines := file.read(_BYTES):
+        yield lines if lines.endswith(b"\n") else lines + file.readline()
 
-    The header once more, as in files that were put together, and rows of sums are passed over.
+
+def _is_plain(sheet: Sheet) -> bool:
+    """Whether a table is a text file in UTF-8 with usual line ends and a header on top."""
+    if sheet.header_row != 1 or encoding_of(sheet.path) != UTF8:
+        return False
+    mark = delimiter(head(sheet.path))
+    if len(mark) > 1 or mark in TYPED or has_single_quotes(sheet.path, mark):
+        return False
+    with sheet.path.open("rb") as file:
+        return not any(
+            b"\0" in lines or lines.count(b"\r") != lines.count(b"\r\n")
+            for lines in _blocks_of_lines(file)
+        )
+
+
+class EvenRecords:
+    """Makes records as wide as the header, and passes over rows that are no records.
+
+    Such rows are the header once more, as in files that were put together, rows of sums, and
+    legends: a legend follows blank rows in a table of image files, and names no image itself.
+    Records of another width are left out, or kept with their image alone. Fields to spare that are
+    empty are cut off; a table without header may have shorter records.
+
+    Args:
+        sheet: the table.
+        image: the column of images.
+        keep_images: whether records of another width are kept with their image alone.
+        spread: what joins fields to spare to the last one.
     """
-    widths, skipped = _Widths(sheet, None, spread), SkippedRows(sheet, image)
-    for row, given in sheet.records():
-        fields = None if skipped.has(row, given) else widths.even(row, given)
-        if fields is not None:
-            yield row, fields
-    skipped.report(problems)
-    widths.report(problems)
 
-
-class SkippedRows:
-    """Rows between or below the records that are none: the header again, sums, and legends.
-
-    A legend follows blank rows in a table of image files, and names no image itself.
-    """
-
-    def __init__(self, sheet: Sheet, image: int) -> None:
-        self.sheet, self.image = sheet, image
+    def __init__(
+        self, sheet: Sheet, image: int, *, keep_images: bool = False, spread: str | None = None
+    ) -> None:
+        self.sheet, self.image, self.keep_images, self.spread = sheet, image, keep_images, spread
         self.header = [name.strip() for name in sheet.header]
         images = sheet.column(image)
         self.sums_possible = sums_possible(images)
         self.of_files = 2 * len(images) <= 3 * sum(map(is_image, images)) > 3
         self.last, self.below = 0, False
         self.again, self.sums, self.legend = Tally(), Tally(), Tally()
+        self.uneven, self.joined = Tally(), Tally()
 
-    def has(self, row: int, fields: Sequence[str]) -> bool:
+    def even(self, records: Iterable[Record]) -> Iterator[Record]:
+        """The records that are kept."""
+        for row, given in records:
+            fields = None if self.passes_over(row, given) else self._even(row, given)
+            if fields is not None:
+                yield row, fields
+
+    def passes_over(self, row: int, fields: Sequence[str]) -> bool:
         """Whether a row is no record; such rows are counted."""
         image = fields[self.image] if self.image < len(fields) else ""
         tally = self._kind(row, image, fields)
@@ -204,37 +314,8 @@ class SkippedRows:
         self.below = self.of_files and after_gap and not is_image(image)
         return self.legend if self.below else None
 
-    def report(self, problems: Problems) -> None:
-        """Warn of the rows that were passed over."""
-        for tally, what in (
-            (self.again, "the header stands here again"),
-            (self.sums, "{} is taken for a sum"),
-            (self.legend, "{} stands below the table and names no image"),
-        ):
-            if tally.bad:
-                row, text = tally.examples[0]
-                problems.warn(
-                    f"{what.format(quoted(text))} ({tally.bad:,} in all) and was passed over",
-                    file=self.sheet.path,
-                    row=row,
-                )
-
-
-class _Widths:
-    """Makes records as wide as the header and counts those that cannot be.
-
-    They are left out, or kept with their image id alone where ``image`` tells its column. Fields to
-    spare that are empty are cut off, or joined to the last one with ``spread``; a table without
-    header may have shorter records.
-    """
-
-    def __init__(self, sheet: Sheet, image: int | None, spread: str | None = None) -> None:
-        self.sheet, self.image, self.spread = sheet, image, spread
-        self.uneven, self.joined = Tally(), Tally()
-
-    def even(self, row: int, fields: list[str]) -> list[str] | None:
-        """The fields of a record, as many as the header has."""
-        width = len(self.sheet.header)
+    def _even(self, row: int, fields: list[str]) -> list[str] | None:
+        width = len(self.header)
         if len(fields) > width and not any(text.strip() for text in fields[width:]):
             fields = fields[:width]
         elif len(fields) > width and self.spread is not None:
@@ -245,47 +326,33 @@ class _Widths:
         if len(fields) == width:
             return fields
         self.uneven.add(row, str(len(fields)))
-        return None if self.image is None else _id_only(fields, self.image, width)
+        if not self.keep_images:
+            return None
+        alone = [""] * width
+        alone[self.image] = "".join(fields[self.image : self.image + 1])
+        return alone
 
-    def report(self, problems: Problems) -> None:
-        """Say what was found."""
+    def report(self, source: Source) -> None:
+        """Say what was found besides records."""
+        for tally, what in (
+            (self.again, "the header stands here again"),
+            (self.sums, "{} is taken for a sum"),
+            (self.legend, "{} stands below the table and names no image"),
+        ):
+            if tally.bad:
+                row, text = tally.examples[0]
+                what = what.format(quoted(text))
+                source.warn(f"{what} ({tally.bad:,} in all) and was passed over", row)
         if self.joined.bad:
-            problems.warn(
-                f"{self.joined.bad:,} rows have more fields than the header; they were taken as"
-                " more tags",
-                file=self.sheet.path,
-                row=self.joined.examples[0][0],
-            )
+            joined = f"{self.joined.bad:,} rows have more fields than the header"
+            source.warn(f"{joined}; they were taken as more tags", self.joined.examples[0][0])
         if self.uneven.bad:
-            fate = "left out" if self.image is None else "kept without labels"
-            _report_uneven(self.uneven, self.sheet, fate, problems)
-
-
-def _report_uneven(uneven: Tally, sheet: Sheet, fate: str, problems: Problems) -> None:
-    (row, fields), several = uneven.examples[0], uneven.bad > 1
-    rows = f"{uneven.bad:,} rows have other numbers of" if several else fields
-    problems.error(
-        f"{rows} fields where the header has {len(sheet.header)};"
-        f" {'the rows were' if several else 'the row was'} {fate}",
-        file=sheet.path,
-        row=row,
-        remedy="put quotes around fields with commas in them",
-    )
-
-
-def _codes(texts: list[str], names: list[str], row: int, tallies: list[Tally]) -> list[int]:
-    """The labels of one record; the name of the class is a yes, too."""
-    codes = [code_of(text) for text in texts]
-    if None in codes:
-        for number, code in enumerate(codes):
-            if code is None and texts[number].strip().lower() == names[number]:
-                codes[number] = POSITIVE
-            elif code is None:
-                tallies[number].add(row, texts[number])
-    return [UNKNOWN if code is None else code for code in codes]
-
-
-def _id_only(fields: list[str], image: int, width: int) -> list[str]:
-    texts = [""] * width
-    texts[image] = "".join(fields[image : image + 1])
-    return texts
+            (row, count), several = self.uneven.examples[0], self.uneven.bad > 1
+            rows = f"{self.uneven.bad:,} rows have other numbers of" if several else count
+            source.error(
+                f"{rows} fields where the header has {len(self.header)};"
+                f" {'the rows were' if several else 'the row was'}"
+                f" {'kept without labels' if self.keep_images else 'left out'}",
+                row,
+                remedy="put quotes around fields with commas in them",
+            )

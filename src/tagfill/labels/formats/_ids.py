@@ -9,7 +9,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from tagfill.errors import Problems
 from tagfill.image_files import OtherSpellings, find_image, find_images
+from tagfill.labels.formats.base import Source
 
 _URL = r"^[A-Za-z][\w+.-]*://"
 _SEVERAL = r"(?i:\.(?:jpe?g|png|webp|tiff?|gif|bmp)\s*[;|,]\s*\S+\.)"
@@ -57,11 +57,11 @@ def typed_text(name: str) -> str:
     return unicodedata.normalize("NFC", " ".join(plain_text(name).split()))
 
 
-def plain_classes(names: Sequence[str], source: Path, problems: Problems) -> tuple[str, ...]:
+def plain_classes(names: Sequence[str], source: Source) -> tuple[str, ...]:
     """Class names that can be written; others are errors and are escaped."""
     bad = [name for name in names if not is_text(name)]
     if bad:
-        problems.error(f"class {bad[0]!r} is not text", file=source)
+        source.error(f"class {bad[0]!r} is not text")
     return tuple(name if is_text(name) else ascii(name) for name in names)
 
 
@@ -78,26 +78,18 @@ def images_in(text: str) -> list[str]:
 
 def odd_ids(images: Sequence[str]) -> list[int]:
     """Numbers of the ids that need attention: all but URLs and plain relative paths."""
-    texts = _column_of(images)
+    parts = [image.encode() for image in images]
+    ends = pa.py_buffer(np.cumsum([0, *map(len, parts)], dtype=np.int64))
+    # pa.array would import pandas, which takes longer than reading
+    texts = pa.LargeStringArray.from_buffers(len(parts), ends, pa.py_buffer(b"".join(parts)))
     odd = pa.compute.match_substring_regex(texts, _ODD)
     address = pa.compute.match_substring_regex(texts, _URL)
     numbers: list[int] = pa.compute.indices_nonzero(pa.compute.and_not(odd, address)).to_pylist()
     return numbers
 
 
-def _column_of(texts: Sequence[str]) -> pa.LargeStringArray:
-    """An Arrow column; ``pa.array`` would import pandas, which takes longer than reading."""
-    parts = [text.encode() for text in texts]
-    ends = pa.py_buffer(np.cumsum([0, *map(len, parts)], dtype=np.int64))
-    return pa.LargeStringArray.from_buffers(len(parts), ends, pa.py_buffer(b"".join(parts)))
-
-
 def clean_ids(
-    images: Sequence[str],
-    rows: Sequence[int | None],
-    source: Path,
-    root: Path | None,
-    problems: Problems,
+    images: Sequence[str], rows: Sequence[int | None], source: Source, root: Path | None
 ) -> tuple[list[str], Path | None]:
     """Bring ids into their simplest form; ids that leave the image folder are errors.
 
@@ -109,36 +101,48 @@ def clean_ids(
     Returns:
         The ids, and the image folder where it is known.
     """
-    cleaned = list(map(_local, _writable(images, rows, source, problems)))
+    cleaned = list(map(_local, _writable(images, rows, source)))
     cleaned = [new or old for new, old in zip(uploaded_names(cleaned), cleaned, strict=True)]
     odd = odd_ids(cleaned)
-    cleaned, root = _relative(cleaned, odd, source, root, problems)
+    cleaned, root = _relative(cleaned, odd, source, root)
     respelled: list[int] = []
     for number in odd_ids(cleaned) if odd else []:
-        image = cleaned[number]
+        image, row = cleaned[number], rows[number]
         simple = posixpath.normpath(image.strip().replace("\\", "/"))
         if not image.strip() or simple == ".":
-            problems.error("the image id is missing", file=source, row=rows[number])
+            source.error("the image id is missing", row)
             cleaned[number] = f"(no id, record {number + 1})"
             continue
-        spoiled = _spoiled(image)
-        if spoiled:
-            problems.error(spoiled[0], file=source, row=rows[number], remedy=spoiled[1])
+        if re.search(_SEVERAL, image):
+            several = f"image id {image!r} names several images"
+            source.error(several, row, remedy="write one row per image")
+            continue
+        if re.match(_ROUNDED, image.strip()):
+            rounded = f"image id {image!r} is a long number that a spreadsheet rounded"
+            source.error(
+                rounded, row, remedy="export the table again with the column of ids as text"
+            )
             continue
         if _ABSOLUTE.match(simple) or simple.split("/", 1)[0] == "..":
-            simple = _inside(simple, source, root) or _escaped(
-                image, rows[number], source, root, problems
-            )
+            inside = _inside(simple, source.path, root)
+            if inside is None:
+                place = "outside the image folder" if root else "not below an image folder"
+                source.error(
+                    f"image id {image!r} is {place}",
+                    row,
+                    remedy="write ids relative to the image folder, or set that folder with"
+                    " --images",
+                )
+            simple = inside or image
         if simple != image:
             cleaned[number] = simple
             respelled.append(number)
     if respelled:
         first = respelled[0]
-        problems.warn(
+        source.warn(
             f"{len(respelled)} image ids were respelled as plain paths below the image folder,"
             f" first {images[first]!r} as {cleaned[first]!r}",
-            file=source,
-            row=rows[first],
+            rows[first],
         )
     return cleaned, root
 
@@ -198,105 +202,67 @@ def _local(image: str) -> str:
     return path[1:] if _ABSOLUTE.match(path[1:]) else path
 
 
-def _writable(
-    images: Sequence[str], rows: Sequence[int | None], source: Path, problems: Problems
-) -> list[str]:
+def _writable(images: Sequence[str], rows: Sequence[int | None], source: Source) -> list[str]:
     """Ids that can be written; the others are reported and escaped."""
     cleaned = list(images)
     if is_text("\n".join(cleaned)):
         return cleaned
     for number, image in enumerate(cleaned):
         if not is_text(image):
-            problems.error(f"image id {image!r} is not text", file=source, row=rows[number])
+            source.error(f"image id {image!r} is not text", rows[number])
             cleaned[number] = ascii(image)[1:-1].replace("\\", "%")
     return cleaned
 
 
 def _relative(
-    images: list[str], odd: list[int], source: Path, root: Path | None, problems: Problems
+    images: list[str], odd: list[int], source: Source, root: Path | None
 ) -> tuple[list[str], Path | None]:
     """Absolute ids relative to the folder they share, or to a folder that has the images."""
     simple = {number: images[number].replace("\\", "/") for number in odd}
     absolute = {number: image for number, image in simple.items() if _ABSOLUTE.match(image)}
-    if not absolute:
+    inside = (_inside(i, source.path, root) for i in islice(absolute.values(), _LOOKED_FOR))
+    if not absolute or any(inside):
         return images, root
-    if root is not None and any(
-        _inside(image, source, root) for image in islice(absolute.values(), _LOOKED_FOR)
-    ):
-        return images, root
+    places = [root] if root is not None else _places(source.path.parent)
     if len(absolute) == len(images):
-        short, base = _below_shared(list(absolute.values()), source, root, problems)
-        if short is not None:
-            return short, base
-    return _found(images, absolute, source, root, problems)
-
-
-def _below_shared(
-    images: list[str], source: Path, root: Path | None, problems: Problems
-) -> tuple[list[str] | None, Path | None]:
-    """Absolute ids relative to the folder they share; none if the image folder lacks them."""
-    first, last = (image.split("/")[:-1] for image in (min(images), max(images)))
-    shared = "/".join(part for part, _ in takewhile(_equal, zip(first, last, strict=False)))
-    short = [image[len(shared) + 1 :] for image in images]
-    places = [root] if root is not None else [Path(shared), *_places(source.parent)]
-    base = next((place for place in places if _lie_in(place, short)), None)
-    if not shared or (base is None and root is not None):
-        return None, root
-    problems.warn(f"image ids are absolute; they were taken relative to {shared}", file=source)
-    return short, base
-
-
-def _equal(pair: tuple[str, str]) -> bool:
-    return pair[0] == pair[1]
-
-
-def _found(
-    images: list[str], absolute: dict[int, str], source: Path, root: Path | None, problems: Problems
-) -> tuple[list[str], Path | None]:
-    """Absolute ids as the files of the same name and last folders, if all are in one place."""
-    for place in [root] if root is not None else _places(source.parent):
-        others = OtherSpellings(place)
-        files = {number: others.find(image) for number, image in absolute.items()}
-        if None in files.values() or len(set(files.values())) < len(set(absolute.values())):
-            continue
-        found = {number: str(file) for number, file in files.items()}
-        ids = [os.path.relpath(found.get(n, place / i), place) for n, i in enumerate(images)]
-        problems.warn(
-            f"{len(absolute):,} image ids are absolute; they were taken as the files of the same"
-            f" name in {place}",
-            file=source,
+        first, last = (
+            image.split("/")[:-1] for image in (min(absolute.values()), max(absolute.values()))
         )
-        return [Path(image).as_posix() for image in ids], place
+        shared = posixpath.commonprefix([first, last])
+        folder = "/".join(shared)
+        short = [image[len(folder) + 1 :] for image in absolute.values()]
+        bases = places if root is not None else [Path(folder), *places]
+        base = next((place for place in bases if _lie_in(place, short)), None)
+        if folder and (base is not None or root is None):
+            source.warn(f"image ids are absolute; they were taken relative to {folder}")
+            return short, base
+    for place in places:
+        ids = _by_name(images, absolute, place)
+        if ids is not None:
+            source.warn(
+                f"{len(absolute):,} image ids are absolute; they were taken as the files of the"
+                f" same name in {place}"
+            )
+            return ids, place
     return images, root
 
 
-def _spoiled(image: str) -> tuple[str, str] | None:
-    """What is wrong with an id that names several images or is a rounded number, and the remedy."""
-    if re.search(_SEVERAL, image):
-        return f"image id {image!r} names several images", "write one row per image"
-    if re.match(_ROUNDED, image.strip()):
-        remedy = "export the table again with the column of ids as text"
-        return f"image id {image!r} is a long number that a spreadsheet rounded", remedy
-    return None
+def _by_name(images: list[str], absolute: dict[int, str], place: Path) -> list[str] | None:
+    """Absolute ids as the files of the same name and last folders, if all are in one place."""
+    others = OtherSpellings(place)
+    files = {number: others.find(image) for number, image in absolute.items()}
+    if None in files.values() or len(set(files.values())) < len(set(absolute.values())):
+        return None
+    found = {number: str(file) for number, file in files.items()}
+    ids = [os.path.relpath(found.get(n, place / i), place) for n, i in enumerate(images)]
+    return [Path(image).as_posix() for image in ids]
 
 
 def _inside(simple: str, source: Path, root: Path | None) -> str | None:
+    """The path below the image folder; ``None`` if it lies elsewhere."""
     if root is None:
         return None
     full, base = os.path.abspath(source.parent / simple), os.path.abspath(root)
     if os.path.commonpath([full, base]) != base or full == base:
         return None
     return Path(os.path.relpath(full, base)).as_posix()
-
-
-def _escaped(
-    image: str, row: int | None, source: Path, root: Path | None, problems: Problems
-) -> str:
-    place = "outside the image folder" if root else "not below an image folder"
-    problems.error(
-        f"image id {image!r} is {place}",
-        file=source,
-        row=row,
-        remedy="write ids relative to the image folder, or set that folder with --images",
-    )
-    return image

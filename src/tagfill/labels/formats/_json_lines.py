@@ -6,11 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import mapped
@@ -19,12 +17,12 @@ from tagfill.labels.formats._names import (
     is_about_file,
     is_image_name,
     is_label_name,
-    is_tags_name,
+    names_tags,
 )
 from tagfill.labels.formats._splitter import Splitter, find_splitter
 from tagfill.labels.formats._tags import is_multi_hot, says_nothing, tag_names
 from tagfill.labels.formats._ticks import MINUS_REMEDY, code_of, is_image, quoted
-from tagfill.labels.formats.base import ReadOptions
+from tagfill.labels.formats.base import ReadOptions, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 Line = tuple[int, Any]
@@ -34,28 +32,24 @@ LISTS = ("positives", "negatives", "classes")
 _WRAPPED = re.compile(r'"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
 
 
-def read_lines(
-    file: Path, lines: list[Line], format: str, options: ReadOptions, problems: Problems
-) -> Dataset:
+def read_lines(source: Source, lines: list[Line]) -> Dataset:
     """The data set of objects about images."""
-    builder = LabelBuilder(file, options, problems, "unknown", free_tags=True)
-    splitter = splitter_of(lines, options, file)
+    builder = LabelBuilder(source, free_tags=True)
+    splitter = splitter_of(lines, source.options, source.path)
     builder.notes += splitter.notes
     reader = LineReader(builder, splitter, _about_other_things(line for _, line in lines))
     for row, line in lines:
         if isinstance(line, dict):
             reader.read(row, line)
         else:
-            problems.error("the line is not a JSON object", file=file, row=row)
+            source.error("the line is not a JSON object", row)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
         if not builder.classes:
-            problems.raise_errors()
-            raise TagfillError(
-                f"no key holds labels (1, 0, null or a list of tags): {keys}", file=file
-            )
+            source.problems.raise_errors()
+            raise source.refusal(f"no key holds labels (1, 0, null or a list of tags): {keys}")
         builder.notes.append(f"keys that are not labels were skipped: {keys}")
-    return builder.dataset(format)
+    return builder.dataset()
 
 
 def splitter_of(lines: Iterable[Line], options: ReadOptions, file: Path) -> Splitter:
@@ -104,7 +98,7 @@ class LineReader:
         self, builder: LabelBuilder, splitter: Splitter, other: frozenset[str] = frozenset()
     ) -> None:
         self.builder, self.splitter, self.other = builder, splitter, other
-        builder.options = replace(builder.options, hierarchy=splitter.path)
+        builder.hierarchy = splitter.path
         self.ignored: dict[str, None] = {}
         self._examples: dict[str, str] = {}
 
@@ -112,24 +106,18 @@ class LineReader:
         """Open a record for a line and state what it says."""
         key = id_key(line)
         if key is None:
-            self._error("the line has no image id (image, file_name ...)", row)
+            self.builder.source.error("the line has no image id (image, file_name ...)", row)
             return
         record = self.builder.record(image_id(line[key]) or "", row)
-        split = line.get(SPLIT)
-        if isinstance(split, str):
-            self.builder.split(record, split, row)
-        rest = {
-            name: value
-            for name, value in line.items()
-            if name != key and not (name == SPLIT and isinstance(value, str))
-        }
+        rest = {name: value for name, value in line.items() if name != key}
+        if isinstance(rest.get(SPLIT), str):
+            self.builder.split(record, rest.pop(SPLIT), row)
         self._labels(record, row, rest)
 
     def _labels(self, record: int, row: int, rest: dict[str, Any]) -> None:
-        own = any(isinstance(rest.get(key), list) for key in ("positives", "negatives"))
-        if own or isinstance(rest.get("classes"), list):
+        own = any(isinstance(rest.get(key), list) for key in LISTS)
+        if own:
             self.builder.declare(self._names(rest.get("classes"), row), row)
-        if own or any(isinstance(rest.get(key), list) for key in LISTS):
             stated = {"positives": POSITIVE, "negatives": NEGATIVE}
         else:
             stated = {key: POSITIVE for key in rest if holds_tags(key, rest[key])}
@@ -139,7 +127,7 @@ class LineReader:
                 self.builder.tags(record, dict.fromkeys(names), row)
                 continue
             for name in names:
-                self.builder.mark(record, self.builder.label(name, row), value, row)
+                self.builder.negative(record, name, row)
         nested = next(
             (key for key in rest if names_tags(key) and isinstance(rest[key], dict)), None
         )
@@ -147,7 +135,8 @@ class LineReader:
             self._values(record, row, rest[nested])
         elif not stated:
             self._values(record, row, rest)
-        self._leave_out(rest, {*stated, *LISTS, nested} if stated or nested else set(rest))
+        used = {*stated, *LISTS, nested} if stated or nested else set(rest)
+        self.ignored.update(dict.fromkeys(key for key in rest if key not in used))
 
     def _names(self, value: Any, row: int) -> list[str]:
         if isinstance(value, str):
@@ -159,11 +148,11 @@ class LineReader:
         if None in names:
             remedy = "write names alone, and only of tags that you trust where there are scores"
             shown = self._examples.setdefault("names", quoted(value))
-            self._error(f"{shown} is not a list of class names", row, remedy)
+            self.builder.source.error(f"{shown} is not a list of class names", row, remedy)
         elif is_multi_hot(value):
             remedy = "write the names of the classes that apply, or an object of names and values"
             shown = self._examples.setdefault("numbers", quoted(value))
-            self._error(f"{shown} is a list of 1 and 0 without names", row, remedy)
+            self.builder.source.error(f"{shown} is a list of 1 and 0 without names", row, remedy)
         else:
             return plain
         return []
@@ -172,27 +161,19 @@ class LineReader:
         for name, value in values.items():
             code = code_of(value) if isinstance(value, str) and name not in self.other else None
             if code is None and (isinstance(value, str | list | dict) or name in self.other):
-                self._leave_out([name], set())
+                self.ignored[name] = None
                 continue
-            if code is None:
-                code = self._code(value)
+            told = value == -1 and self.builder.source.options.absent
+            if code is None and (value is None or value != value or told):
+                code = UNKNOWN
+            elif code is None and value in (0, 1):
+                code = int(value)
             if code is None:
                 message = f"value {quoted(value)} of class {name!r} is not 1, 0 or null"
-                self._error(message, row, MINUS_REMEDY.format("-1") if value == -1 else None)
+                remedy = MINUS_REMEDY.format("-1") if value == -1 else None
+                self.builder.source.error(message, row, remedy)
             else:
                 self.builder.mark(record, self.builder.label(name, row), code, row)
-
-    def _code(self, value: Any) -> int | None:
-        """The label that a number or null states; -1 only where the user says what it means."""
-        if value is None or value != value or (value == -1 and self.builder.options.absent):
-            return UNKNOWN
-        return int(value) if value in (0, 1) else None
-
-    def _leave_out(self, keys: Any, used: set[Any]) -> None:
-        self.ignored.update(dict.fromkeys(key for key in keys if key not in used))
-
-    def _error(self, message: str, row: int, remedy: str | None = None) -> None:
-        self.builder.problems.error(message, file=self.builder.source, row=row, remedy=remedy)
 
 
 def wrapped_list(text: str) -> str | None:
@@ -229,11 +210,6 @@ def image_id(value: Any) -> str | None:
     if isinstance(value, dict):
         return image_id(value.get("path"))
     return str(value) if isinstance(value, str) or _is_number(value) else None
-
-
-def names_tags(key: str) -> bool:
-    """Whether a key is one for tags."""
-    return is_tags_name(key) or is_label_name(key)
 
 
 def holds_tags(key: str, value: Any) -> bool:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._entries import Tally, even_records
+from tagfill.labels.formats._entries import EvenRecords, Tally
 from tagfill.labels.formats._ids import images_in
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
-from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
 from tagfill.labels.formats._ticks import REMEDY, code_of, quoted, some
 from tagfill.labels.formats._wide import left_out_note
-from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import NEGATIVE, UNKNOWN
+from tagfill.labels.formats.base import Source
+from tagfill.labels.table import UNKNOWN
 
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
 _NAME = r"(?:.*[^\W\d_].*?|\d+)"
@@ -33,66 +30,129 @@ _VALUED = re.compile(
 _MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?")
 
 
-def read_tag_list(
-    sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
-) -> Dataset:
+def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
     """The data set of a table with the tags of an image in one entry, or in several."""
     splitter = plan.splitter
-    options = replace(options, hierarchy=splitter.path)
-    builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=True)
-    builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    records = _one_image_each(
-        even_records(sheet, problems, plan.image, spread=_spread(sheet, plan)), plan.image
-    )
-    paths = {column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES}
+    reader = _TextReader(source, sheet, plan, free_tags=True)
+    builder = reader.builder
+    builder.hierarchy = splitter.path
+    paths = [column for column in plan.tags if plain_name(sheet.header[column]) in HIERARCHY_NAMES]
     plain = [column for column in plan.tags if column not in paths]
-    silent = Tally()
-    _fill_down(records, plan.image, builder)
+    last = plan.tags[-1] == len(sheet.header) - 1
+    records = reader.records(spread=splitter.only or ";" if last else None)
     texts = [(row, fields[column]) for row, fields in records for column in plain]
-    _refuse_values(texts, sheet)
+    _refuse_values(source, texts)
+
+    def tags_in(columns: Iterable[int], fields: Sequence[str]) -> list[str]:
+        texts = [without_guard(fields[column]) for column in columns]
+        return [without_guard(tag) for text in texts for tag in splitter.tags(text)]
+
     for row, fields in records:
-        tags = [tag for column in plain for tag in _tags(fields[column], splitter)]
+        tags = tags_in(plain, fields)
         image = plan.image_of(fields)
         if not image and not len(builder) and tags:
             builder.declare(tags, row)
             continue
-        tags = [tag for tag in tags if not _is_silent(tag, builder, row, silent)]
         record = builder.record(image, row)
-        builder.split(record, "" if plan.split is None else fields[plan.split], row)
-        builder.tags(record, dict.fromkeys(tags), row)
-        for tag in dict.fromkeys(t for c in plan.denied for t in _tags(fields[c], splitter)):
-            if not _is_silent(tag, builder, row, silent):
-                builder.mark(record, builder.label(splitter.last(tag), row), NEGATIVE, row)
-        for column in paths:
-            for path in _paths(fields[column]):
-                builder.path(record, path.split(_PATH), row)
+        reader.state_split(record, row, fields)
+        builder.tags(record, dict.fromkeys(t for t in tags if not reader.is_silent(t, row)), row)
+        for tag in dict.fromkeys(tags_in(plan.denied, fields)):
+            if not reader.is_silent(tag, row):
+                builder.negative(record, splitter.last(tag), row)
+        for path in (path for column in paths for path in _PATH_ENDS.split(fields[column])):
+            builder.path(record, path.split(_PATH), row)
     used = [splitter.only] if splitter.only else separators_in(text for _, text in texts)
     used = [mark for mark in used if mark != splitter.path]
     if used:
         hint = "; --separator sets the only one" if len(used) > 1 else ""
         builder.notes.append(f"tags are separated by {', '.join(map(repr, used))}{hint}")
-    builder.notes += [*splitter.notes, *_silence_note(silent)]
-    return builder.dataset(format)
+    builder.notes += splitter.notes
+    return reader.dataset()
 
 
-def _one_image_each(records: Iterable[Record], image: int) -> list[Record]:
-    """Records of one image each, where an entry lists several images."""
-    return [
-        (row, [*fields[:image], name, *fields[image + 1 :]])
-        for row, fields in records
-        for name in images_in(fields[image])
-    ]
+def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
+    """The data set of a table with one statement per row."""
+    reader = _TextReader(source, sheet, plan, free_tags=plan.value is None)
+    builder = reader.builder
+    record_of: dict[str, int] = {}
+    bad = Tally()
+    for row, fields in reader.records():
+        image, name = plan.image_of(fields), without_guard(fields[plan.tags[0]])
+        text = "1" if plan.value is None else fields[plan.value].strip()
+        states_nothing = plan.value is None or not text
+        if not image and not record_of and name.strip() and states_nothing:
+            builder.declare([name], row)
+            continue
+        if reader.is_silent(name, row):
+            name = ""
+        label = builder.label(name, row) if name.strip() else None
+        if image not in record_of:
+            record_of[image] = builder.record(image, row)
+        reader.state_split(record_of[image], row, fields)
+        code = code_of(text)
+        if code is None:
+            bad.add(row, text)
+        elif not name.strip() and text and plan.value is not None:
+            source.error(f"value {text!r} without a label", row)
+        builder.mark(record_of[image], label, UNKNOWN if code is None else code, row)
+    if bad.bad and plan.value is not None:
+        name = sheet.header[plan.value].strip()
+        several = f"{bad.bad:,} values are" if bad.bad > 1 else "a value is"
+        source.error(
+            f"{several} not 1, 0 or empty: {some(bad.examples)}",
+            bad.examples[0][0],
+            remedy=f"{REMEDY}; to take every row as positive: --ignore-columns {name!r}",
+        )
+    return reader.dataset()
 
 
-def _fill_down(records: Sequence[Record], image: int, builder: LabelBuilder) -> None:
-    """Name the image in all rows about it."""
-    names = images_of_rows([fields[image] for _, fields in records])
-    filled = 0
-    for (_, fields), name in zip(records, names, strict=True):
-        filled += fields[image] != name
-        fields[image] = name
-    if filled:
-        builder.notes.append(f"{filled:,} rows without image were taken to be about the one above")
+class _TextReader:
+    """What tables with tags as text have in common."""
+
+    def __init__(self, source: Source, sheet: Sheet, plan: Plan, *, free_tags: bool) -> None:
+        self.sheet, self.plan = sheet, plan
+        self.builder = LabelBuilder(source, free_tags=free_tags)
+        self.builder.absent = source.options.absent or "unknown"
+        self.builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
+        self.silent = Tally()
+
+    def records(self, spread: str | None = None) -> list[Record]:
+        """Records that name one image each: where an entry lists several, one for each of them."""
+        image = self.plan.image
+        reader = EvenRecords(self.sheet, image, spread=spread)
+        records = [
+            (row, [*fields[:image], name, *fields[image + 1 :]])
+            for row, fields in reader.even(self.sheet.records())
+            for name in images_in(fields[image])
+        ]
+        reader.report(self.builder.source)
+        names = images_of_rows([fields[image] for _, fields in records])
+        filled = 0
+        for (_, fields), name in zip(records, names, strict=True):
+            filled += fields[image] != name
+            fields[image] = name
+        if filled:
+            note = f"{filled:,} rows without image were taken to be about the one above"
+            self.builder.notes.append(note)
+        return records
+
+    def state_split(self, record: int, row: int, fields: Sequence[str]) -> None:
+        if self.plan.split is not None:
+            self.builder.split(record, fields[self.plan.split], row)
+
+    def is_silent(self, tag: str, row: int) -> bool:
+        """Whether a tag is a word for no tags, unless a class list has it; they are counted."""
+        if not says_nothing(tag) or tag in self.builder.classes:
+            return False
+        self.silent.add(row, tag)
+        return True
+
+    def dataset(self) -> Dataset:
+        if self.silent.bad:
+            words = ", ".join(sorted(repr(word.strip()) for word in self.silent.words))
+            note = f"{self.silent.bad:,} entries say {words} and were read as no tags"
+            self.builder.notes.append(note)
+        return self.builder.dataset()
 
 
 def images_of_rows(texts: Sequence[str]) -> list[str]:
@@ -114,7 +174,7 @@ def images_of_rows(texts: Sequence[str]) -> list[str]:
     return images
 
 
-def _refuse_values(entries: Sequence[tuple[int, str]], sheet: Sheet) -> None:
+def _refuse_values(source: Source, entries: Sequence[tuple[int, str]]) -> None:
     """Refuse entries that say more than which tags there are: they would become classes.
 
     Raises:
@@ -123,108 +183,26 @@ def _refuse_values(entries: Sequence[tuple[int, str]], sheet: Sheet) -> None:
     filled = [(row, text.strip()) for row, text in entries if text.strip()]
     row, text = next(((row, text) for row, text in filled if is_unreadable(text)), (0, ""))
     if text:
-        raise TagfillError(
+        raise source.refusal(
             f"an entry is a list or an object that holds more than tags: {quoted(text)}",
-            file=sheet.path,
-            row=row,
+            row,
             remedy="write the tags alone, or 1 and 0 in one column per tag",
         )
     hot = [text for _, text in filled if _MULTI_HOT.fullmatch(text)]
-    if hot and len(hot) == len(filled) and len(set(map(len, hot))) == 1 and _repeats(hot):
-        raise TagfillError(
+    repeats = any(text.count("0") > 1 or text.count("1") > 1 for text in hot)  # no class numbers
+    if hot and len(hot) == len(filled) and len(set(map(len, hot))) == 1 and repeats:
+        raise source.refusal(
             f"entries are lists of 1 and 0, such as {quoted(hot[0])}, without names of classes",
-            file=sheet.path,
-            row=filled[0][0],
+            filled[0][0],
             remedy="write them in one column per class, with the names in the header",
         )
     tags = {tag: row for row, text in reversed(filled) for tag in split_tags(text)}
     valued = [tag for tag in tags if _VALUED.fullmatch(tag)]
     if valued and 3 * len(valued) >= 2 * len(tags):
         first = min(valued, key=lambda tag: tags[tag])
-        raise TagfillError(
+        raise source.refusal(
             f"tags are followed by values, such as {quoted(first)}",
-            file=sheet.path,
-            row=tags[first],
+            tags[first],
             remedy="keep the tags that you trust, without values, or use columns image, label and"
             " value with 1 and 0",
-        )
-
-
-def _repeats(hot: Sequence[str]) -> bool:
-    """Whether an entry has a number twice, as lists of class numbers never do."""
-    return any(text.count("0") > 1 or text.count("1") > 1 for text in hot)
-
-
-def _is_silent(tag: str, builder: LabelBuilder, row: int, silent: Tally) -> bool:
-    """Whether a tag is a word for no tags, unless a class list has it; such words are counted."""
-    if not says_nothing(tag) or tag in builder.classes:
-        return False
-    silent.add(row, tag)
-    return True
-
-
-def _silence_note(silent: Tally) -> list[str]:
-    """A note on words that were read as "no tags"."""
-    words = ", ".join(sorted(repr(word.strip()) for word in silent.words))
-    return [f"{silent.bad:,} entries say {words} and were read as no tags"] if silent.bad else []
-
-
-def _spread(sheet: Sheet, plan: Plan) -> str | None:
-    """The separator that rejoins surplus fields: more tags, if tags come last."""
-    return plan.splitter.only or ";" if plan.tags[-1] == len(sheet.header) - 1 else None
-
-
-def _tags(text: str, splitter: Splitter) -> list[str]:
-    return [without_guard(tag) for tag in splitter.tags(without_guard(text))]
-
-
-def _paths(text: str) -> list[str]:
-    """Paths such as ``animal|bird`` in one entry: not split at the mark inside them."""
-    paths = (path.strip() for path in _PATH_ENDS.split(text))
-    return [path for path in paths if path]
-
-
-def read_long(
-    sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
-) -> Dataset:
-    """The data set of a table with one statement per row."""
-    builder = LabelBuilder(sheet.path, options, problems, "unknown", free_tags=plan.value is None)
-    builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
-    record_of: dict[str, int] = {}
-    bad, silent = Tally(), Tally()
-    records = _one_image_each(even_records(sheet, problems, plan.image), plan.image)
-    _fill_down(records, plan.image, builder)
-    for row, fields in records:
-        image, name = plan.image_of(fields), without_guard(fields[plan.tags[0]])
-        text = "1" if plan.value is None else fields[plan.value].strip()
-        states_nothing = plan.value is None or not text
-        if not image and not record_of and name.strip() and states_nothing:
-            builder.declare([name], row)
-            continue
-        if _is_silent(name, builder, row, silent):
-            name = ""
-        label = builder.label(name, row) if name.strip() else None
-        if image not in record_of:
-            record_of[image] = builder.record(image, row)
-        builder.split(record_of[image], "" if plan.split is None else fields[plan.split], row)
-        code = code_of(text)
-        if code is None:
-            bad.add(row, text)
-        elif not name.strip() and text and plan.value is not None:
-            problems.error(f"value {text!r} without a label", file=sheet.path, row=row)
-        builder.mark(record_of[image], label, UNKNOWN if code is None else code, row)
-    _report_values(bad, sheet, plan, problems)
-    builder.notes += _silence_note(silent)
-    return builder.dataset(format)
-
-
-def _report_values(bad: Tally, sheet: Sheet, plan: Plan, problems: Problems) -> None:
-    if bad.bad and plan.value is not None:
-        name = sheet.header[plan.value].strip()
-        several = f"{bad.bad:,} values are" if bad.bad > 1 else "a value is"
-        problems.error(
-            f"{several} not 1, 0 or empty: {some(bad.examples)}",
-            file=sheet.path,
-            row=bad.examples[0][0],
-            remedy=f"{REMEDY}; to take every row as positive: --ignore-columns {name!r}",
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._ids import clean_ids, find_root
+from tagfill.labels.formats.base import Source
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 
 _SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
@@ -18,78 +20,86 @@ SPLITS = frozenset(_SPLIT_NAMES.values())
 _LISTED = 10
 
 
-@dataclass(frozen=True)
+@dataclass
 class Records:
     """Labels as a source lists them: an image may have several records.
 
     Args:
-        ids: image id of each record.
+        source: where they come from, and where repeats and contradictions are reported.
+        ids: image id of each record, as it is written there.
         rows: row of each record in the source.
         classes: K class names.
         values: [records, K] labels.
-        source: the file they come from.
-        problems: where repeats and contradictions are reported.
+        splits: the split of each record that names one.
     """
 
+    source: Source
     ids: Sequence[str]
     rows: Sequence[int | None]
     classes: tuple[str, ...]
     values: Labels
-    source: Path
-    problems: Problems
+    splits: Mapping[int, str] = field(default_factory=dict)
+    place: Rows = field(init=False)
+    """The table row of every record."""
 
-    def merged(self) -> tuple[LabelTable, Rows]:
+    def __post_init__(self) -> None:
+        told = self.source.options.image_root
+        self.ids, self.root = clean_ids(self.ids, self.rows, self.source, told)
+
+    def dataset(self, image_root: Path | None = None, notes: Sequence[str] = ()) -> Dataset:
         """One row per image; its records fill each other in, contradicted labels stay unknown.
 
-        Returns:
-            The table, and the table row of every record.
-        """
-        if not self.classes or not self.ids:
-            self.problems.raise_errors()
-        if not self.ids:
-            raise TagfillError(
-                "it has no images", file=self.source, remedy="add a row for every image"
-            )
-        if not self.classes:
-            raise TagfillError(
-                "it has no classes", file=self.source, remedy="tag some of its images first"
-            )
-        images = tuple(dict.fromkeys(self.ids))
-        if len(images) == len(self.ids):
-            place, values = np.arange(len(self.ids)), self.values
-        else:
-            row_of = {image: row for row, image in enumerate(images)}
-            place = np.array([row_of[image] for image in self.ids], dtype=np.intp)
-            values = self._without_repeats(place)
-        table = LabelTable(images, self.classes, values)
-        self._warn_empty_classes(table)
-        return table, place
-
-    def splits(self, place: Rows, stated: Mapping[int, str]) -> dict[str, Rows]:
-        """Rows of each named split.
-
         Args:
-            place: the table row of every record.
-            stated: the split of each record that names one.
+            image_root: the folder of the images, unless the user names one; looked for by default.
+            notes: decisions a user should see.
         """
+        told, table = self.source.options.image_root, self._table()
+        return Dataset(
+            table=table,
+            source=self.source.path,
+            format=self.source.format.name,
+            splits=self._splits(),
+            image_root=told or image_root or self.root or find_root(self.source.path, table.images),
+            notes=tuple(notes),
+        )
+
+    def _table(self) -> LabelTable:
+        if not self.classes or not self.ids:
+            self.source.problems.raise_errors()
+        if not self.ids:
+            raise self.source.refusal("it has no images", remedy="add a row for every image")
+        if not self.classes:
+            raise self.source.refusal("it has no classes", remedy="tag some of its images first")
+        row_of = {image: row for row, image in enumerate(dict.fromkeys(self.ids))}
+        self.place = np.array([row_of[image] for image in self.ids], dtype=np.intp)
+        values = self.values if len(row_of) == len(self.ids) else self._without_repeats()
+        empty = ~(values == POSITIVE).any(axis=0)
+        if empty.any():
+            named = _some(self.classes, empty)
+            count = f"{int(empty.sum())} of {len(empty)} classes"
+            self.source.warn(f"{count} have no positive: {named}")
+        return LabelTable(tuple(row_of), self.classes, values)
+
+    def _splits(self) -> dict[str, Rows]:
+        """Rows of each named split."""
         owner: dict[int, int] = {}
         parts: dict[str, list[int]] = {}
-        for record, given in sorted(stated.items()):
+        for record, given in sorted(self.splits.items()):
             name = usual_split(given)
-            row = int(place[record])
+            row = int(self.place[record])
             first = owner.setdefault(row, record)
             if first == record:
                 parts.setdefault(name, []).append(row)
-            elif usual_split(stated[first]) != name:
-                self.problems.error(
+            elif usual_split(self.splits[first]) != name:
+                self.source.error(
                     f"image {self.ids[record]!r} is in split {name!r}, but in"
-                    f" {stated[first]!r} by row {self.rows[first]}",
-                    file=self.source,
-                    row=self.rows[record],
+                    f" {self.splits[first]!r} by row {self.rows[first]}",
+                    self.rows[record],
                 )
         return {name: np.array(sorted(rows), dtype=np.intp) for name, rows in parts.items()}
 
-    def _without_repeats(self, place: Rows) -> Labels:
+    def _without_repeats(self) -> Labels:
+        place = self.place
         merged = self.values[np.unique(place, return_index=True)[1]]
         earlier: dict[int, list[int]] = {}
         for record in np.flatnonzero(np.bincount(place)[place] > 1):
@@ -106,30 +116,16 @@ class Records:
     def _report(self, record: int, others: list[int], clash: npt.NDArray[np.bool_]) -> None:
         image, row = self.ids[record], self.rows[record]
         if not clash.any():
-            self.problems.warn(
-                f"image {image!r} is listed again and agrees with row {self.rows[others[0]]};"
-                " the rows were merged",
-                file=self.source,
-                row=row,
-            )
+            again = f"image {image!r} is listed again and agrees with row {self.rows[others[0]]}"
+            self.source.warn(f"{again}; the rows were merged", row)
             return
         column = self.values[:, int(np.flatnonzero(clash)[0])]
         other = next(one for one in others if column[one] not in (UNKNOWN, column[record]))
-        self.problems.error(
+        self.source.error(
             f"image {image!r} contradicts row {self.rows[other]} on {_some(self.classes, clash)}",
-            file=self.source,
-            row=row,
+            row,
             remedy="keep one of the two rows",
         )
-
-    def _warn_empty_classes(self, table: LabelTable) -> None:
-        empty = ~(table.values == POSITIVE).any(axis=0)
-        if empty.any():
-            self.problems.warn(
-                f"{int(empty.sum())} of {len(empty)} classes have no positive:"
-                f" {_some(self.classes, empty)}",
-                file=self.source,
-            )
 
 
 def usual_split(name: str) -> str:

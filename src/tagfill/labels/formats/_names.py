@@ -108,6 +108,11 @@ def is_label_name(name: str) -> bool:
     return plain_name(name) in LABEL_NAMES
 
 
+def names_tags(name: str) -> bool:
+    """Whether a column or key of that name usually holds tags, one or several."""
+    return is_tags_name(name) or is_label_name(name)
+
+
 def has_label_word(name: str) -> bool:
     """Whether a word of a name is one for tags: ``primary tag``, ``label_left``."""
     words = (plain_name(word) for word in re.split(r"[\s_.-]+", name))

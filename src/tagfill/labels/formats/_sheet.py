@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from tagfill.errors import TagfillError, counted
+from tagfill.files import without_guard
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._text import COLUMNS, TYPED, csv_records, head
 from tagfill.labels.formats._ticks import code_of, is_image
@@ -111,7 +112,7 @@ def make_sheet(
             notes = [*notes, "the header has two lines; the names in the second one count"]
     return Sheet(
         path=path,
-        header=tuple(header),
+        header=tuple(map(without_guard, header)),
         header_row=header_row,
         records=lambda: islice(filled(), start, None),
         sample=tuple(fields for _, fields in first[start : start + SAMPLE]),

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError, counted
-from tagfill.files import without_guard
+from tagfill.errors import TagfillError, counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import absence_note
 from tagfill.labels.formats._entries import Entries, Tally, read_entries
-from tagfill.labels.formats._ids import clean_ids, find_root, plain_classes, plain_text
+from tagfill.labels.formats._ids import plain_classes, plain_text
 from tagfill.labels.formats._merge import Records
-from tagfill.labels.formats._names import SPLIT, is_about_file, is_label_name, is_tags_name
+from tagfill.labels.formats._names import SPLIT, is_about_file, names_tags
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._ticks import MINUS_REMEDY, REMEDY, code_of, some
 from tagfill.labels.formats._write import split_of_rows
-from tagfill.labels.formats.base import ReadOptions
+from tagfill.labels.formats.base import Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 _MANY = 20
@@ -30,37 +29,43 @@ _SHOWN = 5
 _SHARES = "if these are probabilities, write 1 and 0 by a threshold that you choose"
 
 
+EntriesReader = Callable[[Source, Sheet, Plan], tuple[Entries, list[Tally]]]
+
+
 def read_wide(
-    sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
+    source: Source, sheet: Sheet, plan: Plan, read: EntriesReader = read_entries
 ) -> Dataset:
     """The data set of a table with one column per class."""
-    entries, tallies = read_entries(sheet, plan, problems)
-    unsure = accept_minus(tallies, entries.values, options)
-    names = _class_names(sheet, plan, options)
-    kept, notes = classes_among(names, tallies, sheet.path, problems, sheet.header_row)
-    values = entries.values if len(kept) == len(names) else entries.values[:, kept]
-    classes = tuple(names[number] for number in kept)
-    entries = Entries(entries.images, entries.rows, entries.splits, values)
-    if entries.splits and not any(code_of(text) is None for text in entries.splits):
-        split = plan.split or 0
-        place = sum(plan.labels[number] < split for number in kept)
-        entries = _split_as_class(entries, place)
-        classes = (*classes[:place], sheet.header[split].strip(), *classes[place:])
+    entries, tallies = read(source, sheet, plan)
+    unsure = _accept_minus(source, tallies, entries.values)
+    names = _class_names(source, sheet, plan)
+    kept, notes = _classes_among(source, names, tallies, sheet.header_row or None)
+    classes, values, splits = [names[number] for number in kept], entries.values, entries.splits
+    values = values if len(kept) == len(names) else values[:, kept]
+    if splits and not any(code_of(text) is None for text in splits):  # a class like any other
+        place = sum(plan.labels[number] < (plan.split or 0) for number in kept)
+        classes.insert(place, sheet.header[plan.split or 0].strip())
+        codes = np.array([code_of(text) for text in splits], dtype=np.int8)
+        values = np.insert(values, place, codes, axis=1)
+        splits = []
     notes = [*sheet.notes, *left_out_note(sheet, plan), *notes, *unsure]
-    return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
+    return wide_dataset(
+        source, classes, Entries(entries.images, entries.rows, splits, values), notes
+    )
 
 
-def accept_minus(tallies: Sequence[Tally], values: Labels, options: ReadOptions) -> list[str]:
+def _accept_minus(source: Source, tallies: Sequence[Tally], values: Labels) -> list[str]:
     """Take -1 for what the user says absence means, unless 0 might mean unknown then.
 
     Beside 1, 0 and empty entries, -1 can only mean that somebody was not sure: a note says so.
     """
+    absent = source.options.absent
     unsure = [tally for tally in tallies if tally.bad and tally.minus]
     zeros = bool((values == NEGATIVE).any())
     empty = int((values == UNKNOWN).sum()) - sum(tally.bad for tally in tallies)
-    doubts = zeros and bool((values == POSITIVE).any()) and _MANY * empty >= values.size
-    told = options.absent == "unknown" or (options.absent is not None and not zeros)
-    if not unsure or not (told or (doubts and options.absent is None)):
+    all_three = zeros and bool((values == POSITIVE).any()) and _MANY * empty >= values.size
+    told = absent == "unknown" or (absent is not None and not zeros)
+    if not unsure or not (told or (all_three and absent is None)):
         return []
     for tally in unsure:
         tally.filled, tally.bad = tally.filled - tally.bad, 0
@@ -68,32 +73,25 @@ def accept_minus(tallies: Sequence[Tally], values: Labels, options: ReadOptions)
     return [] if told else [f"{signs} beside 1, 0 and empty entries was read as unknown"]
 
 
-def _class_names(sheet: Sheet, plan: Plan, options: ReadOptions) -> list[str]:
+def _class_names(source: Source, sheet: Sheet, plan: Plan) -> list[str]:
+    listed = source.options.classes
     if sheet.header_row is not None:
-        return [without_guard(plain_text(sheet.header[column])) for column in plan.labels]
-    if options.classes is not None and len(options.classes) == len(plan.labels):
-        return list(options.classes)
+        return [plain_text(sheet.header[column]) for column in plan.labels]
+    if listed is not None and len(listed) == len(plan.labels):
+        return list(listed)
     if not plan.labels:
-        raise TagfillError(
-            "it lists images and nothing about them",
-            file=sheet.path,
-            remedy="add a column with the tags of some images",
-        )
-    raise TagfillError(
-        f"the table has no header, so {counted(len(plan.labels), 'class has', 'classes have')} no"
-        " name",
-        file=sheet.path,
-        row=1,
+        remedy = "add a column with the tags of some images"
+        raise source.refusal("it lists images and nothing about them", remedy=remedy)
+    nameless = counted(len(plan.labels), "class has", "classes have")
+    raise source.refusal(
+        f"the table has no header, so {nameless} no name",
+        1,
         remedy="add a line with the names, or list them in order with --classes",
     )
 
 
-def classes_among(
-    names: Sequence[str],
-    tallies: Sequence[Tally],
-    path: Path,
-    problems: Problems,
-    row: int | None = None,
+def _classes_among(
+    source: Source, names: Sequence[str], tallies: Sequence[Tally], row: int | None
 ) -> tuple[list[int], list[str]]:
     """Which columns are classes, and notes on those that are not.
 
@@ -102,101 +100,73 @@ def classes_among(
     """
     foreign = [
         number
-        for number, tally in enumerate(tallies)
-        if tally.bad and (tally.no_labels or (_no_class_name(names[number]) and tally.all_bad))
+        for number, (name, tally) in enumerate(zip(names, tallies, strict=True))
+        if tally.bad
+        and (tally.no_labels or (tally.all_bad and (is_about_file(name) or names_tags(name))))
     ]
     shared = {word for n, tally in enumerate(tallies) if n not in foreign for word in tally.words}
     foreign = [n for n in foreign if not (tallies[n].few_words and tallies[n].words <= shared)]
     kept = [number for number in range(len(names)) if number not in foreign]
     clean = any(tallies[number].filled for number in kept)
     unread = [number for number in foreign if tallies[number].few_words and not clean]
+    found = {names[number]: tallies[number] for number in foreign}
     if foreign and (unread or not any(tallies[n].filled or not tallies[n].bad for n in kept)):
-        raise _no_classes(names, tallies, foreign, path, row)
-    for number in foreign:
-        if _tags_in(names[number], tallies[number]) - {names[n].strip().lower() for n in kept}:
-            problems.error(
-                f"column {names[number]!r} names tags, such as {some(tallies[number].examples)},"
-                " beside columns of 1 and 0",
-                file=path,
-                row=row,
-                remedy=f"read it alone: --tags-column {names[number]!r}; or the others:"
-                f" --ignore-columns {names[number]!r}",
+        raise _no_classes(source, found, row)
+    for name, tally in found.items():
+        tags = {tag.lower() for text in tally.words for tag in split_tags(text)}
+        tags -= {names[n].strip().lower() for n in kept}
+        if tags and names_tags(name) and tally.kind == "text":
+            source.error(
+                f"column {name!r} names tags, such as {some(tally.examples)}, beside columns of 1"
+                " and 0",
+                row,
+                remedy=f"read it alone: --tags-column {name!r}; or the others:"
+                f" --ignore-columns {name!r}",
             )
-    faulty = [tallies[number] for number in kept if tallies[number].bad]
-    at_fault = {row for tally in faulty for row, _ in tally.examples}
-    if len(faulty) > 1 and len(at_fault) == 1 and all(tally.bad == 1 for tally in faulty):
-        _report_row(faulty, path, problems)
-    else:
-        for number in kept:
-            _report(names[number], tallies[number], path, problems)
+    _report(source, {names[number]: tallies[number] for number in kept if tallies[number].bad})
     notes = []
     if foreign:
-        listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in foreign)
+        listed = "; ".join(f"{name!r}: {tally}" for name, tally in found.items())
         notes.append(f"columns left out, as they hold no labels: {listed}")
-    doubtful = [names[number] for number in kept if is_about_file(names[number])]
+    doubtful = [repr(names[number]) for number in kept if is_about_file(names[number])]
     if doubtful:
-        listed = ", ".join(map(repr, doubtful))
-        notes.append(f"{listed}: read as classes; --ignore-columns leaves out what is none")
+        notes.append(
+            f"{', '.join(doubtful)}: read as classes; --ignore-columns leaves out what is none"
+        )
     return kept, notes
 
 
-def _no_class_name(name: str) -> bool:
-    return is_about_file(name) or is_label_name(name) or is_tags_name(name)
-
-
-def _tags_in(name: str, tally: Tally) -> set[str]:
-    """Some of the tags in a column that by its name lists tags."""
-    if tally.kind != "text" or not (is_label_name(name) or is_tags_name(name)):
-        return set()
-    return {tag.lower() for text in tally.words for tag in split_tags(text)}
-
-
-def _no_classes(
-    names: Sequence[str],
-    tallies: Sequence[Tally],
-    columns: Sequence[int],
-    path: Path,
-    row: int | None,
-) -> TagfillError:
-    listed = "; ".join(f"{names[number]!r}: {tallies[number]}" for number in columns[:_SHOWN])
+def _no_classes(source: Source, columns: Mapping[str, Tally], row: int | None) -> TagfillError:
+    listed = "; ".join(f"{name!r}: {tally}" for name, tally in islice(columns.items(), _SHOWN))
     listed += f"; and {len(columns) - _SHOWN} more columns" if len(columns) > _SHOWN else ""
-    numbers = {text.strip() for number in columns for text in tallies[number].words}
-    if all(map(_is_share, numbers)):
-        return TagfillError(
-            f"no column holds known label values ({listed})", file=path, row=row, remedy=_SHARES
-        )
-    like_tags = [names[number].strip() for number in columns if tallies[number].like_tags]
+    like_tags = [name.strip() for name, tally in columns.items() if tally.like_tags]
     several = f", such as --tags-column {','.join(like_tags)!r}" if like_tags else ""
-    return TagfillError(
-        f"no column holds known label values ({listed})",
-        file=path,
-        row=row,
-        remedy=f"{REMEDY}; if columns hold tags, name them with --tags-column{several}",
-    )
+    remedy = f"{REMEDY}; if columns hold tags, name them with --tags-column{several}"
+    if all(_is_share(text.strip()) for tally in columns.values() for text in tally.words):
+        remedy = _SHARES
+    return source.refusal(f"no column holds known label values ({listed})", row, remedy)
 
 
-def _report_row(tallies: Sequence[Tally], path: Path, problems: Problems) -> None:
-    """One row is no row of labels, such as a line of sums below a table."""
-    problems.error(
-        f"{len(tallies)} entries of this row are not 1, 0 or empty, such as"
-        f" {tallies[0].examples[0][1]!r}",
-        file=path,
-        row=tallies[0].examples[0][0],
-        remedy=f"delete the row if it holds sums; {REMEDY}",
-    )
-
-
-def _report(name: str, tally: Tally, path: Path, problems: Problems) -> None:
-    if not tally.bad:
-        return
-    if tally.bad == 1:
-        message = f"{tally.examples[0][1]!r} in column {name!r} is not 1, 0 or empty"
-    else:
-        message = (
-            f"{tally.bad:,} entries in column {name!r} are not 1, 0 or empty, such as"
-            f" {some(tally.examples)}"
+def _report(source: Source, faulty: Mapping[str, Tally]) -> None:
+    """Report entries that are no labels."""
+    rows = {tally.examples[0][0] for tally in faulty.values()}
+    if len(faulty) > 1 and len(rows) == 1 and all(tally.bad == 1 for tally in faulty.values()):
+        row, text = next(iter(faulty.values())).examples[0]  # such as sums below a table
+        source.error(
+            f"{len(faulty)} entries of this row are not 1, 0 or empty, such as {text!r}",
+            row,
+            remedy=f"delete the row if it holds sums; {REMEDY}",
         )
-    problems.error(message, file=path, row=tally.examples[0][0], remedy=_remedy(name, tally))
+        return
+    for name, tally in faulty.items():
+        row, text = tally.examples[0]
+        message = f"{text!r} in column {name!r} is not 1, 0 or empty"
+        if tally.bad > 1:
+            message = (
+                f"{tally.bad:,} entries in column {name!r} are not 1, 0 or empty, such as"
+                f" {some(tally.examples)}"
+            )
+        source.error(message, row, remedy=_remedy(name, tally))
 
 
 def _remedy(name: str, tally: Tally) -> str:
@@ -237,63 +207,29 @@ def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:
     return [f"columns left out: {', '.join(names)}"] if names else []
 
 
-def _split_as_class(entries: Entries, place: int) -> Entries:
-    """A column called "split" that holds labels is a class like any other."""
-    codes = np.array([code_of(text) for text in entries.splits], dtype=np.int8)
-    values = np.insert(entries.values, place, codes, axis=1)
-    return Entries(entries.images, entries.rows, [], values)
-
-
 def wide_dataset(
-    path: Path,
-    format: str,
-    classes: tuple[str, ...],
-    entries: Entries,
-    options: ReadOptions,
-    problems: Problems,
-    notes: Sequence[str] = (),
+    source: Source, names: Sequence[str], entries: Entries, notes: Sequence[str] = ()
 ) -> Dataset:
     """The data set of a wide table whose columns are the given classes."""
-    classes = plain_classes(classes, path, problems)
-    classes, values, more = _listed(classes, entries.values, path, options, problems)
-    notes = [*notes, *more]
-    if options.absent == "negative":
+    known, values, notes = plain_classes(names, source), entries.values, list(notes)
+    classes = source.options.classes or known
+    for name in known:
+        if name not in classes:
+            source.error(f"class {name!r} is not in the class list", 1)
+    if classes != known:
+        missing = [name for name in classes if name not in known]
+        columns = [known.index(name) if name in known else -1 for name in classes]
+        values = np.pad(values, ((0, 0), (0, 1)), constant_values=UNKNOWN)[:, columns]
+        if missing:
+            notes.append(f"classes of the list without a column: {', '.join(missing)}")
+    if source.options.absent == "negative":
         values = np.where(values == UNKNOWN, np.int8(NEGATIVE), values)
         notes.append(absence_note("negative"))
     elif not (values == NEGATIVE).any():
         notes.append(absence_note("unknown"))
-    ids, root = clean_ids(entries.images, entries.rows, path, options.image_root, problems)
-    records = Records(ids, entries.rows, classes, values, path, problems)
-    table, place = records.merged()
-    stated = {record: name for record, name in enumerate(entries.splits) if name.strip()}
-    return Dataset(
-        table=table,
-        source=path,
-        format=format,
-        splits=records.splits(place, stated),
-        image_root=root or find_root(path, table.images),
-        notes=tuple(notes),
-    )
-
-
-def _listed(
-    known: tuple[str, ...], values: Labels, path: Path, options: ReadOptions, problems: Problems
-) -> tuple[tuple[str, ...], Labels, list[str]]:
-    """Columns in the order of the class list, if given; other classes are errors."""
-    if options.classes is None:
-        return known, values, []
-    for name in known:
-        if name not in options.classes:
-            problems.error(f"class {name!r} is not in the class list", file=path, row=1)
-    listed = np.full((len(values), len(options.classes)), UNKNOWN, dtype=np.int8)
-    missing = []
-    for column, name in enumerate(options.classes):
-        if name in known:
-            listed[:, column] = values[:, known.index(name)]
-        else:
-            missing.append(name)
-    notes = [f"classes of the list without a column: {', '.join(missing)}"] if missing else []
-    return options.classes, listed, notes
+    splits = {record: name for record, name in enumerate(entries.splits) if name.strip()}
+    records = Records(source, entries.images, entries.rows, classes, values, splits)
+    return records.dataset(notes=notes)
 
 
 def split_column(dataset: Dataset) -> tuple[list[str], list[str]]:

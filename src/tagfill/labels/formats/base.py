@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ class TableLayout:
 
     def layout(self) -> dict[str, Any]:
         """Only these settings of a larger configuration."""
-        return {field.name: getattr(self, field.name) for field in fields(TableLayout)}
+        return {entry.name: getattr(self, entry.name) for entry in fields(TableLayout)}
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,38 @@ class ReadOptions(TableLayout):
         return bool(self.image_column or self.tags_columns or self.separator or self.ignore_columns)
 
 
-Reader = Callable[[Path, ReadOptions, Problems], Dataset]
-"""Reads a source. Problems go into ``Problems``; without errors the result is usable."""
+@dataclass(frozen=True)
+class Source:
+    """A file or folder that is being read.
+
+    Args:
+        path: where it is.
+        format: what it is read as.
+        options: what absence means, the class list and the like.
+        problems: collects what is wrong with it; without errors the result is usable.
+    """
+
+    path: Path
+    format: Format
+    options: ReadOptions = field(default_factory=ReadOptions)
+    problems: Problems = field(default_factory=Problems)
+
+    def error(self, message: str, row: int | None = None, remedy: str | None = None) -> None:
+        """Record a problem that makes the labels unusable."""
+        self.problems.error(message, file=self.path, row=row, remedy=remedy)
+
+    def warn(self, message: str, row: int | None = None) -> None:
+        """Record a problem that was handled, as the message says."""
+        self.problems.warn(message, file=self.path, row=row)
+
+    def refusal(
+        self, message: str, row: int | None = None, remedy: str | None = None
+    ) -> TagfillError:
+        """The error that ends reading."""
+        return TagfillError(message, file=self.path, row=row, remedy=remedy)
+
+
+Reader = Callable[[Source], Dataset]
 Writer = Callable[[Dataset, Path], list[str]]
 """Writes a data set; returns notes on what the format could not hold."""
 

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
-from tagfill.labels.formats._json import first_value, listed, load_json, number, objects
+from tagfill.labels.formats._json import first_value, listed, load_json, mapped, number, objects
 from tagfill.labels.formats._json_lines import wrapped_list
-from tagfill.labels.formats._json_shapes import is_export, plain_records
-from tagfill.labels.formats._studio import is_task
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.json_export import is_export, plain_records
+from tagfill.labels.formats.label_studio import is_task
 from tagfill.labels.table import POSITIVE
 
 _KEYS = ("images", "annotations", "categories")
@@ -36,10 +35,13 @@ def _detect(path: Path) -> bool:
     return not is_other
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    content = load_json(path)
-    images, annotations, categories = (_list(content, key, path) for key in _KEYS)
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent)
+def _read(source: Source) -> Dataset:
+    content = mapped(load_json(source.path))
+    for key in _KEYS:
+        if not isinstance(content.get(key), list) or objects(content[key]) != content[key]:
+            raise source.refusal(f"there is no list of objects in {key!r}")
+    images, annotations, categories = (content[key] for key in _KEYS)
+    builder = LabelBuilder(source)
     label_of = _labels(categories, builder)
     record_of = _records(images, builder)
     sizes = {
@@ -52,23 +54,22 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         category = _identity(annotation, "category_id")
         if image not in record_of or category not in label_of:
             missing = f"image {image}" if image not in record_of else f"category {category}"
-            problems.error(f"annotations[{place}] refers to {missing}, not listed", file=path)
+            source.error(f"annotations[{place}] refers to {missing}, not listed")
             continue
         record, label = record_of[image], label_of[category]
         if label is not None:
             positives.add((record, label))
         box = [number(side) for side in listed(annotation.get("bbox"))]
         if annotation.get("bbox") and (len(box) != 4 or None in box):
-            shown = quoted(annotation["bbox"])
-            problems.error(f"annotations[{place}] has the bbox {shown}", file=path)
+            source.error(f"annotations[{place}] has the bbox {quoted(annotation['bbox'])}")
         elif box:
             left, top, width, height = (side or 0.0 for side in box)
             builder.boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
     for record, label in sorted(positives):
         builder.mark(record, label, POSITIVE)
-    bare = len(builder) - len({record for record, _ in positives})
-    builder.notes += [f"{bare} images have no annotation"] if bare else []
-    return builder.dataset(FORMAT.name)
+    unlabeled = len(builder) - len({record for record, _ in positives})
+    builder.notes += [f"{unlabeled} images have no annotation"] if unlabeled else []
+    return builder.dataset()
 
 
 def _with_segments(annotations: Sequence[Item]) -> Iterator[Item]:
@@ -96,21 +97,16 @@ def _labels(categories: Sequence[Item], builder: LabelBuilder) -> dict[str, int 
     for place, category in enumerate(categories):
         name, identity = category.get("name"), _identity(category)
         if not isinstance(name, str):
-            builder.problems.error(
-                f"categories[{place}] has the name {quoted(name)}, which is not text",
-                file=builder.source,
+            builder.source.error(
+                f"categories[{place}] has the name {quoted(name)}, which is not text"
             )
             label_of[identity] = None
             continue
         if name in named:
-            builder.problems.error(
-                f"categories {named[name]} and {identity} are both called {quoted(name)}",
-                file=builder.source,
-            )
+            both = f"categories {named[name]} and {identity}"
+            builder.source.error(f"{both} are both called {quoted(name)}")
         if identity in label_of:
-            builder.problems.error(
-                f"categories[{place}] repeats the id {identity}", file=builder.source
-            )
+            builder.source.error(f"categories[{place}] repeats the id {identity}")
         named[name] = identity
         label_of[identity] = builder.label(name)
     return label_of
@@ -121,27 +117,12 @@ def _records(images: Sequence[Item], builder: LabelBuilder) -> dict[str, int]:
     for place, image in enumerate(images, 1):
         name, identity = image.get("file_name"), _identity(image)
         if not isinstance(name, str):
-            builder.problems.error("the image has no file_name", file=builder.source, row=place)
+            builder.source.error("the image has no file_name", place)
             continue
         if identity in record_of:
-            builder.problems.error(
-                f"image id {identity} is repeated", file=builder.source, row=place
-            )
+            builder.source.error(f"image id {identity} is repeated", place)
         record_of[identity] = builder.record(name, place)
     return record_of
 
 
-def _list(content: Any, key: str, path: Path) -> Sequence[Item]:
-    items = content.get(key) if isinstance(content, dict) else None
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise TagfillError(f"there is no list of objects in {key!r}", file=path)
-    return items
-
-
-FORMAT = Format(
-    name="coco",
-    title="COCO instances json",
-    detect=_detect,
-    read=_read,
-    default_absent="negative",
-)
+FORMAT = Format("coco", "COCO instances json", _detect, _read, default_absent="negative")

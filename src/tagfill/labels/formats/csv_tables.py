@@ -12,27 +12,91 @@ In the last two, rows without image above all others list the classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
+from tagfill.errors import TagfillError
 from tagfill.files import write_csv
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._names import SPLIT, free_image_name
-from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, WIDE_ID
-from tagfill.labels.formats._tables import has_shape, header_shape, read_csv
+from tagfill.labels.formats._lists import read_long, read_tag_list
+from tagfill.labels.formats._names import SPLIT, free_image_name, is_image_name
+from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, WIDE_ID, Plan, plan_columns
+from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._tags import join_tags
+from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import code_of
-from tagfill.labels.formats._wide import split_column
+from tagfill.labels.formats._wide import read_wide, split_column
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Format
+from tagfill.labels.formats.base import Format, ReadOptions, Source
 from tagfill.labels.table import POSITIVE, UNKNOWN, LabelTable
 
 _BLOCK = 4096
 _TEXTS = np.array(["0", "1", ""], dtype=object)
 """Texts of the codes 0, 1 and -1, the last by counting from the end."""
+READERS: dict[str, Callable[[Source, Sheet, Plan], Dataset]] = {
+    WIDE: read_wide,
+    LONG: read_long,
+    TAG_LIST: read_tag_list,
+}
+_NO_TABLE = re.compile(
+    r"\A(?:[\[{<]|.*\bregion_attributes\b)|^names\s*:|^(?:INSERT INTO|CREATE TABLE)\s", re.M | re.I
+)
+"""Beginnings of JSON, XML and VIA's CSV, the list of class names in YAML, and statements of SQL."""
+
+
+def csv_shape(path: Path, options: ReadOptions | None = None) -> str | None:
+    """Which of the CSV formats a file is; ``None`` if it is not a table."""
+    if not path.is_file():
+        return None
+    state = path.stat()
+    return _csv_shape(path, state.st_size, state.st_mtime_ns, options or ReadOptions())
+
+
+@lru_cache(maxsize=32)
+def _csv_shape(path: Path, size: int, modified: int, options: ReadOptions) -> str | None:
+    text = head(path).lstrip()
+    if not text or _NO_TABLE.search(text):
+        return None
+    try:
+        sheet = csv_sheet(path)
+        shape = plan_columns(sheet, options).shape
+    except TagfillError:  # the reader will say what is wrong
+        fields = text.splitlines()[0].split(delimiter(text))
+        if options.names_columns:
+            return TAG_LIST if options.tags_columns else WIDE
+        with suppress(TagfillError):
+            return header_shape(fields) if len(fields) > 1 else None
+        return WIDE
+    alone = len(sheet.header) == 1 and sheet.header_row is not None
+    return None if alone and not is_image_name(sheet.header[0]) else shape
+
+
+def header_shape(header: Sequence[str]) -> str:
+    """The shape that a header alone announces."""
+    sheet = Sheet(Path(), tuple(header), 1, lambda: iter(()), ())
+    return plan_columns(sheet, ReadOptions()).shape
+
+
+def has_shape(path: Path, shape: str) -> bool:
+    """Whether a file is a table of that shape."""
+    return csv_shape(path) == shape
+
+
+def _read(source: Source) -> Dataset:
+    return read_sheet(source, csv_sheet(source.path), source.format.name)
+
+
+def read_sheet(source: Source, sheet: Sheet, shape: str | None = None) -> Dataset:
+    """Read a table of a given shape, or of the one its columns announce."""
+    plan = plan_columns(sheet, source.options, shape)
+    if plan.shape not in READERS:
+        raise source.refusal("not a table of labels")
+    return READERS[plan.shape](source, sheet, plan)
 
 
 def _write_wide(dataset: Dataset, path: Path) -> list[str]:
@@ -84,25 +148,25 @@ def _tag_lists(table: LabelTable) -> Iterator[tuple[int, str, str]]:
 
 FORMATS = (
     Format(
-        name=WIDE,
-        title="CSV, one column per class: 1, 0 or empty",
-        detect=partial(has_shape, shape=WIDE),
-        read=partial(read_csv, shape=WIDE),
+        WIDE,
+        "CSV, one column per class: 1, 0 or empty",
+        partial(has_shape, shape=WIDE),
+        _read,
         write=_write_wide,
     ),
     Format(
-        name=LONG,
-        title="CSV, one row per statement: image,label[,value]",
-        detect=partial(has_shape, shape=LONG),
-        read=partial(read_csv, shape=LONG),
+        LONG,
+        "CSV, one row per statement: image,label[,value]",
+        partial(has_shape, shape=LONG),
+        _read,
         write=partial(_write_rows, header=["image", "label", "value"]),
         default_absent="unknown",
     ),
     Format(
-        name=TAG_LIST,
-        title='CSV of tag lists: image,"a;b;c"',
-        detect=partial(has_shape, shape=TAG_LIST),
-        read=partial(read_csv, shape=TAG_LIST),
+        TAG_LIST,
+        'CSV of tag lists: image,"a;b;c"',
+        partial(has_shape, shape=TAG_LIST),
+        _read,
         write=partial(_write_rows, header=["image", "tags"]),
         default_absent="unknown",
         holds_negatives=False,

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries
 from tagfill.labels.formats._text import text_lines
 from tagfill.labels.formats._wide import wide_dataset
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Rows
 
 _LABELS = "attributes/image_attribute_labels.txt"
@@ -31,45 +31,30 @@ def _home(path: Path) -> Path | None:
     return next((home for home in homes if (home / _LABELS).is_file()), None)
 
 
-def _detect(path: Path) -> bool:
-    return _home(path) is not None
-
-
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    home = _home(path)
+def _read(source: Source) -> Dataset:
+    home = _home(source.path)
     if home is None:
-        raise TagfillError(f"it has no {_LABELS}", file=path)
+        raise source.refusal(f"it has no {_LABELS}")
+    source, least = replace(source, path=home), source.options.min_certainty
     images = _numbered(home / "images.txt")
-    attributes = _numbered(_attributes_file(home))
+    places = (home / "attributes" / "attributes.txt", home / "attributes.txt")
+    beside = home.parent / "attributes.txt"
+    attributes = _numbered(next((file for file in places if file.is_file()), beside))
     image, attribute, present, certainty = _statements(home / _LABELS).T
-    sure = certainty >= options.min_certainty
+    sure = certainty >= least
     values = np.full((len(images), len(attributes)), UNKNOWN, dtype=np.int8)
     rows = _positions(images, image, home / _LABELS, "image")
     columns = _positions(attributes, attribute, home / _LABELS, "attribute")
     values[rows[sure], columns[sure]] = present[sure]
-    entries = Entries(
-        images=list(images.values()),
-        rows=range(1, len(images) + 1),
-        splits=_splits(home / "train_test_split.txt", images),
-        values=values,
-    )
-    dataset = wide_dataset(
-        home, FORMAT.name, tuple(attributes.values()), entries, options, problems
-    )
+    splits = _splits(home / "train_test_split.txt", images)
+    entries = Entries(list(images.values()), range(1, len(images) + 1), splits, values)
+    dataset = wide_dataset(source, tuple(attributes.values()), entries)
     hidden = int(np.count_nonzero(certainty == _NOT_VISIBLE))
-    unsure = f"{int((~sure).sum())} labels of certainty below {options.min_certainty} are unknown"
-    stated = f"{hidden} labels of invisible parts are kept as stated"
-    return replace(
-        dataset,
-        notes=(*dataset.notes, stated if sure.all() else unsure),
-        image_root=options.image_root or home / "images",
-    )
-
-
-def _attributes_file(home: Path) -> Path:
-    places = (home / "attributes" / "attributes.txt", home / "attributes.txt")
-    beside = home.parent / "attributes.txt"
-    return next((file for file in places if file.is_file()), beside)
+    note = f"{hidden} labels of invisible parts are kept as stated"
+    if not sure.all():
+        note = f"{int((~sure).sum())} labels of certainty below {least} are unknown"
+    root = source.options.image_root or home / "images"
+    return replace(dataset, notes=(*dataset.notes, note), image_root=root)
 
 
 def _numbered(file: Path) -> dict[int, str]:
@@ -123,8 +108,5 @@ def _splits(file: Path, images: dict[int, str]) -> list[str]:
 
 
 FORMAT = Format(
-    name="cub",
-    title="CUB-200-2011 attributes folder",
-    detect=_detect,
-    read=_read,
+    "cub", "CUB-200-2011 attributes folder", lambda path: _home(path) is not None, _read
 )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import defusedxml.ElementTree
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._text import head
-from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.voc_xml import BROKEN
-from tagfill.labels.table import POSITIVE
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.voc import BROKEN
 
 _FILE = "annotations.xml"
 _CORNERS = ("xtl", "ytl", "xbr", "ybr")
@@ -31,13 +26,13 @@ def _detect(path: Path) -> bool:
     return text.startswith("<") and "<annotations" in text[:2000] and "<image " in text
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    file = _file(path)
+def _read(source: Source) -> Dataset:
+    source = replace(source, path=_file(source.path))
     try:
-        root = defusedxml.ElementTree.parse(file).getroot()
+        root = defusedxml.ElementTree.parse(source.path).getroot()
     except BROKEN as error:
-        raise TagfillError(f"not readable as CVAT annotations ({error})", file=file) from None
-    builder = LabelBuilder(file, options, problems, FORMAT.default_absent)
+        raise source.refusal(f"not readable as CVAT annotations ({error})") from None
+    builder = LabelBuilder(source)
     names = [label.findtext("name") or "" for label in root.iterfind(".//labels/label")]
     builder.declare(dict.fromkeys(name for name in names if name.strip()))
     for number, image in enumerate(root.iterfind("image"), 1):
@@ -45,30 +40,18 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         builder.split(record, image.get("subset", ""), number)
         shapes = [shape for shape in image if shape.get("label")]
         for name in dict.fromkeys(shape.get("label", "") for shape in shapes):
-            builder.mark(record, builder.label(name, number), POSITIVE, number)
-        for shape in shapes:
-            _add_box(record, shape, image, builder)
-    return builder.dataset(FORMAT.name)
-
-
-def _add_box(record: int, shape: Element, image: Element, builder: LabelBuilder) -> None:
-    if shape.tag != "box":
-        return
-    try:
-        corners = [float(shape.get(corner, "nan")) for corner in _CORNERS]
-        size = [float(image.get(side, "0")) for side in ("width", "height")]
-    except ValueError:
-        builder.problems.error(
-            f"a box of image {image.get('name')!r} has no numbers", file=builder.source
-        )
-        return
-    builder.boxes.add(record, builder.label(shape.get("label", "")), corners, size)
+            builder.positive(record, name, number)
+        for shape in (shape for shape in shapes if shape.tag == "box"):
+            try:
+                corners = [float(shape.get(corner, "nan")) for corner in _CORNERS]
+                size = [float(image.get(side, "0")) for side in ("width", "height")]
+            except ValueError:
+                source.error(f"a box of image {image.get('name')!r} has no numbers")
+                continue
+            builder.boxes.add(record, builder.label(shape.get("label", "")), corners, size)
+    return builder.dataset()
 
 
 FORMAT = Format(
-    name="cvat",
-    title="CVAT for images: annotations.xml",
-    detect=_detect,
-    read=_read,
-    default_absent="unknown",
+    "cvat", "CVAT for images: annotations.xml", _detect, _read, default_absent="unknown"
 )

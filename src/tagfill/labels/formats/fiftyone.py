@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import load_json, mapped, objects, texts
 from tagfill.labels.formats._merge import SPLITS, usual_split
-from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.table import NEGATIVE
+from tagfill.labels.formats.base import Format, Source
 
 _SAMPLES, _METADATA = "samples.json", "metadata.json"
 REJECTED = "rejected"
@@ -25,31 +23,24 @@ def _detect(path: Path) -> bool:
     return (path / _SAMPLES).is_file() and (path / _METADATA).is_file()
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    file = path / _SAMPLES
+def _read(source: Source) -> Dataset:
+    file = source.path / _SAMPLES
     if not file.is_file():
-        raise TagfillError(f"it has no {_SAMPLES}", file=path)
-    samples = objects(mapped(load_json(file)).get("samples"))
-    return read_samples(samples, path, options, problems)
+        raise source.refusal(f"it has no {_SAMPLES}")
+    return read_samples(objects(mapped(load_json(file)).get("samples")), source)
 
 
 def read_samples(
-    samples: Iterable[Mapping[str, Any]],
-    source: Path,
-    options: ReadOptions,
-    problems: Problems,
-    fields: Collection[str] | None = None,
+    samples: Iterable[Mapping[str, Any]], source: Source, fields: Collection[str] | None = None
 ) -> Dataset:
     """The data set of FiftyOne samples as JSON objects.
 
     Args:
         samples: the objects.
         source: where they come from.
-        options: what absence means, the class list.
-        problems: where problems are reported.
         fields: the fields to read; all by default.
     """
-    builder = LabelBuilder(source, options, problems, FORMAT.default_absent)
+    builder = LabelBuilder(source)
     proposed: list[tuple[int, str, float, str]] = []
     for number, sample in enumerate(samples, 1):
         place = sample.get("filepath")
@@ -60,7 +51,7 @@ def read_samples(
         stated: dict[str, None] = {}
         for field, name, confidence in _labels(sample, fields):
             if field == REJECTED:
-                builder.mark(record, builder.label(name, number), NEGATIVE, number)
+                builder.negative(record, name, number)
             elif confidence is None:
                 stated[name] = None
             else:
@@ -73,7 +64,7 @@ def read_samples(
             f"{len(proposed):,} labels have a confidence: they are a model's and were read as"
             " suggestions"
         )
-    dataset = builder.dataset(FORMAT.name)
+    dataset = builder.dataset()
     return replace(dataset, suggestions=builder.suggestions(proposed))
 
 
@@ -94,9 +85,5 @@ def _labels(
 
 
 FORMAT = Format(
-    name="fiftyone",
-    title="FiftyOne data set exported to disk",
-    detect=_detect,
-    read=_read,
-    default_absent="unknown",
+    "fiftyone", "FiftyOne data set exported to disk", _detect, _read, default_absent="unknown"
 )

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import listed, load_json, mapped, texts
 from tagfill.labels.formats._names import SPLIT
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.formats.parquet import read_arrow
 
 _INFO, _SPLITS = "dataset_info.json", "dataset_dict.json"
@@ -25,21 +25,22 @@ def _detect(path: Path) -> bool:
     )
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+def _read(source: Source) -> Dataset:
+    path = source.path
     if not path.is_dir():
-        raise TagfillError("expected a folder that datasets wrote with save_to_disk", file=path)
+        raise source.refusal("expected a folder that datasets wrote with save_to_disk")
     folders = {"": path}
     if (path / _SPLITS).is_file():
         names = texts(mapped(load_json(path / _SPLITS)).get("splits"))
         folders = {name: path / name for name in names if "/" not in name and name != ".."}
     tables = [_table(folder, name) for name, folder in folders.items()]
     if not tables:
-        raise TagfillError("it has no splits", file=path)
+        raise source.refusal("it has no splits")
     try:
         table = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
-        raise TagfillError(f"its splits do not match each other ({error})", file=path) from None
-    dataset = read_arrow(table, path, FORMAT.name, options, problems)
+        raise source.refusal(f"its splits do not match each other ({error})") from None
+    dataset = read_arrow(source, table)
     note = "images are inside the data set; to train, write them to files with these names"
     return replace(dataset, notes=(*dataset.notes, note))
 
@@ -91,9 +92,9 @@ def _image_names(values: list[Any], split: str) -> list[str]:
 
 
 FORMAT = Format(
-    name="hf_disk",
-    title="Hugging Face datasets folder (save_to_disk)",
-    detect=_detect,
-    read=_read,
+    "hf_disk",
+    "Hugging Face datasets folder (save_to_disk)",
+    _detect,
+    _read,
     default_absent="unknown",
 )

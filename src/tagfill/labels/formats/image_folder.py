@@ -15,14 +15,14 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._folders import files_below, folders_below, subfolders
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import POSITIVE
 
 _SHOWN = 3
@@ -43,11 +43,12 @@ def _detect(path: Path) -> bool:
     )
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+def _read(source: Source) -> Dataset:
+    path, hierarchy = source.path, source.options.hierarchy
+    builder = LabelBuilder(source, free_tags=True)
     depth, split = _depth(path)
     for name in sorted({top for folder in _folders(path, depth) for top in subfolders(folder)}):
-        if options.hierarchy is None:
+        if hierarchy is None:
             builder.label(name)
     strangers = bare = 0
     deeper: dict[str, None] = {}
@@ -60,13 +61,13 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         builder.split(record, folders[0] if split and folders else "")
         classes = folders[depth:]
         bare += not classes
-        if options.hierarchy is not None:
+        if hierarchy is not None:
             builder.path(record, classes)
         elif classes:
-            builder.mark(record, builder.label(classes[0]), POSITIVE)
+            builder.positive(record, classes[0])
             deeper.update(dict.fromkeys(classes[1:2]))
     if bare:
-        problems.warn(f"{bare} images are in no class folder and have no label", file=path)
+        source.warn(f"{bare} images are in no class folder and have no label")
     if strangers:
         builder.notes.append(f"{strangers} files are not images and were skipped")
     if deeper:
@@ -75,7 +76,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             f"folders inside class folders, such as {shown}, belong to them; --hierarchy / makes"
             " them classes that imply the folder above"
         )
-    return builder.dataset(FORMAT.name, path)
+    return builder.dataset(path)
 
 
 def _depth(path: Path) -> tuple[int, bool]:
@@ -156,10 +157,10 @@ def class_path(image: str, folders: list[str]) -> str:
 
 
 FORMAT = Format(
-    name="image_folder",
-    title="image folders, named after the single known positive",
-    detect=_detect,
-    read=_read,
+    "image_folder",
+    "image folders, named after the single known positive",
+    _detect,
+    _read,
     write=_write,
     default_absent="unknown",
     last_resort=True,

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import first_value, json_values, listed, load_json, mapped
@@ -23,19 +23,18 @@ from tagfill.labels.formats._json_lines import (
     holds_tags,
     id_key,
     image_id,
-    names_tags,
     read_lines,
     splitter_of,
     wrapped_list,
 )
-from tagfill.labels.formats._json_shapes import is_export
-from tagfill.labels.formats._names import SPLIT
+from tagfill.labels.formats._names import SPLIT, names_tags
 from tagfill.labels.formats._splitter import Splitter
-from tagfill.labels.formats._studio import STUDIO
 from tagfill.labels.formats._tags import NAME_KEYS, tag_name
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, ReadOptions, Source
+from tagfill.labels.formats.json_export import is_export
+from tagfill.labels.formats.label_studio import STUDIO
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _METADATA = "metadata.jsonl"
@@ -56,9 +55,9 @@ def _detect(path: Path) -> bool:
     return text.startswith("[") or id_key(first) is not None
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    file = _file(path)
-    return read_lines(file, _lines(file), FORMAT.name, options, problems)
+def _read(source: Source) -> Dataset:
+    source = replace(source, path=_file(source.path))
+    return read_lines(source, _lines(source.path))
 
 
 def _lines(file: Path) -> list[Line]:
@@ -159,10 +158,10 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
 
 
 FORMAT = Format(
-    name="jsonl",
-    title="JSON lines, also Hugging Face metadata.jsonl",
-    detect=_detect,
-    read=_read,
+    "jsonl",
+    "JSON lines, also Hugging Face metadata.jsonl",
+    _detect,
+    _read,
     write=_write,
     default_absent="unknown",
 )

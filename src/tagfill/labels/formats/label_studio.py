@@ -14,37 +14,37 @@ The short export, JSON-MIN, is read the same way.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder, absence_note
-from tagfill.labels.formats._json import listed, load_json, mapped, objects, texts
-from tagfill.labels.formats._names import SPLIT
-from tagfill.labels.formats._studio import (
-    NOT_PRESENT,
-    STUDIO,
-    TAGS,
-    Task,
-    address,
-    agreed,
-    answers,
-    images_of,
-    is_minimal,
-    is_task,
-    proposals,
-    renamed,
-    results,
-    spelled_out,
-)
+from tagfill.labels.formats._ids import uploaded_names
+from tagfill.labels.formats._json import listed, load_json, mapped, number, objects, texts
+from tagfill.labels.formats._names import SPLIT, is_image_name
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Absent, Format, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
+
+TAGS, NOT_PRESENT = "tags", "not_present"
+"""Names of the two controls: choices that apply, and choices known not to apply."""
+
+Task = Mapping[str, Any]
+STUDIO = re.compile(r'"data"\s*:\s*\{|"(?:annotation_id|annotator|lead_time)"\s*:')
+"""Signs of Label Studio."""
+
+_LOCAL = "/data/local-files/?d="
+_DATA = "/data/"
+_URL = re.compile(r"[A-Za-z][\w+.-]*://")
+_MIN_KEYS = frozenset(["id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"])
+"""Keys of JSON-MIN that describe the annotation itself."""
 
 
 def _detect(path: Path) -> bool:
@@ -52,36 +52,37 @@ def _detect(path: Path) -> bool:
     return (text.startswith("[") and STUDIO.search(text) is not None) or is_task(text)
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    tasks = _tasks(path)
-    builder = LabelBuilder(path, replace(options, absent=None), problems)
+def _read(source: Source) -> Dataset:
+    tasks = _tasks(source.path)
+    builder = LabelBuilder(source)
+    builder.absent, absent = None, source.options.absent or "unknown"
     _declare_classes(tasks, builder)
     labels = {name: builder.label(name) for name in builder.classes}
-    kinds = {str(entry.get("type")) for task in tasks for entry in results(task)}
+    annotations = (entry for task in tasks for entry in objects(task.get("annotations")))
+    results = (entry for annotation in annotations for entry in objects(annotation.get("result")))
+    kinds = {str(entry.get("type")) for entry in results}
     if not labels and kinds:
-        raise TagfillError(
+        raise source.refusal(
             f"its annotations hold {', '.join(sorted(kinds))}, but no choices",
-            file=path,
             remedy="tags are read from Choices; export shapes as COCO",
         )
-    absent = options.absent or "unknown"
     disputed = silent = empty = 0
-    images = images_of(tasks)
+    images = _images_of(tasks)
     proposed: list[tuple[int, str, float, str]] = []
     for row, task in enumerate(tasks, 1):
         record = builder.record(images[row - 1], row)
         split = mapped(task["data"]).get(SPLIT)
         builder.split(record, split if isinstance(split, str) else "", row)
-        votes = [answer.codes(tuple(labels), absent) for answer in answers(task)]
+        votes = [answer.codes(tuple(labels), absent) for answer in _answers(task)]
         silent += not votes
         empty += bool(votes) and all(set(vote.values()) == {NEGATIVE} for vote in votes)
         for name, label in labels.items():
-            value = agreed(votes, name)
+            value = _agreed(votes, name)
             disputed += value is None
             builder.mark(record, label, UNKNOWN if value is None else value, row)
-        proposed += [(record, *proposal) for proposal in proposals(task)]
+        proposed += [(record, *proposal) for proposal in _proposals(task)]
     if disputed:
-        problems.warn(f"annotators disagree on {disputed} labels: left unknown", file=path)
+        source.warn(f"annotators disagree on {disputed} labels: left unknown")
     older = sum(max(0, len(listed(task.get("predictions"))) - 1) for task in tasks)
     if older:
         builder.notes.append(f"{older} predictions were left out: a task has a newer one")
@@ -91,7 +92,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
             f"{empty:,} submitted annotations choose nothing: they say that no class applies"
         )
     builder.notes.append(f"in submitted annotations {absence_note(absent)}")
-    dataset = builder.dataset(FORMAT.name)
+    dataset = builder.dataset()
     return replace(dataset, suggestions=builder.suggestions(proposed))
 
 
@@ -100,8 +101,8 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     tasks = [tasks] if mapped(mapped(tasks).get("data")) else tasks
     if not isinstance(tasks, list):
         raise TagfillError("expected a list of Label Studio tasks", file=path)
-    minimal = bool(tasks) and all(map(is_minimal, tasks))
-    spelled = [spelled_out(task) for task in tasks] if minimal else list(map(renamed, tasks))
+    minimal = bool(tasks) and all(map(_is_minimal, tasks))
+    spelled = [_spelled_out(task) for task in tasks] if minimal else list(map(_renamed, tasks))
     for row, task in enumerate(spelled, 1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise TagfillError(
@@ -115,18 +116,148 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     return spelled
 
 
+def _images_of(tasks: Sequence[Task]) -> list[str]:
+    """The image id of every task: its path in local storage or among uploads, or its address."""
+    sources = []
+    for task in tasks:
+        data = {key: value for key, value in task["data"].items() if isinstance(value, str)}
+        key = next((name for name in data if is_image_name(name)), next(iter(data), None))
+        sources.append("" if key is None else data[key])
+    names = uploaded_names(sources)
+    return [name or _plain(source) for name, source in zip(names, sources, strict=True)]
+
+
+def _plain(source: str) -> str:
+    if source.startswith(_LOCAL):
+        return "".join(parse_qs(urlsplit(source).query).get("d", []))
+    return unquote(source.removeprefix(_DATA)) if source.startswith(_DATA) else source
+
+
+def _stated_choices(results: Any) -> Iterator[tuple[str, list[str], Mapping[str, Any]]]:
+    """Control name, chosen names and the whole entry of every choices entry of a result list."""
+    for entry in objects(results):
+        value = mapped(entry.get("value"))
+        if isinstance(value.get("choices"), list):
+            yield str(entry.get("from_name")), texts(value["choices"]), entry
+
+
+def _is_minimal(task: Any) -> bool:
+    """Whether a record is of a JSON-MIN export: data and choices side by side."""
+    return (
+        isinstance(task, dict)
+        and not isinstance(task.get("data"), dict)
+        and any(is_image_name(key) and isinstance(task[key], str) for key in task)
+    )
+
+
+def is_task(text: str) -> bool:
+    """Whether a text begins with one task alone."""
+    keys = ('"data"', '"annotations"', '"completions"', '"predictions"')
+    first, *others = (re.search(rf"{key}\s*:\s*[\[{{]", text) for key in keys)
+    return text.startswith("{") and first is not None and first[0].endswith("{") and any(others)
+
+
+def _renamed(task: Any) -> Any:
+    """A task with its annotations under the name they have had since version 1."""
+    if isinstance(task, dict) and "completions" in task and "annotations" not in task:
+        return {**task, "annotations": task["completions"]}
+    return task
+
+
+def _spelled_out(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of a JSON-MIN export as a full task."""
+    data: dict[str, Any] = {}
+    results = []
+    for key, value in record.items():
+        chosen = texts(mapped(value).get("choices")) or texts(value)
+        is_choice = isinstance(value, str) and not is_image_name(key) and key not in _MIN_KEYS
+        if is_choice and key != "split":
+            chosen = [value.strip()] if value.strip() else []
+        if chosen:
+            results.append({"from_name": key, "value": {"choices": chosen}})
+        elif isinstance(value, str):
+            data[key] = value
+    annotated = results or any(key in record for key in ("annotation_id", "annotator"))
+    return {"data": data, "annotations": [{"result": results}] if annotated else []}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One submitted annotation.
+
+    Args:
+        chosen: the classes that apply.
+        refused: the classes rejected; ``None`` if nothing but choices was recorded.
+        about_choices: false where the annotation holds other things, such as boxes, and no choices.
+    """
+
+    chosen: tuple[str, ...]
+    refused: tuple[str, ...] | None
+    about_choices: bool
+
+    def codes(self, classes: tuple[str, ...], absent: Absent) -> dict[str, int]:
+        """The label of every class by this annotation alone."""
+        complete = self.about_choices and self.refused is None
+        rest = NEGATIVE if complete and (absent == "negative" or not self.chosen) else UNKNOWN
+        return {
+            **dict.fromkeys(classes, rest),
+            **dict.fromkeys(self.refused or (), NEGATIVE),
+            **dict.fromkeys(self.chosen, POSITIVE),
+        }
+
+
+def _answers(task: Task) -> list[Answer]:
+    """The submitted annotations of a task; skipped ones do not count."""
+    submitted = []
+    for annotation in objects(task.get("annotations")):
+        if annotation.get("was_cancelled"):
+            continue
+        results = listed(annotation.get("result"))
+        stated = list(_stated_choices(results))
+        refused = [names for control, names, _ in stated if control == NOT_PRESENT]
+        chosen = [names for control, names, _ in stated if control != NOT_PRESENT]
+        submitted.append(
+            Answer(
+                chosen=tuple(name for names in chosen for name in names),
+                refused=tuple(name for names in refused for name in names) if refused else None,
+                about_choices=bool(stated) or not results,
+            )
+        )
+    return submitted
+
+
+def _agreed(votes: list[dict[str, int]], name: str) -> int | None:
+    """What annotations say of a class: their common label, ``None`` if they disagree."""
+    known = {vote[name] for vote in votes if name in vote} - {UNKNOWN}
+    if len(known) > 1:
+        return None
+    return known.pop() if known else UNKNOWN
+
+
+def _proposals(task: Task) -> Iterator[tuple[str, float, str]]:
+    """Class, score and model of every tag that the newest prediction of a task proposes."""
+    for prediction in objects(task.get("predictions"))[-1:]:
+        model = str(prediction.get("model_version") or "unknown model")
+        for _, names, entry in _stated_choices(prediction.get("result")):
+            scores = mapped(mapped(entry.get("meta")).get("scores"))
+            common = entry.get("score", prediction.get("score"))
+            for name in names:
+                score = number(scores.get(name, common))
+                yield name, 1.0 if score is None else score, model
+
+
 def _declare_classes(tasks: Sequence[Task], builder: LabelBuilder) -> None:
     """Number the classes: those listed in the data, then all choices in order of appearance."""
     declared = [name for task in tasks for name in texts(task["data"].get("classes"))]
     for name in declared:
         builder.label(name)
     for row, task in enumerate(tasks, 1):
-        for answer in answers(task):
+        for answer in _answers(task):
             for name in (*answer.chosen, *(answer.refused or ())):
                 builder.label(name, row)
-        for name, _, _ in proposals(task):
+        for name, _, _ in _proposals(task):
             builder.label(name, row)
-    if not declared and builder.options.classes is None:
+    if not declared and builder.source.options.classes is None:
         builder.notes.append(
             f"the classes are the {len(builder.classes)} choices that occur; choices that were"
             " never made are missing"
@@ -139,7 +270,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
     predictions = _predictions(dataset)
     lines = []
     for row, image in enumerate(table.images):
-        data: dict[str, Any] = {"image": address(image)}
+        data: dict[str, Any] = {"image": image if _URL.match(image) else _LOCAL + quote(image)}
         if names[row]:
             data[SPLIT] = names[row]
         if row == 0:
@@ -175,10 +306,10 @@ def _choices(control: str, names: list[str]) -> dict[str, Any]:
 def save_edited_tasks(source: Path, out: Path, changes: Mapping[str, Mapping[str, int]]) -> bool:
     """Write a copy with one more annotation a changed task, in place of those it overrules."""
     tasks = _tasks(source)
-    for task, image in zip(tasks, images_of(tasks), strict=True):
+    for task, image in zip(tasks, _images_of(tasks), strict=True):
         if image not in changes:
             continue
-        said = answers(task)
+        said = _answers(task)
         chosen = dict.fromkeys(name for answer in said for name in answer.chosen)
         refused = dict.fromkeys(name for answer in said for name in answer.refused or ())
         for name, value in changes[image].items():
@@ -215,10 +346,10 @@ def _predictions(dataset: Dataset) -> dict[int, dict[str, Any]]:
 
 
 FORMAT = Format(
-    name="label_studio",
-    title="Label Studio tasks json",
-    detect=_detect,
-    read=_read,
+    "label_studio",
+    "Label Studio tasks json",
+    _detect,
+    _read,
     write=_write,
     default_absent="unknown",
 )

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.array_files import read_array
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import absence_note
-from tagfill.labels.formats._ids import clean_ids
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._text import text_lines
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import NEGATIVE, UNKNOWN, Labels, Rows
 
 _VOC_NAMES = (
@@ -42,38 +43,35 @@ def _detect(path: Path) -> bool:
     return (path / "formatted_train_labels.npy").is_file()
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+def _read(source: Source) -> Dataset:
+    path = source.path
     parts = [part for part in ("train", "val") if _file(path, part, "labels").is_file()]
     if "train" not in parts:
-        raise TagfillError("it has no formatted_train_labels.npy", file=path)
+        raise source.refusal("it has no formatted_train_labels.npy")
     labels = [_codes(_file(path, part, "labels"), (0, 1)) for part in parts]
     images = [image for part in parts for image in _images(_file(path, part, "images"))]
     if len({part.shape[1] for part in labels}) > 1 or sum(map(len, labels)) != len(images):
         shapes = " and ".join(str(part.shape) for part in labels)
-        raise TagfillError(f"labels {shapes} do not fit {len(images)} images", file=path)
+        raise source.refusal(f"labels {shapes} do not fit {len(images)} images")
     truth = np.concatenate(labels)
-    rows = range(1, len(images) + 1)
-    ids, _ = clean_ids(images, rows, path, options.image_root, problems)
-    twice = [image for image, count in Counter(ids).items() if count > 1]
-    if twice:
-        raise TagfillError(f"image {twice[0]!r} is listed twice", file=path)
     splits, notes = _splits(path, len(labels[0]), len(truth))
     observed, more = _observed(path, labels[0].shape, truth, splits)
-    classes, naming = _classes(path, options, ids, truth.shape[1])
-    notes += [*more, naming]
-    if options.absent == "negative":
+    closed = source.options.absent == "negative"
+    if closed:
         observed[observed == UNKNOWN] = NEGATIVE
-        notes.append(absence_note("negative"))
-    table, _ = Records(ids, rows, classes, observed, path, problems).merged()
-    return Dataset(
-        table=table,
-        source=path,
-        format=FORMAT.name,
+    records = Records(source, images, range(1, len(images) + 1), (), observed)
+    twice = [image for image, count in Counter(records.ids).items() if count > 1]
+    if twice:
+        raise source.refusal(f"image {twice[0]!r} is listed twice")
+    records.classes, naming = _classes(source, records.ids, truth.shape[1])
+    absence = [absence_note("negative")] if closed else []
+    dataset = records.dataset(notes=[*notes, *more, naming, *absence])
+    return replace(
+        dataset,
         splits=splits,
-        truth=table.with_values(truth),
-        image_root=options.image_root,
+        truth=dataset.table.with_values(truth),
+        image_root=source.options.image_root,
         features=_features(path, parts),
-        notes=tuple(notes),
     )
 
 
@@ -145,12 +143,10 @@ def _indices(file: Path) -> Rows:
     return array.astype(np.intp)
 
 
-def _classes(
-    path: Path, options: ReadOptions, images: list[str], count: int
-) -> tuple[tuple[str, ...], str]:
-    file = path / "classes.txt"
-    if options.classes is not None:
-        names, origin = options.classes, "the class list"
+def _classes(source: Source, images: Sequence[str], count: int) -> tuple[tuple[str, ...], str]:
+    file = source.path / "classes.txt"
+    if source.options.classes is not None:
+        names, origin = source.options.classes, "the class list"
     elif file.is_file():
         names, origin = tuple(line.strip() for _, line in text_lines(file)), file.name
     elif count == len(VOC_CLASSES) and all(map(_VOC_IMAGE.fullmatch, images[:100])):
@@ -159,7 +155,7 @@ def _classes(
         names = tuple(f"class_{number}" for number in range(count))
         origin = "their column numbers; add a classes.txt beside the arrays to name them"
     if len(names) != count:
-        raise TagfillError(f"{len(names)} class names for {count} columns", file=path)
+        raise source.refusal(f"{len(names)} class names for {count} columns")
     return names, f"class names are from {origin}"
 
 
@@ -174,9 +170,4 @@ def _features(path: Path, parts: list[str]) -> dict[str, tuple[Path, ...]]:
     return sets
 
 
-FORMAT = Format(
-    name="mlspl",
-    title="MLSPL folder of formatted_*.npy",
-    detect=_detect,
-    read=_read,
-)
+FORMAT = Format("mlspl", "MLSPL folder of formatted_*.npy", _detect, _read)

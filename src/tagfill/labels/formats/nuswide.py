@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries
 from tagfill.labels.formats._text import text_lines
 from tagfill.labels.formats._wide import wide_dataset
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import Labels
 
 _CONCEPTS = ("Concepts81.txt", "ConceptsList/Concepts81.txt")
@@ -33,17 +33,16 @@ def _detect(path: Path) -> bool:
     return _concepts(path) is not None and (path / "ImageList").is_dir()
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    concepts = _concepts(path)
+def _read(source: Source) -> Dataset:
+    path, concepts = source.path, _concepts(source.path)
     if concepts is None:
-        raise TagfillError("it has no Concepts81.txt", file=path)
+        raise source.refusal("it has no Concepts81.txt")
     classes = tuple(line.strip() for _, line in text_lines(concepts))
-    folder = _label_folder(path, "TrainTestLabels")
-    lists = _SPLITS
+    folder, lists = _label_folder(path, "TrainTestLabels"), _SPLITS
     if folder is None:
         folder, lists = _label_folder(path, "AllLabels"), {"": ""}
     if folder is None:
-        raise TagfillError("it has neither TrainTestLabels nor AllLabels", file=path)
+        raise source.refusal("it has neither TrainTestLabels nor AllLabels")
     images: list[str] = []
     splits: list[str] = []
     values = []
@@ -53,7 +52,7 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         splits += [split] * len(listed)
         values.append(_labels(folder, classes, f"_{part}.txt" if part else ".txt", len(listed)))
     entries = Entries(images, range(1, len(images) + 1), splits, np.concatenate(values))
-    dataset = wide_dataset(path, FORMAT.name, classes, entries, options, problems)
+    dataset = wide_dataset(source, classes, entries)
     none = int((dataset.table.values == 0).all(axis=1).sum())
     note = f"{none} images have none of the classes"
     return replace(dataset, notes=(*dataset.notes, note))
@@ -83,9 +82,4 @@ def _labels(folder: Path, classes: tuple[str, ...], ending: str, count: int) -> 
     return values
 
 
-FORMAT = Format(
-    name="nuswide",
-    title="NUS-WIDE lists folder",
-    detect=_detect,
-    read=_read,
-)
+FORMAT = Format("nuswide", "NUS-WIDE lists folder", _detect, _read)

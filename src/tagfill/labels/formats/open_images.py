@@ -8,32 +8,31 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._entries import even_records
+from tagfill.labels.formats._entries import EvenRecords
 from tagfill.labels.formats._names import plain_name
 from tagfill.labels.formats._plan import OPEN_IMAGES
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
-from tagfill.labels.formats._tables import has_shape
 from tagfill.labels.formats._text import csv_records, head
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.csv_tables import has_shape
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _NEEDED = ("imageid", "labelname", "confidence")
 _VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent)
-    name_of = _descriptions(path, builder)
+def _read(source: Source) -> Dataset:
+    builder = LabelBuilder(source)
+    name_of = _descriptions(builder)
     record_of: dict[str, int] = {}
     guesses = 0
-    sheet = csv_sheet(path)
-    columns = _columns(sheet)
-    for row, fields in even_records(sheet, problems, columns[0]):
+    sheet = csv_sheet(source.path)
+    columns = _columns(source, sheet)
+    records = EvenRecords(sheet, columns[0])
+    for row, fields in records.even(sheet.records()):
         image, code, confidence = (fields[column].strip() for column in columns)
         if image not in record_of:
             record_of[image] = builder.record(f"{image}.jpg" if image else "", row)
@@ -41,32 +40,30 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         try:
             value = _VERIFIED.get(float(confidence), UNKNOWN)
         except ValueError:
-            problems.error(f"confidence {confidence!r} is not a number", file=path, row=row)
+            source.error(f"confidence {confidence!r} is not a number", row)
             continue
         guesses += value == UNKNOWN
         builder.mark(record_of[image], label, value, row)
+    records.report(source)
     if guesses:
         builder.notes.append(
             f"{guesses} unverified labels (confidence between 0 and 1) are unknown"
         )
     builder.notes.append("image ids are read as files called ImageID.jpg")
-    return builder.dataset(FORMAT.name)
+    return builder.dataset()
 
 
-def _columns(sheet: Sheet) -> tuple[int, ...]:
+def _columns(source: Source, sheet: Sheet) -> tuple[int, ...]:
     names = [plain_name(name) for name in sheet.header]
     missing = [name for name in _NEEDED if names.count(name) != 1]
     if missing:
-        raise TagfillError(
-            f"the header needs {', '.join(_NEEDED)}, each once; check {missing[0]}",
-            file=sheet.path,
-            row=sheet.header_row,
-        )
+        needed = f"the header needs {', '.join(_NEEDED)}, each once; check {missing[0]}"
+        raise source.refusal(needed, sheet.header_row)
     return tuple(names.index(name) for name in _NEEDED)
 
 
-def _descriptions(path: Path, builder: LabelBuilder) -> dict[str, str]:
-    files = sorted(path.parent.glob("*class-descriptions*.csv"))
+def _descriptions(builder: LabelBuilder) -> dict[str, str]:
+    files = sorted(builder.source.path.parent.glob("*class-descriptions*.csv"))
     if not files:
         return {}
     builder.notes.append(f"class names are from {files[0].name}")
@@ -83,9 +80,9 @@ def _descriptions(path: Path, builder: LabelBuilder) -> dict[str, str]:
 
 
 FORMAT = Format(
-    name=OPEN_IMAGES,
-    title="Open Images image-level labels csv",
-    detect=partial(has_shape, shape=OPEN_IMAGES),
-    read=_read,
+    OPEN_IMAGES,
+    "Open Images image-level labels csv",
+    partial(has_shape, shape=OPEN_IMAGES),
+    _read,
     default_absent="unknown",
 )

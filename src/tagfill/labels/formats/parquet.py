@@ -12,25 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries, Tally
 from tagfill.labels.formats._names import SPLIT, free_image_name
 from tagfill.labels.formats._plan import WIDE, WIDE_ID, Plan, plan_columns
 from tagfill.labels.formats._sheet import Record, Sheet
-from tagfill.labels.formats._tables import header_shape, read_planned
 from tagfill.labels.formats._tags import is_multi_hot, join_tags, split_tags, tag_names
 from tagfill.labels.formats._ticks import code_of
-from tagfill.labels.formats._wide import (
-    accept_minus,
-    classes_among,
-    left_out_note,
-    split_column,
-    wide_dataset,
-)
+from tagfill.labels.formats._wide import read_wide, split_column
 from tagfill.labels.formats._write import not_held
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, ReadOptions, Source
+from tagfill.labels.formats.csv_tables import header_shape, read_sheet
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 _MAGIC = b"PAR1"
@@ -46,8 +40,8 @@ def _detect(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    return read_arrow(_load(path), path, FORMAT.name, options, problems)
+def _read(source: Source) -> Dataset:
+    return read_arrow(source, _load(source.path))
 
 
 def _images(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -76,44 +70,26 @@ def _load(path: Path) -> pa.Table:
         raise TagfillError(f"not readable as parquet ({error})", file=path) from None
 
 
-def read_arrow(
-    table: pa.Table, path: Path, format: str, options: ReadOptions, problems: Problems
-) -> Dataset:
+def read_arrow(source: Source, table: pa.Table) -> Dataset:
     """The data set of a table in memory."""
-    sheet = _sheet(table, path)
-    plan = plan_columns(sheet, options)
+    sheet = _sheet(table, source.path)
+    plan = plan_columns(sheet, source.options)
     if plan.shape != WIDE:
-        return read_planned(sheet, plan, format, options, problems)
+        return read_sheet(source, sheet, plan.shape)
     images = table.column(plan.image)
     if not _is_text(images) and not pa.types.is_integer(images.type):
-        raise TagfillError(
-            f"column {sheet.header[plan.image]!r} should hold image ids as text", file=path
-        )
-    return _read_wide(table, sheet, plan, format, options, problems)
+        raise source.refusal(f"column {sheet.header[plan.image]!r} should hold image ids as text")
 
+    def read(source: Source, sheet: Sheet, plan: Plan) -> tuple[Entries, list[Tally]]:
+        tallies = [Tally() for _ in plan.labels]
+        values = np.empty((len(plan.labels), len(table)), dtype=np.int8)
+        for number, column in enumerate(plan.labels):
+            values[number] = _codes(table.column(column), tallies[number])
+        splits = [] if plan.split is None else _column(table, plan.split)
+        rows = range(1, len(table) + 1)
+        return Entries(_column(table, plan.image), rows, splits, values.T), tallies
 
-def _read_wide(
-    table: pa.Table, sheet: Sheet, plan: Plan, format: str, options: ReadOptions, problems: Problems
-) -> Dataset:
-    split, labels = plan.split, plan.labels
-    if split is not None and not _is_text(table.column(split)):
-        labels, split = tuple(sorted((*labels, split))), None
-    tallies = [Tally() for _ in labels]
-    values = np.empty((len(labels), len(table)), dtype=np.int8)
-    for number, column in enumerate(labels):
-        values[number] = _codes(table.column(column), tallies[number])
-    unsure = accept_minus(tallies, values, options)
-    names = [sheet.header[column].strip() for column in labels]
-    kept, notes = classes_among(names, tallies, sheet.path, problems)
-    entries = Entries(
-        images=_column(table, plan.image),
-        rows=range(1, len(table) + 1),
-        splits=[] if split is None else _column(table, split),
-        values=values[kept].T,
-    )
-    classes = tuple(names[number] for number in kept)
-    notes = [*left_out_note(sheet, plan), *notes, *unsure]
-    return wide_dataset(sheet.path, format, classes, entries, options, problems, notes)
+    return read_wide(source, sheet, plan, read)
 
 
 def _sheet(table: pa.Table, path: Path) -> Sheet:
@@ -246,10 +222,10 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
 
 
 FORMAT = Format(
-    name="parquet",
-    title="Parquet, one column per class: 1, 0 or null",
-    detect=_detect,
-    read=_read,
+    "parquet",
+    "Parquet, one column per class: 1, 0 or null",
+    _detect,
+    _read,
     write=_write,
     images=_images,
 )

@@ -12,14 +12,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
-from tagfill.labels.formats._tables import read_sheet
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats._ticks import is_image
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.csv_tables import read_sheet
 
 MOST_BYTES = 1 << 30
 """A file that unpacks to more than this is refused."""
@@ -191,8 +191,8 @@ def _is_workbook(path: Path) -> bool:
         return path.suffix.lower() in (".xlsx", ".ods")
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    return read_sheet(open_spreadsheet(path), FORMAT.name, options, problems)
+def _read(source: Source) -> Dataset:
+    return read_sheet(source, open_spreadsheet(source.path))
 
 
 def open_spreadsheet(path: Path) -> Sheet:
@@ -288,9 +288,9 @@ def _text(value: Any) -> str:
 
 
 FORMAT = Format(
-    name="spreadsheet",
-    title="Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods; tables of web pages",
-    detect=_detect,
-    read=_read,
+    "spreadsheet",
+    "Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods; tables of web pages",
+    _detect,
+    _read,
     default_absent="unknown",
 )

@@ -6,22 +6,21 @@ labelme (JSON with ``shapes`` and ``flags``) and Google Takeout (JSON with ``peo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._folders import labeled_images, sample, split_of
 from tagfill.labels.formats._json import mapped, objects, parse_json
 from tagfill.labels.formats._json_lines import LineReader
-from tagfill.labels.formats._json_shapes import plain_record
-from tagfill.labels.formats._names import is_label_name, is_tags_name
+from tagfill.labels.formats._names import names_tags
 from tagfill.labels.formats._splitter import blanks_separate, find_splitter
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, read_text
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.json_export import plain_record
 from tagfill.labels.formats.yolo import is_yolo
 
 _TEXTS = (".txt", ".caption", ".tags")
@@ -63,24 +62,20 @@ def _as_line(document: Any) -> dict[str, Any]:
         return {key: plain[key] for key in plain if key != "file_name"}
     if "photoTakenTime" in content:
         return {"tags": [person.get("name") for person in objects(content.get("people"))]}
-    return {key: content[key] for key in content if is_tags_name(key) or is_label_name(key)}
+    return {key: content[key] for key in content if names_tags(key)}
 
 
-def _line(file: Path) -> Mapping[str, Any]:
-    """What a file says about its image, as a line of JSON."""
-    if file.suffix.lower() == ".json":
-        return _as_line(parse_json(read_text(file), file))
-    return {"tags": read_text(file)}
-
-
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    lines = {
-        image: {} if file is None else _line(file)
-        for image, file in labeled_images(path, _SUFFIXES)
-    }
+def _read(source: Source) -> Dataset:
+    lines: dict[PurePosixPath, dict[str, Any]] = {}
+    for image, file in labeled_images(source.path, _SUFFIXES):
+        lines[image] = {}
+        if file is not None:
+            text = read_text(file)
+            is_json = file.suffix.lower() == ".json"
+            lines[image] = _as_line(parse_json(text, file)) if is_json else {"tags": text}
     texts = [value for line in lines.values() for value in line.values() if isinstance(value, str)]
-    splitter = find_splitter(texts, options, path)
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+    splitter = find_splitter(texts, source.options, source.path)
+    builder = LabelBuilder(source, free_tags=True)
     reader = LineReader(builder, splitter)
     for row, (image, line) in enumerate(lines.items()):
         reader.read(row + 1, {**line, "file_name": str(image)})
@@ -89,13 +84,13 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
     bare = sum(not line for line in lines.values())
     if bare:
         builder.notes.append(f"{bare:,} of {len(builder):,} images have no file of tags")
-    return builder.dataset(FORMAT.name, path)
+    return builder.dataset(source.path)
 
 
 FORMAT = Format(
-    name="tag_files",
-    title="a file of tags per image: a.txt, a.caption or a.json beside a.jpg",
-    detect=_detect,
-    read=_read,
+    "tag_files",
+    "a file of tags per image: a.txt, a.caption or a.json beside a.jpg",
+    _detect,
+    _read,
     default_absent="unknown",
 )

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import load_json, mapped, objects, parse_json
@@ -19,7 +18,7 @@ from tagfill.labels.formats._names import is_about_file, plain_name
 from tagfill.labels.formats._sheet import csv_sheet
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import code_of
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import POSITIVE
 
 _COLUMNS = ("filename", "file_attributes", "region_attributes")
@@ -35,21 +34,20 @@ def _detect(path: Path) -> bool:
     return all(column in first for column in _COLUMNS)
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+def _read(source: Source) -> Dataset:
+    builder = LabelBuilder(source, free_tags=True)
     record_of: dict[str, int] = {}
-    for row, image, attributes in _entries(path):
+    for row, image, attributes in _entries(source.path):
         if image not in record_of:
             record_of[image] = builder.record(image, row)
         for name in _tags(attributes):
             builder.mark(record_of[image], builder.label(name, row), POSITIVE)
     if not builder.classes:
-        raise TagfillError(
+        raise source.refusal(
             "no attribute of a region or file names a class",
-            file=path,
             remedy="give the regions an attribute such as 'class' and fill it in",
         )
-    return builder.dataset(FORMAT.name)
+    return builder.dataset()
 
 
 def _entries(path: Path) -> Iterator[tuple[int | None, str, Mapping[str, Any]]]:
@@ -76,19 +74,13 @@ def _tags(attributes: Mapping[str, Any]) -> Iterator[str]:
         if is_about_file(name) or plain_name(name) in _NO_TAGS:
             continue
         if isinstance(value, dict):
-            yield from (option for option, chosen in value.items() if _is_chosen(chosen))
+            for option, chosen in value.items():
+                if code_of(json.dumps(chosen).strip('"')) == POSITIVE:
+                    yield option
         elif isinstance(value, str) and value.strip():
             yield value
 
 
-def _is_chosen(value: Any) -> bool:
-    return code_of(json.dumps(value).strip('"')) == POSITIVE
-
-
 FORMAT = Format(
-    name="via",
-    title="VGG Image Annotator (VIA): JSON or CSV",
-    detect=_detect,
-    read=_read,
-    default_absent="unknown",
+    "via", "VGG Image Annotator (VIA): JSON or CSV", _detect, _read, default_absent="unknown"
 )

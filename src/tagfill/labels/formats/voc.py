@@ -1,29 +1,111 @@
-"""PASCAL VOC devkit: the class lists of ``ImageSets/Main``, boxes from ``Annotations``.
+"""PASCAL VOC: the devkit, and folders of annotation files in its XML.
 
-In the lists 1 means the image shows the class, -1 that it does not, and 0 that it shows only
-objects marked difficult, which by the challenge's rule are no positives. Images without lists are
-labeled by their annotations and the same rule.
+Of a devkit, the class lists of ``ImageSets/Main`` are read, and boxes from ``Annotations``. In the
+lists 1 means the image shows the class, -1 that it does not, and 0 that it shows only objects
+marked difficult, which by the challenge's rule are no positives. Images without lists are labeled
+by their annotations and the same rule.
+
+LabelImg, Roboflow and others write annotation files without such lists, beside the images or in a
+folder of their own. An annotated image shows no other classes; of an image without annotation
+nothing is known.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from tagfill.errors import Problems, TagfillError
+import defusedxml
+import defusedxml.ElementTree
+
+from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._text import text_lines
-from tagfill.labels.formats.base import Format, ReadOptions
-from tagfill.labels.formats.voc_xml import DIFFICULT, Annotation, read_annotation
-from tagfill.labels.table import NEGATIVE, POSITIVE
+from tagfill.labels.formats._folders import folders_below, labeled_images, split_of
+from tagfill.labels.formats._text import head, text_lines
+from tagfill.labels.formats.base import Difficult, Format, ReadOptions, Source
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+BROKEN = (
+    defusedxml.ElementTree.ParseError,
+    defusedxml.DefusedXmlException,
+    ValueError,
+    LookupError,  # an encoding nobody knows
+)
+_DIFFICULT: dict[Difficult, int] = {
+    "negative": NEGATIVE,
+    "positive": POSITIVE,
+    "unknown": UNKNOWN,
+}
+"""The label of a class with no objects but difficult ones."""
+_LOOKED_AT = 5
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _YEAR = re.compile(r"VOC\d{4}")
 
 Codes = dict[str, dict[str, int]]
 """Label by image, then class."""
+
+
+@dataclass(frozen=True)
+class AnnotatedObject:
+    """One object: class, corners in pixels, whether it is marked difficult."""
+
+    name: str
+    corners: tuple[float, ...]
+    difficult: bool
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """One annotation file: name of the image, its width and height in pixels, and the objects."""
+
+    image: str
+    size: tuple[float, float]
+    objects: tuple[AnnotatedObject, ...]
+
+    def codes(self, difficult: int) -> dict[str, int]:
+        """Label of every class seen: positive, or ``difficult`` where all its objects are."""
+        easy = {item.name for item in self.objects if not item.difficult}
+        return {item.name: POSITIVE if item.name in easy else difficult for item in self.objects}
+
+
+def _read_annotation(file: Path, source: Source) -> Annotation | None:
+    """Read one annotation file; ``None`` (and an error) if it is broken."""
+    try:
+        root = defusedxml.ElementTree.parse(file).getroot()
+        size = (_number(root, "size/width"), _number(root, "size/height"))
+        name = (root.findtext("filename") or "").strip()
+        return Annotation(name, size, tuple(_item(thing) for thing in root.iter("object")))
+    except BROKEN as error:
+        source.problems.error(f"not readable as a VOC annotation ({error})", file=file)
+        return None
+
+
+def _item(element: Element) -> AnnotatedObject:
+    name = (element.findtext("name") or "").strip()
+    if not name:
+        raise ValueError("an object has no name")
+    corners = tuple(_number(element, f"bndbox/{corner}") for corner in _CORNERS)
+    # Pixels count from 1 in VOC, and the last one belongs to the box.
+    left, top, right, bottom = corners
+    return AnnotatedObject(
+        name, (left - 1, top - 1, right, bottom), _number(element, "difficult") != 0
+    )
+
+
+def _number(element: Element, path: str) -> float:
+    number = float(element.findtext(path) or 0)
+    if not math.isfinite(number):
+        raise ValueError(f"{path} is not a number")
+    return number
 
 
 def find_devkit(path: Path) -> Path | None:
@@ -48,19 +130,20 @@ def _detect(path: Path) -> bool:
     return path.is_dir() and find_devkit(path) is not None
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    devkit = find_devkit(path)
+def _read(source: Source) -> Dataset:
+    devkit = find_devkit(source.path)
     if devkit is None:
-        raise TagfillError("no VOC devkit here (Annotations and ImageSets/Main)", file=path)
+        raise source.refusal("no VOC devkit here (Annotations and ImageSets/Main)")
     split_of = _splits(devkit)
-    difficult = DIFFICULT[options.difficult]
-    codes = _class_lists(devkit, sorted(set(split_of.values())), difficult, problems)
-    annotations = _annotations(devkit, split_of, problems)
+    difficult = _DIFFICULT[source.options.difficult]
+    codes = _class_lists(devkit, sorted(set(split_of.values())), difficult, source)
+    annotations = _annotations(devkit, split_of, source)
     for stem, annotation in annotations.items():
         codes.setdefault(stem, annotation.codes(difficult))
     classes = sorted({name for labels in codes.values() for name in labels})
-    builder = LabelBuilder(path, replace(options, absent=None), problems)
-    builder.notes += _notes(devkit, options, split_of, codes, annotations)
+    builder = LabelBuilder(source)
+    builder.absent = None
+    builder.notes += _notes(devkit, source.options, split_of, codes, annotations)
     label_of = {name: builder.label(name) for name in classes}
     for stem in sorted(split_of or annotations):
         record = builder.record(f"{stem}.jpg")
@@ -68,12 +151,9 @@ def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
         if stem in codes:
             for name in classes:
                 builder.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
-        for item in annotations[stem].objects if stem in annotations else ():
-            if not item.difficult or difficult == POSITIVE:
-                builder.boxes.add(
-                    record, label_of.get(item.name), item.corners, annotations[stem].size
-                )
-    return builder.dataset(FORMAT.name, devkit / "JPEGImages")
+        if stem in annotations:
+            _add_boxes(builder, record, annotations[stem], difficult, label_of.get)
+    return builder.dataset(devkit / "JPEGImages")
 
 
 def _splits(devkit: Path) -> dict[str, str]:
@@ -84,7 +164,7 @@ def _splits(devkit: Path) -> dict[str, str]:
     return {line.split()[0]: name for name in names for _, line in text_lines(main / f"{name}.txt")}
 
 
-def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, problems: Problems) -> Codes:
+def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, source: Source) -> Codes:
     meaning = {"1": POSITIVE, "-1": NEGATIVE, "0": difficult}
     codes: Codes = {}
     for split in splits:
@@ -93,20 +173,20 @@ def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, problems: 
             for row, line in text_lines(file):
                 stem, *rest = line.split()
                 if len(rest) != 1 or rest[0] not in meaning:
-                    problems.error("expected an image and 1, 0 or -1", file=file, row=row)
+                    source.problems.error("expected an image and 1, 0 or -1", file=file, row=row)
                     continue
                 codes.setdefault(stem, {})[name] = meaning[rest[0]]
     return codes
 
 
-def _annotations(devkit: Path, wanted: Iterable[str], problems: Problems) -> dict[str, Annotation]:
+def _annotations(devkit: Path, wanted: Iterable[str], source: Source) -> dict[str, Annotation]:
     folder = devkit / "Annotations"
     stems = sorted(wanted) or sorted(file.stem for file in folder.glob("*.xml"))
     annotations = {}
     for stem in stems:
         file = folder / f"{stem}.xml"
         if file.is_file():
-            annotation = read_annotation(file, problems)
+            annotation = _read_annotation(file, source)
             if annotation is not None:
                 annotations[stem] = annotation
     return annotations
@@ -135,9 +215,84 @@ def _notes(
     return notes
 
 
-FORMAT = Format(
-    name="voc",
-    title="PASCAL VOC devkit folder",
-    detect=_detect,
-    read=_read,
+def _files(path: Path) -> Iterator[PurePosixPath]:
+    for folder, names in folders_below(path):
+        yield from (folder / name for name in names if name.lower().endswith(".xml"))
+
+
+def _detect_files(path: Path) -> bool:
+    if path.is_file():
+        return path.suffix.lower() == ".xml" and _is_annotation(path)
+    files = [path / file for file in islice(_files(path), _LOOKED_AT)] if path.is_dir() else []
+    return bool(files) and all(map(_is_annotation, files)) and not _in_devkit(files[0])
+
+
+def _in_devkit(file: Path) -> bool:
+    home = file.parent.parent
+    lists = (home / "ImageSets").is_dir() or (home / "JPEGImages").is_dir()
+    return file.parent.name == "Annotations" and lists
+
+
+def _is_annotation(file: Path) -> bool:
+    text = head(file)[:2000]
+    return "<annotation" in text and "<annotations" not in text
+
+
+def _read_files(source: Source) -> Dataset:
+    path = source.path
+    folder = path if path.is_dir() else path.parent
+    images = _images(path, folder)
+    if not images:
+        raise source.refusal("it has no annotation files")
+    difficult = _DIFFICULT[source.options.difficult]
+    builder = LabelBuilder(source)
+    unlabeled: list[int] = []
+    for image, file in images.items():
+        annotation = None if file is None else _read_annotation(file, source)
+        named = annotation.image if annotation and not image.suffix else ""
+        record = builder.record(named or str(image))
+        builder.split(record, split_of(image))
+        if annotation is None:
+            unlabeled.append(record)
+            continue
+        for name, value in annotation.codes(difficult).items():
+            builder.mark(record, builder.label(name), value)
+        _add_boxes(builder, record, annotation, difficult, builder.label)
+    builder.close_world(except_for=unlabeled)
+    return builder.dataset(folder if path.is_dir() else None)
+
+
+def _add_boxes(
+    builder: LabelBuilder,
+    record: int,
+    annotation: Annotation,
+    difficult: int,
+    label_of: Callable[[str], int | None],
+) -> None:
+    for item in annotation.objects:
+        if not item.difficult or difficult == POSITIVE:
+            builder.boxes.add(record, label_of(item.name), item.corners, annotation.size)
+
+
+def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:
+    """All images with their annotations; of annotations without image, the name without suffix."""
+    if path.is_file():
+        return {PurePosixPath(path.stem): path}
+    images = dict(labeled_images(folder, [".xml", ".XML"]))
+    known = set(images.values())
+    for file in _files(folder):
+        if folder / file not in known:
+            images[file.with_suffix("")] = folder / file
+    return images
+
+
+FORMATS = (
+    Format("voc", "PASCAL VOC devkit folder", _detect, _read),
+    Format(
+        "voc_xml",
+        "folder of PASCAL VOC annotation files (XML), without a devkit",
+        _detect_files,
+        _read_files,
+        default_absent="negative",
+    ),
 )

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from tagfill.errors import Problems, TagfillError
+from tagfill.errors import TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._json import parse_json
 from tagfill.labels.formats._json_lines import LineReader
 from tagfill.labels.formats._splitter import find_splitter
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 
 _TEXTS = (".cls", ".txt", ".tags")
 _LABELS = (".json", *_TEXTS)
@@ -33,20 +33,20 @@ def _detect(path: Path) -> bool:
     return bool(shards) and tarfile.is_tarfile(shards[0])
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    shards = _shards(path)
+def _read(source: Source) -> Dataset:
+    shards = _shards(source.path)
     if not shards:
-        raise TagfillError("it has no .tar file", file=path)
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
+        raise source.refusal("it has no .tar file")
+    builder = LabelBuilder(source, free_tags=True)
     samples = [(shard, *sample) for shard in shards for sample in _samples(shard)]
     texts = [_text(files, suffix) for _, _, files in samples for suffix in _TEXTS]
-    splitter = find_splitter(texts, options, path)
+    splitter = find_splitter(texts, source.options, source.path)
     builder.notes += splitter.notes
     reader = LineReader(builder, splitter)
     for shard, key, files in samples:
         _state(reader, key, files, shard)
     builder.notes.append("images are inside the tar files; training unpacks them into the cache")
-    return builder.dataset(FORMAT.name)
+    return builder.dataset()
 
 
 def _members(shard: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
@@ -102,17 +102,17 @@ def _state(reader: LineReader, key: str, files: dict[str, bytes], shard: Path) -
         if isinstance(document, dict):
             reader.read(len(builder) + 1, {**document, "file_name": name})
             return
-        builder.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
+        builder.source.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
     record = builder.record(name)
     for suffix in _TEXTS:
         builder.tags(record, dict.fromkeys(reader.splitter.tags(_text(files, suffix))))
 
 
 FORMAT = Format(
-    name="webdataset",
-    title="WebDataset tar shards: key.jpg beside key.json, key.cls or key.txt",
-    detect=_detect,
-    read=_read,
+    "webdataset",
+    "WebDataset tar shards: key.jpg beside key.json, key.cls or key.txt",
+    _detect,
+    _read,
     default_absent="unknown",
     images=_images,
 )

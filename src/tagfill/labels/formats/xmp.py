@@ -14,16 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.image_files import is_image_file, walk_folders
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._splitter import Splitter, marks_between
 from tagfill.labels.formats._tags import has_separator
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, ReadOptions, Source
 from tagfill.labels.photos import Photo, read_photo
-from tagfill.labels.table import NEGATIVE, LabelTable
+from tagfill.labels.table import LabelTable
 
 _LOOKED_AT = 300
 _TAGGED_AMONG_FOLDERS = 0.1
@@ -50,25 +49,25 @@ def _photos(path: Path) -> Iterator[Listed]:
                 yield place, name, siblings
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
+def _read(source: Source) -> Dataset:
+    path = source.path
     if not path.is_dir():
-        raise TagfillError("expected a folder of photos", file=path)
+        raise source.refusal("expected a folder of photos")
     listed = list(_photos(path))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         photos = list(pool.map(lambda entry: read_photo(entry[0] / entry[1], entry[2]), listed))
     if not any(photo.has_keywords for photo in photos):
-        raise TagfillError(
+        raise source.refusal(
             f"none of the {len(photos):,} photos has keywords",
-            file=path,
             remedy="tag some first, or give a label file",
         )
-    builder = LabelBuilder(path, options, problems, FORMAT.default_absent, free_tags=True)
-    splitter = _splitter(photos, options)
+    builder = LabelBuilder(source, free_tags=True)
+    splitter = _splitter(photos, source.options)
     for (place, name, _), photo in zip(listed, photos, strict=True):
         record = builder.record((place / name).relative_to(path).as_posix())
         _state(builder, record, photo, splitter)
     _report(listed, photos, builder, splitter)
-    dataset = builder.dataset(FORMAT.name, path)
+    dataset = builder.dataset(path)
     proposed = [
         (
             record,
@@ -99,7 +98,7 @@ def _state(builder: LabelBuilder, record: int, photo: Photo, splitter: Splitter 
     for name in photo.suggested:
         builder.label(name)
     for name in photo.rejected:
-        builder.mark(record, builder.label(name), NEGATIVE)
+        builder.negative(record, name)
 
 
 def _report(
@@ -115,12 +114,12 @@ def _report(
         builder.notes.append(
             f"keywords such as {joined!r} look like several: --separator splits them"
         )
-    elif joined and builder.options.separator is None:
+    elif joined and builder.source.options.separator is None:
         builder.notes.append(f"keywords such as {joined!r} are several, judging by content")
     faulty = [(entry, photo) for entry, photo in zip(listed, photos, strict=True) if photo.faults]
     if faulty:
         (place, name, _), photo = faulty[0]
-        builder.problems.warn(
+        builder.source.problems.warn(
             f"metadata of {len(faulty):,} photos could not all be read, first: {photo.faults[0]}",
             file=place / name,
         )
@@ -143,9 +142,9 @@ def _with_reviewed(photos: Sequence[Photo], builder: LabelBuilder, table: LabelT
 
 
 FORMAT = Format(
-    name="xmp",
-    title="photos with their own keywords: XMP, IPTC, EXIF, sidecars",
-    detect=_detect,
-    read=_read,
+    "xmp",
+    "photos with their own keywords: XMP, IPTC, EXIF, sidecars",
+    _detect,
+    _read,
     default_absent="unknown",
 )

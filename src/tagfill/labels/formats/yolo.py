@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from tagfill.errors import Problems, TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._folders import labeled_images, sample, split_of
 from tagfill.labels.formats._text import head, text_lines
-from tagfill.labels.formats.base import Format, ReadOptions
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import POSITIVE
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -47,37 +45,37 @@ def _detect(path: Path) -> bool:
     return bool(files) and all(is_yolo(head(file)) for file in files if file.name not in _LISTS)
 
 
-def _read(path: Path, options: ReadOptions, problems: Problems) -> Dataset:
-    folder = _folder(path)
-    builder = LabelBuilder(path, replace(options, absent=None), problems)
-    names = _class_names(path, builder)
+def _read(source: Source) -> Dataset:
+    folder = _folder(source.path)
+    builder = LabelBuilder(source)
+    names = _class_names(builder)
     for name in names:
         builder.label(name)
-    bare: list[int] = []
+    unlabeled: list[int] = []
     for image, file in labeled_images(folder, [".txt"]):
         record = builder.record(str(image))
         builder.split(record, split_of(image))
         if file is None:
-            bare.append(record)
+            unlabeled.append(record)
         else:
             _state(record, file, names, builder)
-    if len(bare) == len(builder):
-        raise TagfillError("no image has a file of labels beside it or in 'labels'", file=path)
-    builder.close_world(options.absent or "negative", except_for=bare)
-    return builder.dataset(FORMAT.name, folder)
+    if len(unlabeled) == len(builder):
+        raise source.refusal("no image has a file of labels beside it or in 'labels'")
+    builder.close_world(except_for=unlabeled)
+    return builder.dataset(folder)
 
 
 def _state(record: int, file: Path, names: Sequence[str], builder: LabelBuilder) -> None:
     shown: set[int | None] = set()
+    problems = builder.source.problems
     for row, line in text_lines(file):
         if not _LINE.fullmatch(line.strip()):
-            builder.problems.error("expected a class number and coordinates", file=file, row=row)
+            problems.error("expected a class number and coordinates", file=file, row=row)
             continue
         number, *values = line.split()
         if names and int(number) >= len(names):
-            builder.problems.error(
-                f"class {number} is not in the list of {len(names)} names", file=file, row=row
-            )
+            unlisted = f"class {number} is not in the list of {len(names)} names"
+            problems.error(unlisted, file=file, row=row)
             continue
         label = builder.label(names[int(number)] if names else number, row)
         shown.add(label)
@@ -95,10 +93,11 @@ def _corners(values: Sequence[float]) -> tuple[float, ...]:
     return min(across), min(down), max(across), max(down)
 
 
-def _class_names(path: Path, builder: LabelBuilder) -> list[str]:
+def _class_names(builder: LabelBuilder) -> list[str]:
     """The names of the classes by number; empty if there is no list of them."""
-    if builder.options.classes is not None:
-        return list(builder.options.classes)
+    path, listed = builder.source.path, builder.source.options.classes
+    if listed is not None:
+        return list(listed)
     folder = _folder(path)
     for place in (folder, folder / "labels", folder.parent):
         files = [path] if path.is_file() else sorted([*place.glob("*.yaml"), *place.glob("*.yml")])
@@ -128,9 +127,9 @@ def _names_in(file: Path) -> list[str]:
 
 
 FORMAT = Format(
-    name="yolo",
-    title="YOLO labels: a text file of classes and boxes per image",
-    detect=_detect,
-    read=_read,
+    "yolo",
+    "YOLO labels: a text file of classes and boxes per image",
+    _detect,
+    _read,
     default_absent="negative",
 )
