@@ -13,6 +13,8 @@ _PASSWORD = re.compile(r"(\w://?[^\s/@:]*:)[^\s/@]+(?=@)")
 _QUERY = re.compile(r"(\w://?[^\s?'\"]+\?)[^\s'\")]*[^\s'\"),.:;]")
 _PARTICULARS = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 Severity = Literal["error", "warning"]
+_EXAMPLES = 3
+"""Problems of one kind that are listed one by one."""
 
 
 class Place(TypedDict, total=False):
@@ -119,7 +121,7 @@ class LabelError(TagfillError):
         super().__init__("\n".join(lines))
 
 
-def grouped(problems: Sequence[Problem], examples: int = 3) -> list[Problem]:
+def grouped(problems: Sequence[Problem]) -> list[Problem]:
     """Merge many problems of one kind in one file into one: how many, and the first rows.
 
     Kinds differ in more than the numbers and quoted names of their sentences.
@@ -128,13 +130,13 @@ def grouped(problems: Sequence[Problem], examples: int = 3) -> list[Problem]:
     for problem in problems:
         kind = _PARTICULARS.sub("", problem.message)
         kinds.setdefault((problem.severity, problem.file, kind), []).append(problem)
-    return [problem for alike in kinds.values() for problem in _as_one(alike, examples)]
+    return [problem for alike in kinds.values() for problem in _as_one(alike)]
 
 
-def _as_one(alike: Sequence[Problem], examples: int) -> list[Problem]:
-    if len(alike) <= examples:
+def _as_one(alike: Sequence[Problem]) -> list[Problem]:
+    if len(alike) <= _EXAMPLES:
         return list(alike)
-    rows = [str(problem.row) for problem in alike[1:examples] if problem.row is not None]
+    rows = [str(problem.row) for problem in alike[1:_EXAMPLES] if problem.row is not None]
     places = f", also in rows {', '.join(rows)} ..." if rows else ""
     return [replace(alike[0], message=f"{alike[0].message} ({len(alike):,} such{places})")]
 

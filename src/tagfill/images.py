@@ -186,7 +186,7 @@ def check_images(
     )
 
 
-def unreadable(paths: Sequence[Path], workers: int | None = None) -> list[Path]:
+def unreadable(paths: Sequence[Path]) -> list[Path]:
     """The files that cannot be decoded."""
 
     def broken(path: Path) -> bool:
@@ -196,7 +196,7 @@ def unreadable(paths: Sequence[Path], workers: int | None = None) -> list[Path]:
             return True
         return False
 
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         verdicts = list(pool.map(broken, paths))
     return [path for path, bad in zip(paths, verdicts, strict=True) if bad]
 
