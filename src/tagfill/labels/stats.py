@@ -26,8 +26,7 @@ class Statistics:
         class_positives: [K] positives of each class.
         class_negatives: [K] negatives of each class.
         labels_per_image: [L + 1] how many images have 0, 1, ... L known positives.
-        co_occurrence: [K, K] how many images are positive for both classes; the diagonal counts
-            the class alone.
+        positive: [N, K] where labels are positive.
         confirmed_none: images with every class negative.
         no_known_label: images with every class unknown.
     """
@@ -37,7 +36,7 @@ class Statistics:
     class_positives: Counts
     class_negatives: Counts
     labels_per_image: Counts
-    co_occurrence: Counts
+    positive: npt.NDArray[np.bool_]
     confirmed_none: int
     no_known_label: int
 
@@ -52,7 +51,7 @@ class Statistics:
             class_positives=positive.sum(axis=0, dtype=np.int64),
             class_negatives=negative.sum(axis=0, dtype=np.int64),
             labels_per_image=np.bincount(positive.sum(axis=1), minlength=1),
-            co_occurrence=_co_occurrence(positive),
+            positive=positive,
             confirmed_none=int(negative.all(axis=1).sum()),
             no_known_label=len(table) - int(known.any(axis=1).sum()),
         )
@@ -103,24 +102,26 @@ class Statistics:
         single = len(self.labels_per_image) == 2
         return Regime.SINGLE_POSITIVE if single else Regime.POSITIVE_ONLY
 
+    @cached_property
+    def co_occurrence(self) -> Counts:
+        """[K, K] how many images are positive for both classes; the diagonal is the class alone."""
+        total = np.zeros((len(self.classes),) * 2, dtype=np.int64)
+        for start in range(0, len(self.positive), _BLOCK):
+            block = self.positive[start : start + _BLOCK].astype(np.float32)
+            total += (block.T @ block).astype(np.int64)
+        return total
+
     def top_pairs(self, count: int) -> list[tuple[str, str, int]]:
         """The pairs of classes most often positive together, most frequent first."""
-        first, second = np.triu_indices(len(self.classes), k=1)
-        together = self.co_occurrence[first, second]
-        best = np.argsort(-together, kind="stable")[:count]
+        from scipy import sparse
+
+        positive = sparse.csr_array(self.positive, dtype=np.int64)
+        pairs = sparse.triu(positive.T @ positive, k=1, format="coo")
+        best = np.lexsort((pairs.col, pairs.row, -pairs.data))[:count]
         return [
-            (self.classes[first[pair]], self.classes[second[pair]], int(together[pair]))
+            (self.classes[pairs.row[pair]], self.classes[pairs.col[pair]], int(pairs.data[pair]))
             for pair in best
-            if together[pair]
         ]
 
     def _named(self, chosen: npt.NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(self.classes[column] for column in np.flatnonzero(chosen))
-
-
-def _co_occurrence(positive: npt.NDArray[np.bool_]) -> Counts:
-    total = np.zeros((positive.shape[1],) * 2, dtype=np.int64)
-    for start in range(0, len(positive), _BLOCK):
-        block = positive[start : start + _BLOCK].astype(np.float32)
-        total += (block.T @ block).astype(np.int64)
-    return total

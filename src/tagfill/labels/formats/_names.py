@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
+_LONG = 100
+"""Texts of so many characters are not kept in memory."""
 _GROUP = re.compile(r"^\s*(?:\[[^\]]*\]|[A-Za-z0-9-]+:(?=\S))\s*")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
@@ -16,6 +19,11 @@ def plain_name(name: str) -> str:
     >>> plain_name("XMP:Subject"), plain_name("Mots-clés"), plain_name("Schlagwörter")
     ('subject', 'motscles', 'schlagwoerter')
     """
+    return _plain(name) if len(name) < _LONG else _plain.__wrapped__(name)
+
+
+@lru_cache(maxsize=1 << 18)
+def _plain(name: str) -> str:
     text = unicodedata.normalize("NFC", _GROUP.sub("", name)).strip().lower().translate(_UMLAUTS)
     return "".join(letter for letter in unicodedata.normalize("NFKD", text) if letter.isalnum())
 

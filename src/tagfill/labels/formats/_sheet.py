@@ -23,6 +23,7 @@ Record = tuple[int, list[str]]
 
 SAMPLE = 500
 """Records read to determine what columns hold."""
+MOST_COLUMNS = 200_000
 _DELIMITERS = ",;\t|"
 _AFTER_IMAGE = re.compile(rf"[^,;\t|:=>]+?\.\w{{3,4}}\"?(\s*:\s|\s+(?:{'|'.join(TYPED)})\s)")
 """An image and a colon or the like, as in a list people type."""
@@ -92,6 +93,7 @@ def make_sheet(
     first = list(islice(filled(), SAMPLE + _PREAMBLE))
     if not first:
         raise TagfillError("the file is empty", file=path)
+    _refuse_many_columns(path, first)
     above = _nameless_images([fields for _, fields in first])
     skipped = above - 1 if above else _preamble([fields for _, fields in first])
     if skipped:
@@ -119,6 +121,17 @@ def make_sheet(
         notes=tuple(notes),
         above=tuple(fields for _, fields in first[:start]),
     )
+
+
+def _refuse_many_columns(path: Path, first: list[Record]) -> None:
+    row, fields = max(first, key=lambda record: len(record[1]))
+    if len(fields) > MOST_COLUMNS:
+        raise TagfillError(
+            f"has {len(fields):,} columns, more than {MOST_COLUMNS:,}",
+            file=path,
+            row=row,
+            remedy="write one column with a list of tags",
+        )
 
 
 def is_filled(fields: Sequence[str]) -> bool:

@@ -23,12 +23,17 @@ from tagfill.labels.formats.csv_tables import read_sheet
 
 MOST_BYTES = 1 << 30
 """A file that unpacks to more than this is refused."""
-MOST_CELLS = 30_000_000
-"""As well as one whose used area has more cells."""
+MOST_CELLS = 10_000_000
+"""As well as one whose used area has more cells, which take about 1 GB of memory."""
+MOST_BLANKS = 100_000_000
+"""Or that asks for more blanks: OpenDocument writes only their number."""
 _PIECE = 1 << 20
 _UNREADABLE = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
-_PLACE = re.compile(rb"<(?:\w+:)?(?:c|row)\b[^>]*?\br=[\"']([A-Z]{0,3})([0-9]{1,7})[\"']")
+_PLACE = re.compile(rb"<(?:\w+:)?(row|c)(?=[\s/>])(?:[^>]*?\sr\s*=\s*[\"']([A-Za-z]*)([0-9]*))?")
+_BEYOND = 10**9
+"""A row or column with more digits or letters than any program writes."""
 _ODS = re.compile(rb"<table:(table|table-row|(?:covered-)?table-cell)(?=[\s/>])([^>]*)>")
+_BLANKS = re.compile(rb"text:c\s*=\s*[\"']([0-9]+)")
 _REPEATED = re.compile(rb"table:number-(?:rows|columns)-repeated=[\"']([0-9]{1,18})[\"']")
 
 
@@ -46,6 +51,8 @@ def refuse_bombs(path: Path) -> None:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > MOST_BYTES:
                 raise TagfillError(f"unpacks to {size:,} bytes, too many to read", file=path)
+            if any(entry.flag_bits & 1 for entry in archive.infolist()):
+                raise ValueError("it is encrypted")
             for entry in archive.infolist():
                 count = _ods_cells if entry.filename == "content.xml" else _xlsx_cells
                 with archive.open(entry) as file:  # a sheet of .xlsx may have any name
@@ -74,25 +81,37 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _xlsx_cells(file: IO[bytes]) -> int:
-    """Rows times columns up to the last cell."""
-    rows = columns = 0
+    """Rows times columns up to the last cell; one without a place follows the one before."""
+    rows = columns = row = column = 0
     for piece in _pieces(file):
-        for letters, row in _PLACE.findall(piece):
-            rows, columns = max(rows, int(row)), max(columns, _column(letters))
+        for name, letters, digits in _PLACE.findall(piece):
+            if name == b"row" or digits:
+                row = _row(digits) if digits else row + 1
+            column = 0 if name == b"row" else _column(letters) if letters else column + 1
+            rows, columns = max(rows, row), max(columns, column)
+        if rows * columns > MOST_CELLS:
+            break
     return rows * columns
+
+
+def _row(digits: bytes) -> int:
+    return int(digits) if len(digits) < 8 else _BEYOND
 
 
 def _column(letters: bytes) -> int:
     number = 0
-    for letter in letters:
+    for letter in letters.upper() if len(letters) < 4 else b"":
         number = 26 * number + letter - 64
-    return number
+    return number or _BEYOND
 
 
 def _ods_cells(file: IO[bytes]) -> int:
     """Rows times columns of the largest table, up to the last row and cell that is not empty."""
-    largest = rows = columns = width = 0
+    largest = rows = columns = width = blanks = 0
     for piece in _pieces(file):
+        blanks += sum(int(number[:18]) for number in _BLANKS.findall(piece))
+        if blanks > MOST_BLANKS:
+            raise ValueError(f"{blanks:,} blanks")
         for name, attributes in _ODS.findall(piece):
             count = int((_REPEATED.search(attributes) or (0, b"1"))[1])
             if name == b"table":
