@@ -183,15 +183,19 @@ def remote_files(url: str, suffixes: Iterable[str]) -> Iterator[RemoteFile]:
 
 
 def prune(older_than_days: float) -> None:
-    """Delete files downloaded that long ago."""
-    limit = time.time() - older_than_days * 86_400
+    """Delete files downloaded that long ago; a time in the future counts as now."""
+    now = time.time()
+
+    def is_old(file: Path) -> bool:
+        return min(file.stat().st_mtime, now) <= now - older_than_days * 86_400
+
     for file in (cache_root() / "remote").rglob("*"):
         with suppress(OSError):
-            if file.is_file() and file.stat().st_mtime <= limit:
+            if file.is_file() and is_old(file):
                 file.unlink()
     for mark in (cache_root() / UNPACKED).glob(f"*/{WHOLE}"):
         with suppress(OSError):
-            if mark.stat().st_mtime <= limit:
+            if is_old(mark):
                 shutil.rmtree(mark.parent)
 
 

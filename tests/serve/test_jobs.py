@@ -128,6 +128,21 @@ def test_progress_names_the_step_and_counts_what_can_be_counted(tmp_path: Path) 
     assert (told()["step"], told()["label"], told()["total"]) == (3, "suggestions", 0)
 
 
+def test_a_clock_that_was_put_back_gives_no_negative_times(
+    reviewer: Reviewer, sham: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = reviewer.post("/api/jobs").json()
+    service = reviewer.app.state.service
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.time, "time", lambda: 0.0)
+        assert reviewer.get("/api/jobs").json()[0]["seconds"] == 0
+    let_go(service)
+    wait(reviewer, job["id"])
+    for result in service.home.glob(f"{jobs.FOLDER}/*/{jobs.RESULT}"):
+        os.utime(result, (0, 0))
+    assert reviewer.get("/api/jobs").json()[0]["usual"] == job["usual"]
+
+
 def test_two_servers_share_one_training(serve: Callable[..., Reviewer], sham: None) -> None:
     anna, ben = serve("Anna"), serve("Ben")
     job = anna.post("/api/jobs").json()

@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tagfill import remote
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
 from tagfill.train import cache, extract
@@ -116,6 +117,22 @@ def test_a_clock_that_was_put_back_keeps_nothing_from_being_pruned(tmp_path: Pat
     os.utime(store.folder / cache.ABOUT, (tomorrow, tomorrow))
     assert not cache.prune(1, tmp_path)
     assert cache.prune(0, tmp_path)
+
+
+def test_files_of_the_future_are_pruned_as_those_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path))
+    fetched = tmp_path / "remote" / "x" / "labels.csv"
+    unpacked = tmp_path / remote.UNPACKED / "y" / remote.WHOLE
+    for file in (fetched, unpacked):
+        file.parent.mkdir(parents=True)
+        file.touch()
+        os.utime(file, (time.time() + 10**8,) * 2)
+    remote.prune(1)
+    assert fetched.exists() and unpacked.exists()
+    remote.prune(0)
+    assert not fetched.exists() and not unpacked.exists()
 
 
 def test_a_graph_that_is_being_written_is_not_pruned(tmp_path: Path) -> None:

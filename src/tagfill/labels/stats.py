@@ -116,7 +116,7 @@ class Statistics:
         from scipy import sparse
 
         positive = sparse.csr_array(self.positive, dtype=np.int64)
-        pairs = sparse.triu(positive.T @ positive, k=1, format="coo")
+        pairs = sparse.triu(positive.T @ positive, k=1).tocoo()
         best = np.lexsort((pairs.col, pairs.row, -pairs.data))[:count]
         return [
             (self.classes[pairs.row[pair]], self.classes[pairs.col[pair]], int(pairs.data[pair]))

@@ -127,7 +127,7 @@ class Jobs:
             "base": self.service.origin.name,
             "trained": is_run(run),
             "progress": _read(folder / PROGRESS),
-            "seconds": round(time.time() - row["at"], 1) if row["state"] == RUNNING else None,
+            "seconds": _seconds_since(row["at"]) if row["state"] == RUNNING else None,
             "usual": self._usual(),
         }
 
@@ -138,7 +138,8 @@ class Jobs:
             began = result.parent / ALIVE
             if (_read(result) or {}).get("state") == "done" and began.exists():
                 ended.append((result.stat().st_mtime, began.stat().st_mtime))
-        return round(max(ended)[0] - max(ended)[1], 1) if ended else self._first
+        seconds = max(ended)[0] - max(ended)[1] if ended else -1
+        return round(seconds, 1) if seconds >= 0 else self._first  # the clock was put back
 
     @cached_property
     def _first(self) -> float | None:
@@ -175,6 +176,11 @@ class Jobs:
         change = jobs.update().where(jobs.c.id == job).values(state=state, message=message)
         with self.service.database.write() as connection:
             connection.execute(change)
+
+
+def _seconds_since(moment: float) -> float:
+    """How long ago it was; 0 if the clock was put back since."""
+    return round(max(time.time() - moment, 0), 1)
 
 
 def _is_job(pid: int, folder: Path) -> bool:
