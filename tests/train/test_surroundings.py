@@ -130,9 +130,11 @@ def test_files_of_the_future_are_pruned_as_those_of_now(
         file.touch()
         os.utime(file, (time.time() + 10**8,) * 2)
     remote.prune(1)
-    assert fetched.exists() and unpacked.exists()
+    assert fetched.exists()
+    assert unpacked.exists()
     remote.prune(0)
-    assert not fetched.exists() and not unpacked.exists()
+    assert not fetched.exists()
+    assert not unpacked.exists()
 
 
 def test_a_graph_that_is_being_written_is_not_pruned(tmp_path: Path) -> None:
