@@ -29,6 +29,17 @@ def quick_choices() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Tensors of a few entries are slower on several threads."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def pytest_unconfigure() -> None:
     shutil.rmtree(CACHE, ignore_errors=True)
 

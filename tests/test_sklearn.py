@@ -20,17 +20,11 @@ from tests.quick import quick_choices
 from tagfill.evaluate import mean_average_precision
 from tagfill.sklearn import IncompleteLabelClassifier
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 EPOCHS = IncompleteLabelClassifier("em", learning_rate=0.05)
 """The checks train on two to ten features, which needs a larger learning rate than a thousand."""
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

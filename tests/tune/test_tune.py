@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from tagfill import methods
 from tagfill.cli.main import main
@@ -21,18 +20,10 @@ from tagfill.tune.objective import Objective
 from tagfill.tune.space import GRIDS, at_point, space_of
 from tagfill.tune.study import Search, best_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_choices")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_choices", "one_thread")]
 
 FEATURES, CLASSES = 8, 4
 FAST = ["--epochs", "2", "--quiet", "--json"]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
