@@ -135,6 +135,23 @@ def test_rows_forget_momentum_beyond_the_horizon():
     torch.testing.assert_close(rows.read(torch.arange(2)), parameter.detach(), rtol=1e-4, atol=1e-4)
 
 
+def test_mapped_rows_whose_pages_are_released_are_those_in_memory(monkeypatch):
+    monkeypatch.setattr("tagfill.methods._rows.RESIDENT", 1_000)
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(50, 7, generator=generator)
+    tables = [
+        Rows((50, 7), 0.1, device=torch.device("cpu"), mapped=mapped) for mapped in (False, True)
+    ]
+    for rows in tables:
+        rows.fill(start, 0)
+    for _ in range(40):
+        index = torch.randint(50, (8,), generator=generator).unique()
+        gradient = torch.randn(len(index), 7, generator=generator)
+        for rows in tables:
+            rows.update(index, gradient)
+    assert torch.equal(*(rows.read(torch.arange(50)) for rows in tables))
+
+
 def test_memory_mapped_table_lies_in_the_directory_until_the_method_goes(tmp_path):
     rehearsal = rehearse({"estimator": "memory_mapped", "directory": str(tmp_path / "new")})
     (file,) = tmp_path.rglob("*.f32")

@@ -9,6 +9,7 @@ of a step does not depend on the number of rows.
 from __future__ import annotations
 
 import math
+import mmap
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,9 @@ HORIZON = 200
 """Steps after which momentum is negligible: (BETA_1 / sqrt(BETA_2))^200 < 1e-9."""
 CHUNK = 4096
 """Rows per chunk where all rows are processed."""
+
+RESIDENT = 512_000_000
+"""Bytes of a mapped table that stay in memory; of more, the system reads them from disk again."""
 
 VALUE, MOMENTUM, SQUARE = 0, 1, 2
 
@@ -50,9 +54,13 @@ class Rows(Stateful):
     ) -> None:
         self.device, self.learning_rate = device, learning_rate
         count, width = shape
-        if mapped:
+        self._pages: mmap.mmap | None = None
+        self._touched = 0
+        if mapped and count * width:
             self._folder = _temporary_folder(directory)
-            self.table = _mapped(Path(self._folder.name) / "rows.f32", (count, 3, width))
+            file = Path(self._folder.name) / "rows.f32"
+            self._pages = _mapped(file, count * 3 * width * torch.float32.itemsize)
+            self.table = torch.frombuffer(self._pages, dtype=torch.float32).view(count, 3, width)
         else:
             self.table = torch.zeros(count, 3, width, device=device)
         self.last = torch.zeros(count, dtype=torch.int64, device=self.table.device)
@@ -63,6 +71,7 @@ class Rows(Stateful):
 
     def fill(self, rows: Tensor, start: int) -> None:
         """Set the values of the rows from ``start`` on."""
+        self._release(len(rows))
         self.table[start : start + len(rows), VALUE] = rows.to(self.table)
 
     def read(self, index: Tensor) -> Tensor:
@@ -92,7 +101,15 @@ class Rows(Stateful):
         for index in torch.arange(len(previous)).split(CHUNK):
             self.fill(previous.read(index), int(index[0]))
 
+    def _release(self, rows: int) -> None:
+        """Leave the pages of a mapped table to the system when many rows have been used."""
+        self._touched += rows * self.table[0].nbytes if rows else 0
+        if self._pages is not None and self._touched > RESIDENT and hasattr(mmap, "MADV_DONTNEED"):
+            self._pages.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+
     def _gather(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        self._release(len(rows))
         table = self.table[rows]
         return table[:, VALUE], table[:, MOMENTUM], table[:, SQUARE], self.last[rows]
 
@@ -115,6 +132,11 @@ def _temporary_folder(parent: str | None) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="tagfill-rows-", dir=parent)
 
 
-def _mapped(file: Path, shape: tuple[int, ...]) -> Tensor:
-    flat = torch.from_file(str(file), shared=True, size=math.prod(shape), dtype=torch.float32)
-    return flat.view(shape)
+def _mapped(file: Path, size: int) -> mmap.mmap:
+    """A new file of zeros as memory; what is written stays in the file when pages are released."""
+    with file.open("w+b") as stream:
+        stream.truncate(size)
+        pages = mmap.mmap(stream.fileno(), size)
+    if hasattr(mmap, "MADV_RANDOM"):
+        pages.madvise(mmap.MADV_RANDOM)  # neighbors of a row are not read from disk with it
+    return pages

