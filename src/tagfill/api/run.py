@@ -197,7 +197,7 @@ class Run(TrainedRun):
     ) -> tuple[Floats, Codes]:
         """Probabilities of other images, and their labels over the model's classes."""
         dataset = load_labels(str(labels)) if is_path(labels) else as_dataset(labels)
-        table = dataset.table if dataset.truth is None else dataset.truth
+        table = dataset.truth or dataset.table
         if split is not None:
             table = table.select(dataset.split(split).images)
         folders = [None, self.image_folder] if images is None else [Path(images)]

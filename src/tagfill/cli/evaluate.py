@@ -91,8 +91,13 @@ def evaluate(
         labels, scored, fitted = _run_scores(model, dataset, labels, reading)
     else:
         scored = load_scores(model, labels)
-    if not logits and threshold is None:
-        _refuse_logits(scored, model)
+    low, high = float(scored.scores.min()), float(scored.scores.max())
+    if not logits and threshold is None and (low < 0 or high > 1):
+        raise TagfillError(
+            f"the scores run from {low:.3g} to {high:.3g}, so they are not probabilities",
+            file=model,
+            remedy="add --logits if they are logits, or name a --threshold in their own unit",
+        )
     metrics = summary(
         scored.scores,
         labels.values,
@@ -156,9 +161,8 @@ def _run_scores(
     notes = [f"classes the model does not know: {', '.join(extra)}"] if extra else []
     seen = 0 if run is None else run.trained_on(scored.split, _read(dataset, run, reading))
     if seen:
-        notes.append(
-            f"{seen:,} of {len(scored.split):,} images were trained on: the metrics are optimistic"
-        )
+        of_all = f"{seen:,} of {len(scored.split):,} images"
+        notes.append(f"{of_all} were trained on: the metrics are optimistic")
     probabilities = apply_calibration(scored.logits, bundle.calibration)
     fitted = None if bundle.thresholds is None else list(bundle.thresholds)
     score_file = ScoreFile(probabilities, (*scored.notes, *notes))
@@ -172,16 +176,6 @@ def _read(dataset: Dataset, run: TrainedRun, reading: Reading) -> dict[str, Data
     config = run.config.data
     same = reading.format == config.format and reading.options() == read_options(config)
     return {str(dataset.source.absolute()): dataset} if same else {}
-
-
-def _refuse_logits(scored: ScoreFile, model: Path) -> None:
-    low, high = float(scored.scores.min()), float(scored.scores.max())
-    if low < 0 or high > 1:
-        raise TagfillError(
-            f"the scores run from {low:.3g} to {high:.3g}, so they are not probabilities",
-            file=model,
-            remedy="add --logits if they are logits, or name a --threshold in their own unit",
-        )
 
 
 def _show(result: Metadata) -> None:

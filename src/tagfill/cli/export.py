@@ -104,7 +104,7 @@ def _labeled(data: Path, images: Path | None, split: str | None) -> tuple[LabelT
     from tagfill.labels.io import load_labels
 
     dataset = load_labels(data, options=ReadOptions(image_root=images))
-    table = dataset.table if dataset.truth is None else dataset.truth
+    table = dataset.truth or dataset.table
     if split is not None:
         table = table.select(dataset.split(split).images)
     folder = data if data.is_dir() else data.parent

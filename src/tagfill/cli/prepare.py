@@ -12,13 +12,12 @@ from cyclopts import Parameter
 
 from tagfill.cli.labels import counts, save
 from tagfill.cli.mask import Settings
-from tagfill.cli.options import Flag, Force, Json, given
+from tagfill.cli.options import Force, Json, given
 from tagfill.cli.output import emit, log, say, show_table
 from tagfill.errors import TagfillError, counted
 from tagfill.files import refuse_existing
 from tagfill.images import check_images
 from tagfill.labels import Dataset
-from tagfill.labels.formats import Difficult
 from tagfill.labels.prepare import SOURCES, Options, Prepared
 from tagfill.labels.prepare import prepare as read_official
 from tagfill.labels.prepare.base import DIFFERS
@@ -42,10 +41,7 @@ def prepare(
     regime: Annotated[str | None, Parameter(help=_REGIME)] = None,
     seed: int = 1200,
     settings: Settings = Settings(),  # noqa: B008 - frozen
-    keep_empty: Flag = False,
-    val: bool = True,
-    published_split: Path | None = None,
-    difficult: Difficult = "negative",
+    options: Annotated[Options, Parameter(name="*")] = Options(),  # noqa: B008 - frozen
     images: Path | None = None,
     force: Force = False,
     json: Json = False,
@@ -59,20 +55,13 @@ def prepare(
         out: The file to write: .csv, .parquet or .jsonl. By default NAME.csv, NAME.parquet for
             large tables.
         seed: Seed of that draw; 1200 is the published one.
-        keep_empty: COCO: keep images without an object, the larger of the two published sizes.
-        val: Hold out the published fifth of the training images for validation.
-        published_split: NUS-WIDE: folder with the published split (formatted_*.npy).
-        difficult: How to count VOC objects marked "difficult".
         images: Folder the image ids are relative to, if it is not found.
     """
     if images is not None and not images.is_dir():
         raise TagfillError("no such image folder", file=images)
-    options = Options(keep_empty, val=val, published=published_split, difficult=difficult)
     prepared = read_official(name, root, options)
-    root_found = prepared.dataset.image_root
-    if root_found is not None and not root_found.is_dir():
-        root_found = None
-    dataset = replace(prepared.dataset, image_root=images or root_found)
+    folder = images or prepared.dataset.image_root
+    dataset = replace(prepared.dataset, image_root=folder if folder and folder.is_dir() else None)
     missing = None
     if dataset.image_root is not None:
         checked = check_images(dataset.table.images, dataset.image_root, decode=False)

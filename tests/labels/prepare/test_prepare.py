@@ -187,7 +187,7 @@ def test_nuswide_takes_the_published_files(tmp_path: Path, inside: bool) -> None
     if inside:
         for file in folder.iterdir():
             file.rename(root / file.name)
-    prepared = prepare("nuswide", root, Options(published=None if inside else folder))
+    prepared = prepare("nuswide", root, Options(published_split=None if inside else folder))
     assert prepared.rule == "published"
     assert prepared.dataset.table.values[:5].tolist() == NUS_TRAIN[::-1]
     train, val = published_split(5)
@@ -203,7 +203,7 @@ def test_nuswide_names_what_is_missing(tmp_path: Path) -> None:
     for split in (*lists, "162 of 162 class files", "NUS-WIDE project page"):
         assert split in str(caught.value)
     with pytest.raises(TagfillError, match=r"formatted_val_labels\.npy"):
-        prepare("nuswide", tmp_path, Options(published=tmp_path))
+        prepare("nuswide", tmp_path, Options(published_split=tmp_path))
 
 
 @pytest.mark.parametrize("outer", [".", "NUS-WIDE"])

@@ -23,15 +23,15 @@ class Options:
     """Options of the user.
 
     Args:
-        keep_empty: COCO: keep images without an object (the larger of the two published sizes).
-        val: hold out the published fifth of the training images for validation.
-        published: NUS-WIDE: folder with the published split files.
-        difficult: what VOC objects marked "difficult" count as.
+        keep_empty: COCO: keep images without an object, the larger of the two published sizes.
+        val: Hold out the published fifth of the training images for validation.
+        published_split: NUS-WIDE: folder with the published split (formatted_*.npy).
+        difficult: How to count VOC objects marked "difficult".
     """
 
     keep_empty: bool = False
     val: bool = True
-    published: Path | None = None
+    published_split: Path | None = None
     difficult: Difficult = "negative"
 
 

@@ -35,8 +35,8 @@ _IMAGE_FOLDERS = ("Flickr", "images", "Images")
 
 
 def _read(root: Path, options: base.Options) -> base.Prepared:
-    folder = options.published or root
-    if options.published is not None or any((root / file).is_file() for file in _ARRAYS):
+    folder = options.published_split or root
+    if options.published_split is not None or any((root / file).is_file() for file in _ARRAYS):
         return _published(folder, root, options)
     return _official(root, options)
 
@@ -115,4 +115,4 @@ def _bare(dataset: Dataset) -> list[str]:
     return [note] if count else []
 
 
-NUSWIDE = base.OfficialSet("NUS-WIDE", _read, uses=("published",))
+NUSWIDE = base.OfficialSet("NUS-WIDE", _read, uses=("published_split",))
