@@ -6,19 +6,10 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from tagfill.serve.api.schema import Model, example
-
-_PHOTO = {
-    "photo": 0,
-    "name": "harbor.jpg",
-    "split": "train",
-    "yes": ["sky"],
-    "probability": 0.96,
-    "complete": False,
-}
+from tagfill.serve.api.schema import Model
 
 
-class FoundPhoto(Model, json_schema_extra=example(**_PHOTO)):
+class FoundPhoto(Model):
     """A photo of a list, with the probability of the tag that was asked for."""
 
     photo: int
@@ -29,7 +20,7 @@ class FoundPhoto(Model, json_schema_extra=example(**_PHOTO)):
     complete: bool
 
 
-class FoundPhotos(Model, json_schema_extra=example(total=1, page=0, size=60, photos=[_PHOTO])):
+class FoundPhotos(Model):
     """A page of photos, and how many there are in all."""
 
     total: int
@@ -38,12 +29,7 @@ class FoundPhotos(Model, json_schema_extra=example(total=1, page=0, size=60, pho
     photos: list[FoundPhoto]
 
 
-class TagCounts(
-    Model,
-    json_schema_extra=example(
-        tag="boat", yes=147, no=422, unknown=1431, suggested=105, learned=True
-    ),
-):
+class TagCounts(Model):
     """Photos that have a tag, lack it, may have it; and whether the model has learned it."""
 
     tag: str
@@ -54,18 +40,14 @@ class TagCounts(
     learned: bool
 
 
-class Together(
-    Model, json_schema_extra=example(tags=["boat", "sky"], counts=[[147, 90], [90, 300]])
-):
+class Together(Model):
     """Frequent tags, and for each pair the photos with both."""
 
     tags: list[str]
     counts: list[list[int]]
 
 
-class Suspect(
-    Model, json_schema_extra=example(photo=0, name="harbor.jpg", tag="cat", probability=0.01)
-):
+class Suspect(Model):
     """A written tag that looks wrong."""
 
     photo: int
@@ -74,7 +56,7 @@ class Suspect(
     probability: float
 
 
-class Measured(Model, json_schema_extra=example(photos=50, mAP=73.4, precision=0.81, recall=0.57)):
+class Measured(Model):
     """Metrics of the served model on photos labeled in full; mAP in percent."""
 
     photos: int
@@ -83,18 +65,7 @@ class Measured(Model, json_schema_extra=example(photos=50, mAP=73.4, precision=0
     recall: float | None
 
 
-class RunBrief(
-    Model,
-    json_schema_extra=example(
-        name="auto-seed0",
-        finished=True,
-        method="likelihood",
-        started="2026-05-02T10:00:00+00:00",
-        mAP={"val": 73.7, "test": 73.4},
-        served=True,
-        problem=None,
-    ),
-):
+class RunBrief(Model):
     """A run and its mAP in percent; or why it cannot be read."""
 
     name: str
@@ -106,7 +77,7 @@ class RunBrief(
     problem: str | None = None
 
 
-class ComparedRun(Model, json_schema_extra=example(name="auto-seed0", mAP=73.4, per_class=[92.2])):
+class ComparedRun(Model):
     """Average precision of a run in percent: the mean, and that of every tag."""
 
     name: str
@@ -123,12 +94,7 @@ class Compared(Model):
     runs: list[ComparedRun]
 
 
-class Curve(
-    Model,
-    json_schema_extra=example(
-        run="auto-seed0", split="test", photos=500, tag=None, points=[[0.0, 1.0], [0.5, 0.86]]
-    ),
-):
+class Curve(Model):
     """Pairs of recall and precision, of one tag or of all together."""
 
     run: str
@@ -138,23 +104,7 @@ class Curve(
     points: list[list[float]]
 
 
-class Job(
-    Model,
-    extra="ignore",  # the paths and process numbers of the machine
-    json_schema_extra=example(
-        id="6f1c2ab90de3",
-        at=1777716000.0,
-        who="Anna",
-        state="running",
-        message=None,
-        run="auto-seed0-review-1",
-        base="auto-seed0",
-        trained=False,
-        progress={"step": 1, "steps": 3, "label": "training", "done": 0, "total": 0},
-        seconds=12.5,
-        usual=38.0,
-    ),
-):
+class Job(Model, extra="ignore"):
     """A training: when and by whom it was started, how far it is, what it makes from what.
 
     Args:

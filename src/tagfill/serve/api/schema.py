@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.stopping import Rest
@@ -31,44 +33,34 @@ def _number(value: object) -> object:
 
 Tag = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
 """The name of a tag."""
-Photo = Annotated[int, BeforeValidator(_number), Field(ge=0, le=2**31 - 1)]
+Photo = Annotated[int, Field(ge=0, le=2**31 - 1), BeforeValidator(_number)]
 """The number of a photo."""
 PersonName = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_plain)]
 
 
-def example(**fields: Any) -> dict[str, JsonValue]:
-    """An example of a schema, for its description."""
-    return {"examples": [fields]}
+EXAMPLES = json.loads((files(__package__) / "examples.json").read_text(encoding="utf-8"))
+"""An example of each schema, for the description of the interface."""
+
+
+def _add_example(description: dict[str, Any], schema: type[BaseModel]) -> None:
+    if schema.__name__ in EXAMPLES:
+        description["examples"] = [EXAMPLES[schema.__name__]]
 
 
 class Model(BaseModel):
     """Refuses unknown fields."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_add_example)
 
 
-_SUGGESTED = {"tag": "boat", "probability": 0.96}
-
-
-class Suggested(Model, json_schema_extra=example(**_SUGGESTED)):
+class Suggested(Model):
     """A tag a photo may have."""
 
     tag: str
     probability: float | None
 
 
-class Card(
-    Model,
-    json_schema_extra=example(
-        photo=0,
-        name="harbor.jpg",
-        split="train",
-        yes=["sky"],
-        no=[],
-        suggestions=[_SUGGESTED],
-        complete=False,
-    ),
-):
+class Card(Model):
     """A photo to review."""
 
     photo: int
@@ -80,7 +72,7 @@ class Card(
     complete: bool
 
 
-class GridCard(Model, json_schema_extra=example(photo=0, name="harbor.jpg", probability=0.96)):
+class GridCard(Model):
     """A photo that may have the tag of a page."""
 
     photo: int
@@ -88,7 +80,7 @@ class GridCard(Model, json_schema_extra=example(photo=0, name="harbor.jpg", prob
     probability: float | None
 
 
-class NextRequest(Model, json_schema_extra=example(view="photo", count=3)):
+class NextRequest(Model):
     """The requested cards."""
 
     view: Literal["photo", "tag"] = "photo"
@@ -98,26 +90,21 @@ class NextRequest(Model, json_schema_extra=example(view="photo", count=3)):
     guided: bool = False
 
 
-class NextCards(
-    Model,
-    json_schema_extra=example(
-        photos=[], grid=[{"photo": 0, "name": "harbor.jpg", "probability": 0.96}]
-    ),
-):
+class NextCards(Model):
     """Cards, the most useful first, leased to the user for a while."""
 
     photos: list[Card] = []
     grid: list[GridCard] = []
 
 
-class ReleaseRequest(Model, json_schema_extra=example(photos=[0, 1])):
+class ReleaseRequest(Model):
     """Cards to give back: of the view by tag, or without a tag, whole photos."""
 
     photos: Annotated[list[Photo], Field(max_length=2000)]
     tag: Tag | None = None
 
 
-class Released(Model, json_schema_extra=example(released=2)):
+class Released(Model):
     """How many cards were given back."""
 
     released: int
@@ -131,37 +118,34 @@ class Decided(Model):
     value: Answer
 
 
-_DECIDED = {"photo": 0, "tag": "boat", "value": "yes"}
-
-
-class DecisionsRequest(Model, json_schema_extra=example(view="photo", decisions=[_DECIDED])):
+class DecisionsRequest(Model):
     """Answers of one action, which are undone together."""
 
     decisions: Annotated[list[Decided], Field(min_length=1, max_length=2000)]
     view: Literal["photo", "tag", "data", "suspects"] = "photo"
 
 
-class CompleteRequest(Model, json_schema_extra=example(photo=0, yes=["boat"])):
+class CompleteRequest(Model):
     """A photo whose tags are all known now."""
 
     photo: Photo
     yes: Annotated[list[Tag], Field(max_length=1000)] = []
 
 
-class TagRequest(Model, json_schema_extra=example(tag="boat")):
+class TagRequest(Model):
     """A tag."""
 
     tag: Tag
 
 
-class RenameRequest(Model, json_schema_extra=example(tag="boat", to="vessel")):
+class RenameRequest(Model):
     """A tag and its new name; if that exists, the two are merged."""
 
     tag: Tag
     to: Tag
 
 
-class BulkRequest(Model, json_schema_extra=example(photos=[0, 1], tag="boat", value="yes")):
+class BulkRequest(Model):
     """One tag for many photos."""
 
     photos: Annotated[list[Photo], Field(min_length=1, max_length=20_000)]
@@ -169,23 +153,20 @@ class BulkRequest(Model, json_schema_extra=example(photos=[0, 1], tag="boat", va
     value: Answer
 
 
-class Saved(Model, json_schema_extra=example(batch="6f1c2ab90de34577", saved=1)):
+class Saved(Model):
     """What was saved."""
 
     batch: str
     saved: int
 
 
-class Command(
-    Model,
-    json_schema_extra=example(command="tagfill apply review.db labels.csv --to xmp --in-place"),
-):
+class Command(Model):
     """A command of the command line."""
 
     command: str
 
 
-class UndoRequest(Model, json_schema_extra=example(batch="6f1c2ab90de34577")):
+class UndoRequest(Model):
     """The action to undo, by default the last one."""
 
     batch: Annotated[str, Field(max_length=32)] | None = None
@@ -251,9 +232,7 @@ class Overview(Model):
     tags: list[TagReview]
 
 
-class Session(
-    Model, json_schema_extra=example(name="Anna", csrf="0f3a…", read_only=False, model="auto-seed0")
-):
+class Session(Model):
     """The user's name, and the X-CSRF-Token that changes need."""
 
     name: str
@@ -262,13 +241,13 @@ class Session(
     model: str
 
 
-class NameRequest(Model, json_schema_extra=example(name="Anna")):
+class NameRequest(Model):
     """A person's name."""
 
     name: PersonName
 
 
-class Predicted(Model, json_schema_extra=example(name="harbor.jpg", tags=[_SUGGESTED], error=None)):
+class Predicted(Model):
     """Tags of one image; or why it could not be read."""
 
     name: str
@@ -276,14 +255,7 @@ class Predicted(Model, json_schema_extra=example(name="harbor.jpg", tags=[_SUGGE
     error: str | None = None
 
 
-class Predictions(
-    Model,
-    json_schema_extra=example(
-        model="auto-seed0",
-        predictions=[{"name": "harbor.jpg", "tags": [_SUGGESTED], "error": None}],
-        seconds=0.031,
-    ),
-):
+class Predictions(Model):
     """Tags of the images of a request, in their order."""
 
     model: str
@@ -291,12 +263,7 @@ class Predictions(
     seconds: float
 
 
-class SeenTag(
-    Model,
-    json_schema_extra=example(
-        tag="boat", probability=0.96, heat="data:image/jpeg;base64,…", peak=[0.4, 0.6]
-    ),
-):
+class SeenTag(Model):
     """A tag, and where the model sees it: a picture as data URI, and the hottest place in 0..1."""
 
     tag: str
@@ -305,9 +272,7 @@ class SeenTag(
     peak: list[float] | None = None
 
 
-class Nearest(
-    Model, json_schema_extra=example(photo=0, name="harbor.jpg", similarity=0.81, tags=["boat"])
-):
+class Nearest(Model):
     """A similar training photo."""
 
     photo: int
@@ -326,7 +291,7 @@ class Explained(Model):
     threshold: float
 
 
-class RunRequest(Model, json_schema_extra=example(run="auto-seed0")):
+class RunRequest(Model):
     """A run by its name."""
 
     run: Annotated[str, Field(min_length=1, max_length=200)]

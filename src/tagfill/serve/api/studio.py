@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 from fastapi import APIRouter, HTTPException
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tagfill import __version__
 from tagfill.errors import TagfillError
 from tagfill.models.tagging import Numbers, TagRule, pixels
 from tagfill.serve.api.predict import probabilities_of
-from tagfill.serve.api.schema import example
+from tagfill.serve.api.schema import Model
 from tagfill.serve.service import Served, Service
 from tagfill.serve.uploads import Refused, Upload, decode, decode_base64
 
@@ -31,23 +31,18 @@ _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 _CHOICES = re.compile(r'<Choices[^>]*?\bname="([^"]+)"[^>]*?\btoName="([^"]+)"', re.IGNORECASE)
 
 
-class _Open(BaseModel):
+class _Open(Model, extra="allow"):
     """Accepts extra fields: Label Studio sends more than is used, and more with every version."""
 
-    model_config = ConfigDict(extra="allow")
 
-
-class SetupRequest(_Open, json_schema_extra=example(project="1", schema="<View/>")):
+class SetupRequest(_Open):
     """A project that wants to use the model."""
 
     project: Annotated[str, Field(max_length=500)] | int = ""
     label_schema: Annotated[str, Field(alias="schema", max_length=200_000)] = ""
 
 
-_TASK = {"id": 1, "data": {"image": "/data/upload/1/boat.jpg"}}
-
-
-class PredictRequest(_Open, json_schema_extra=example(tasks=[_TASK])):
+class PredictRequest(_Open):
     """Tasks to pre-annotate."""
 
     tasks: Annotated[list[dict[str, Any]], Field(max_length=MOST_TASKS)]
