@@ -123,23 +123,15 @@ def _metadata(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def _show(result: Mapping[str, Any], done: list[Trial]) -> None:
     from tagfill.tune.report import ranked
 
     names = list(dict.fromkeys(name for trial in done for name in trial.point))
-    rows = [
-        [
-            str(trial.number),
-            trial.score,
-            trial.epoch,
-            *(_short(trial.point[name]) for name in names),
-        ]
-        for trial in ranked(done)[:SHOWN]
-    ]
+    rows = []
+    for trial in ranked(done)[:SHOWN]:
+        values = [trial.point[name] for name in names]
+        shown = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
+        rows.append([str(trial.number), trial.score, trial.epoch, *shown])
     title = f"{result['method']}: best of {len(done)} trials"
     show_table(title, ["trial", result["criterion"], "epoch", *names], rows)
     failed = [trial for trial in done if trial.score is None]

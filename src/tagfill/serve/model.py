@@ -133,10 +133,10 @@ class ServedModel:
         return [(rows[place], float(alike[place])) for place in np.argsort(-alike)[:count]]
 
 
-def open_model(path: Path, library: Library, exported: Path | None = None) -> ServedModel:
+def open_model(path: Path, library: Library) -> ServedModel:
     """Load a run's model and its probabilities for the photos of the library."""
     run = Run.open(path)
-    return ServedModel(run, _posterior(run, library), library, exported)
+    return ServedModel(run, _posterior(run, library), library)
 
 
 def open_run(path: Path, exported: Path | None = None) -> tuple[Library, ServedModel]:

@@ -97,9 +97,10 @@ class Policy:
         if host in self.hosts or "*" not in self.hosts:
             return host in self.hosts
         try:
-            return bool(ipaddress.ip_address(host))
+            ipaddress.ip_address(host)
         except ValueError:
             return False
+        return True
 
     def has_token(self, headers: Headers) -> bool:
         """Whether the request has the right token, as bearer token or password."""

@@ -195,5 +195,11 @@ def person_of(request: Request) -> Person:
     return service_of(request).person(session, name)
 
 
+def row_of(request: Request, photo: int) -> int:
+    """The photo that is named in the address."""
+    return service_of(request).row(photo)
+
+
 Served = Annotated[Service, Depends(service_of)]
+Row = Annotated[int, Depends(row_of)]
 Asker = Annotated[Person, Depends(person_of)]

@@ -49,7 +49,7 @@ class Rest:
         return self.count > 0 and self.expected >= EXPECTED and self.low >= AT_LEAST
 
 
-def rest_in_order(right: Mask, known: Mask, error: float = ERROR) -> Rest:
+def rest_in_order(right: Mask, known: Mask) -> Rest:
     """Bounds on the suggestions that are not known yet, from those that are.
 
     Only the answers before the first gap of the random order are a fair sample. Answers after it
@@ -57,12 +57,11 @@ def rest_in_order(right: Mask, known: Mask, error: float = ERROR) -> Rest:
 
     Args:
         right, known: [N] of all suggestions, in the random order they are shown in.
-        error: chance that the bounds are ever wrong.
     """
     sampled = len(known) if known.all() else int(np.argmin(known))
     yes, yes_later = int(right[:sampled].sum()), int(right[sampled:][known[sampled:]].sum())
     no_later = int(known[sampled:].sum()) - yes_later
-    return rest_of(len(known), yes, sampled - yes, error, later=(yes_later, no_later))
+    return rest_of(len(known), yes, sampled - yes, later=(yes_later, no_later))
 
 
 def rest_of(

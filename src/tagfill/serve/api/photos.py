@@ -12,7 +12,7 @@ from tagfill.serve.api.schema import Card
 from tagfill.serve.model import ServedModel
 from tagfill.serve.pictures import Pictures, Size, encode
 from tagfill.serve.responses import refusing
-from tagfill.serve.service import Served
+from tagfill.serve.service import Row, Served
 
 router = APIRouter(prefix="/api/photos", tags=["photos"])
 
@@ -25,24 +25,23 @@ KEPT = {"cache-control": "private, max-age=3600"}
 
 
 @router.get("/{photo}")
-def photo_card(service: Served, photo: int) -> Card:
+def photo_card(service: Served, row: Row) -> Card:
     """Known and suggested tags of a photo."""
     with service.current():
-        return card(service, service.row(photo))
+        return card(service, row)
 
 
 @router.get("/{photo}/picture", response_class=Response, responses=JPEG)
-def picture(service: Served, photo: int, size: Size = Size.SMALL) -> Response:
+def picture(service: Served, row: Row, size: Size = Size.SMALL) -> Response:
     """The photo, encoded again with a longer side of at most this many pixels."""
-    row = service.row(photo)
     with refusing(404, UNREADABLE):
         return Response(service.pictures.jpeg(row, size), media_type="image/jpeg", headers=KEPT)
 
 
 @router.get("/{photo}/heat", response_class=Response, responses=JPEG)
-async def heat(service: Served, photo: int, tag: Annotated[str, Query(max_length=200)]) -> Response:
+async def heat(service: Served, row: Row, tag: Annotated[str, Query(max_length=200)]) -> Response:
     """Where in the photo the model sees a tag: a heat map over it."""
-    model, row = service.model, service.row(photo)
+    model = service.model
     if tag not in model.bundle.classes:
         raise HTTPException(404, "the model does not know this tag")
     with refusing(404, UNREADABLE):

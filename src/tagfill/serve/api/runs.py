@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, Depends, HTTPException, Query
 
 from tagfill.errors import TagfillError
 from tagfill.serve.api.answers import Compared, Curve, Measured, RunBrief
@@ -23,10 +23,26 @@ _TOLD = (
 )
 
 
+def _folders(service: Service) -> list[Path]:
+    """Folders that can be named: only those beside the served run."""
+    return sorted(path for path in service.home.iterdir() if path.is_dir() and is_run(path))
+
+
+def _folder(service: Served, name: str) -> Path:
+    for path in _folders(service):
+        if path.name == name:
+            return path
+    raise HTTPException(404, "no such run")
+
+
+Named = Annotated[Path, Depends(_folder)]
+"""The run that is named in the address."""
+
+
 @router.get("")
 def listed(service: Served) -> list[RunBrief]:
     """Runs beside the served one."""
-    return [_readable(service, path) for path in _folders(service)]
+    return [_brief(service, path) for path in _folders(service)]
 
 
 @router.get("/measured")
@@ -46,9 +62,8 @@ def switch(service: Served, wanted: RunRequest) -> RunBrief:
 
 
 @router.get("/{name}")
-def one(service: Served, name: str) -> dict[str, Any]:
+def one(service: Served, path: Named) -> dict[str, Any]:
     """Metrics, training curve and every class of a run."""
-    path = _folder(service, name)
     summary = run_summary(path)
     metrics = summary.pop("metrics") or {}
     splits = {
@@ -69,19 +84,17 @@ def one(service: Served, name: str) -> dict[str, Any]:
 
 
 @router.get("/{name}/compare/{other}")
-def compare(service: Served, name: str, other: str) -> Compared:
+def compare(service: Served, path: Named, other: str) -> Compared:
     """Two runs on the same held-out photos, with the labels as they are now."""
-    paths = [_folder(service, run) for run in (name, other)]
     with refusing(409):
-        return compared(service, *paths)
+        return compared(service, path, _folder(service, other))
 
 
 @router.get("/{name}/curve")
 def curve(
-    service: Served, name: str, tag: Annotated[str | None, Query(max_length=200)] = None
+    service: Served, path: Named, tag: Annotated[str | None, Query(max_length=200)] = None
 ) -> Curve:
     """Precision at every recall on held-out photos: of one tag or all tags."""
-    path = _folder(service, name)
     with refusing(409):
         return precision_curve(service, path, tag)
 
@@ -95,24 +108,13 @@ def _classes(path: Path, split: str, noted: list[dict[str, Any]]) -> list[dict[s
         return [{**each, **undecided} for each in noted]
 
 
-def _readable(service: Service, path: Path) -> RunBrief:
+def _brief(service: Service, path: Path) -> RunBrief:
     """A run, or why it cannot be read: one broken folder must not hide the others."""
     try:
-        return _brief(service, path)
+        summary = run_summary(path)
     except TagfillError as error:
-        return RunBrief(
-            name=path.name,
-            finished=False,
-            method=None,
-            started=None,
-            mAP={},
-            served=False,
-            problem=error.message,
-        )
-
-
-def _brief(service: Service, path: Path) -> RunBrief:
-    summary = run_summary(path)
+        unread: dict[str, Any] = {"method": None, "started": None, "mAP": {}, "served": False}
+        return RunBrief(name=path.name, finished=False, problem=error.message, **unread)
     metrics = summary["metrics"] or {}
     return RunBrief(
         **{key: summary[key] for key in ("name", "finished", "method")},
@@ -120,15 +122,3 @@ def _brief(service: Service, path: Path) -> RunBrief:
         mAP={split: metrics[split].get("mAP") for split in ("val", "test") if metrics.get(split)},
         served=path.resolve() == service.model.path,
     )
-
-
-def _folders(service: Service) -> list[Path]:
-    """Folders that can be named: only those beside the served run."""
-    return sorted(path for path in service.home.iterdir() if path.is_dir() and is_run(path))
-
-
-def _folder(service: Service, name: str) -> Path:
-    for path in _folders(service):
-        if path.name == name:
-            return path
-    raise HTTPException(404, "no such run")
