@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ from tagfill.train.trained import TrainedRun
 RESULT, SCORES, FAILURE = "cell.json", "scores.npz", "failure.json"
 Metrics = Mapping[str, Mapping[str, float]]
 """Metric to split ("val", "test" or "train") to value."""
+Work = Callable[[Path, Sequence[Sink]], Metrics]
+"""Computes the metrics of a cell in its folder."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,18 @@ def run_cell(cell: Cell, data: Path, out: Path, sinks: Sequence[Sink] = ()) -> O
     A failure is recorded and tried again at the next call. A cell that another process is
     running is waited for. ``Interrupted`` is passed on; the run can be resumed.
     """
-    task = _task(cell, data, out)
+    folder, work = _task(cell, data, out)
     (out / "locks").mkdir(parents=True, exist_ok=True)
-    with FileLock(out / "locks" / task.folder.name):
-        cached = _cached(cell, task.folder)
+    with FileLock(out / "locks" / folder.name):
+        cached = _cached(cell, folder)
         if cached is not None and cached.error is None:
             return cached
-        return _run(cell, task, sinks)
+        return _run(cell, folder, work, sinks)
 
 
-def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outcome:
-    folder = task.folder
+def _run(cell: Cell, folder: Path, work: Work, sinks: Sequence[Sink]) -> Outcome:
     try:
-        metrics = task.run(sinks)
+        metrics = work(folder, sinks)
     except (Interrupted, KeyboardInterrupt):
         raise
     except Exception as error:  # one failed cell must not stop the others
@@ -85,12 +87,13 @@ def _run(cell: Cell, task: Training | Evaluation, sinks: Sequence[Sink]) -> Outc
 def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
     """The cached result of a cell, without running anything."""
     try:
-        return _cached(cell, _task(cell, data, out).folder)
+        return _cached(cell, _task(cell, data, out)[0])
     except TagfillError:  # without its data nothing can be said about it
         return None
 
 
-def _task(cell: Cell, data: Path, out: Path) -> Training | Evaluation:
+def _task(cell: Cell, data: Path, out: Path) -> tuple[Path, Work]:
+    """The folder of a cell, and what computes its metrics there."""
     variant = make_variant(open_source(cell.source, data, out), cell.labels, out)
     if cell.model is not None:
         model = data / cell.model
@@ -98,10 +101,11 @@ def _task(cell: Cell, data: Path, out: Path) -> Training | Evaluation:
         content = weights.read_bytes() if weights.is_file() else None
         digest = "absent" if content is None else hashlib.blake2b(content).hexdigest()
         key = hashlib.blake2b(f"{variant.identity}{digest}".encode(), digest_size=10)
-        return Evaluation(out / "cells" / key.hexdigest(), model, variant.config)
+        return out / "cells" / key.hexdigest(), partial(_evaluate, model, variant.config)
     prepared = without_unreadable(prepare(variant.config))
     config, _ = configure(cell.request(variant.config), prepared)
-    return Training(out / "cells" / cell_key(config, variant.identity), config, prepared)
+    key_of_run = cell_key(config, variant.identity)
+    return out / "cells" / key_of_run, partial(_train, config, prepared)
 
 
 def _cached(cell: Cell, folder: Path) -> Outcome | None:
@@ -112,48 +116,34 @@ def _cached(cell: Cell, folder: Path) -> Outcome | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """A run, started or resumed."""
-
-    folder: Path
-    config: RunConfig
-    data: TrainingData
-
-    def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
-        """Train to the end, keep scores and metrics, and delete checkpoints."""
-        folder = self.folder
-        if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
-            shutil.rmtree(folder, ignore_errors=True)
-            finished = train(self.config, self.data, folder, sinks)
-        else:
-            finished = resume(folder, sinks)
-        metrics = _held_out_metrics(finished.metrics)
-        metrics |= _keep_scores(finished)
-        shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
-        return metrics
+def _train(
+    config: RunConfig, data: TrainingData, folder: Path, sinks: Sequence[Sink]
+) -> dict[str, dict[str, float]]:
+    """Train to the end, keep scores and metrics, and delete checkpoints."""
+    if (folder / FAILURE).is_file() or not RunFolder(folder).config.is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        finished = train(config, data, folder, sinks)
+    else:
+        finished = resume(folder, sinks)
+    metrics = _held_out_metrics(finished.metrics) | _keep_scores(finished)
+    shutil.rmtree(finished.folder.checkpoint.parent, ignore_errors=True)
+    return metrics
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """A trained model on the test images."""
-
-    folder: Path
-    model: Path
-    data: DataConfig
-
-    def run(self, sinks: Sequence[Sink]) -> dict[str, dict[str, float]]:
-        """Score and evaluate; the scores are cached."""
-        bundle = load_bundle(self.model)
-        dataset = load_labels(self.data.labels, format=self.data.format)
-        table = dataset.split("test").with_classes(bundle.classes)
-        images = None if self.data.images is None else Path(self.data.images)
-        scored = score_images(bundle, dataset, table, images=[images])
-        logits, labels = scored.logits, np.asarray(scored.split.table.values)
-        with atomic_path(self.folder / SCORES) as draft:
-            np.savez_compressed(draft, test=logits, test_labels=labels)
-        measured = summary(logits, labels, bundle.classes, logits=True).as_dict()
-        return _held_out_metrics({"test": measured})
+def _evaluate(
+    model: Path, data: DataConfig, folder: Path, _: Sequence[Sink]
+) -> dict[str, dict[str, float]]:
+    """Score the test images with a trained model and evaluate; the scores are cached."""
+    bundle = load_bundle(model)
+    dataset = load_labels(data.labels, format=data.format)
+    table = dataset.split("test").with_classes(bundle.classes)
+    images = None if data.images is None else Path(data.images)
+    scored = score_images(bundle, dataset, table, images=[images])
+    logits, labels = scored.logits, np.asarray(scored.split.table.values)
+    with atomic_path(folder / SCORES) as draft:
+        np.savez_compressed(draft, test=logits, test_labels=labels)
+    measured = summary(logits, labels, bundle.classes, logits=True).as_dict()
+    return _held_out_metrics({"test": measured})
 
 
 def _held_out_metrics(of_run: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -147,8 +147,10 @@ def _settings(recipe: Recipe, size: Size, row_name: str, column_name: str) -> di
     for settings in (size.settings, column.settings, row.settings, *own):
         flat: dict[str, Any] = {}
         for key, value in settings.items():  # method = {k = 1} and "method.k" = 1 are the same
-            inside = isinstance(value, Mapping) and key in _GROUPS
-            flat |= {f"{key}.{name}": v for name, v in value.items()} if inside else {key: value}
+            if key in _GROUPS and isinstance(value, Mapping):
+                flat |= {f"{key}.{name}": setting for name, setting in value.items()}
+            else:
+                flat[key] = value
         if "head" in flat:  # the settings of another head do not fit it
             merged = {key: merged[key] for key in merged if not key.startswith(_OF_A_HEAD)}
         merged |= flat

@@ -96,7 +96,8 @@ def _draw(
 
     out.mkdir(parents=True, exist_ok=True)
     rows: list[tuple[str, Image, list[Seen]]] = []
-    pending, skipped = Pending(), list[Any]()
+    pending: Pending = deque()
+    skipped: list[dict[str, str]] = []
     listed, terminal = [], Terminal(log)
     for explained in explain_images(bundle, _pictures(files, pending, skipped)):
         file, name, picture = pending.popleft()
@@ -130,7 +131,9 @@ def _draw(
     }
 
 
-def _pictures(files: Sequence[Path], pending: Pending, skipped: list[Any]) -> Iterator[Image]:
+def _pictures(
+    files: Sequence[Path], pending: Pending, skipped: list[dict[str, str]]
+) -> Iterator[Image]:
     """Open pictures one by one; they are ``pending`` until drawn, or ``skipped``."""
     from tagfill.images import open_image
 

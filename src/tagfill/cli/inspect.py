@@ -164,19 +164,19 @@ def _show(result: Metadata) -> None:
     say(*(f"note: {note}" for note in result["notes"]))
     kinds = grouped(result["problems"])
     lines = [f"{problem.severity}: {problem}" for problem in kinds]
-    say(*_first(lines) or ["no problems found"])
+    say(*_shortened(lines) or ["no problems found"])
 
 
 def _show_errors(source: Path, errors: Sequence[Problem]) -> None:
     """Print all reasons why labels cannot be used on stderr."""
     number = f"{len(errors):,} errors" if len(errors) > 1 else "1 error"
     log.print(f"tagfill: {source} cannot be used: {number}")
-    for line in _first([str(error) for error in grouped(errors)]):
+    for line in _shortened([str(error) for error in grouped(errors)]):
         log.print(f"  {line}")
     log.print("  fix these first; images and the rest are checked after that")
 
 
-def _first(lines: list[str]) -> list[str]:
+def _shortened(lines: list[str]) -> list[str]:
     """The first lines, and how many there are beyond them."""
     more = len(lines) - SHOWN_PROBLEMS
     rest = [f"... and {more:,} more; --json lists them all"] if more > 0 else []

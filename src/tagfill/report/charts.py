@@ -117,10 +117,10 @@ def line_chart(
     rules: Sequence[float] = (),
 ) -> Chart:
     """Lines over whole numbers such as epochs."""
-    across_all, upward_all = zip(*(point for line in lines for point in line.points), strict=True)
-    highest, lowest = max(upward_all), min(upward_all)
+    x_values, y_values = zip(*(point for line in lines for point in line.points), strict=True)
+    highest, lowest = max(y_values), min(y_values)
     room = 0.08 * (highest - lowest) or 0.5
-    x, y = across(min(across_all), max(across_all)), upward(lowest - room, highest + 2 * room)
+    x, y = across(min(x_values), max(x_values)), upward(lowest - room, highest + 2 * room)
     return Chart(
         x_label,
         y_label,
