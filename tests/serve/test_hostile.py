@@ -376,10 +376,10 @@ def test_requests_no_browser_would_send(opened: Any, tmp_path: Path) -> None:
 def test_clients_that_do_not_read_are_cut_off(
     opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost, ends = threading.Event(), protocol.PatientOnce.connection_lost
+    lost, ends = threading.Event(), protocol.TimeoutProtocol.connection_lost
     monkeypatch.setattr(protocol, "READ_SECONDS", 0.3)
     monkeypatch.setattr(
-        protocol.PatientOnce,
+        protocol.TimeoutProtocol,
         "connection_lost",
         lambda self, error: (ends(self, error), lost.set()),
     )

@@ -17,7 +17,7 @@ KEEP_SECONDS = 30
 MOST_CONNECTIONS = 512
 
 
-class PatientOnce(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """uvicorn's protocol, with timeouts for headers and for clients that do not read."""
 
     _timer: asyncio.TimerHandle | None = None

@@ -171,27 +171,29 @@ class Gate:
         wait = 0 if guesser is None else self._throttle.wait(guesser)
         trusted = not wait and self.policy.has_token(headers)
         scope.setdefault("state", {}).update(trusted=trusted, session=session, fresh=False)
-        refusal = self._unfit(scope, headers) or self._stranger(scope, headers, session, trusted)
+        refusal = self._refuse_request(scope, headers) or self._refuse_client(
+            scope, headers, session, trusted
+        )
         if wait:
             refusal = _refuse(429, "too many wrong tokens", {"retry-after": str(wait)})
         if refusal is None and session is None and self._may_begin(scope, trusted):
             scope["state"].update(session=secrets.token_hex(16), fresh=True)
 
-        async def dressed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 if message["status"] == 401 and guesser is not None:
                     self._throttle.failed(guesser)
-                self._dress(MutableHeaders(scope=message), scope, cookie)
+                self._set_headers(MutableHeaders(scope=message), scope, cookie)
             await send(message)
 
         if refusal is not None:
             await _read_rest(headers, receive)
-            await refusal(scope, receive, dressed)
+            await refusal(scope, receive, send_with_headers)
         elif scope["path"].startswith(UPLOADS):
-            await self._pass_upload(scope, headers, receive, dressed)
+            await self._pass_upload(scope, headers, receive, send_with_headers)
         else:
             limited = _limited(receive, self.policy.body_bytes, self.policy.body_seconds)
-            await self.app(scope, limited, dressed)
+            await self.app(scope, limited, send_with_headers)
 
     async def _pass_upload(
         self, scope: Scope, headers: Headers, receive: Receive, send: Send
@@ -213,7 +215,7 @@ class Gate:
             self._uploading -= 1
             self._arriving -= size
 
-    def _dress(self, headers: MutableHeaders, scope: Scope, cookie: str) -> None:
+    def _set_headers(self, headers: MutableHeaders, scope: Scope, cookie: str) -> None:
         for name, value in HEADERS.items():
             headers.setdefault(name, value)
         if not scope["path"].startswith("/static/"):
@@ -244,7 +246,7 @@ class Gate:
         page = ("." not in path and not path.startswith("/api/")) or path == "/api/session"
         return self.policy.token is None and not trusted and page
 
-    def _unfit(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refuse_request(self, scope: Scope, headers: Headers) -> Response | None:
         """Why nobody may send such a request."""
         policy, path = self.policy, scope["path"]
         length, changes = headers.get("content-length", "0"), scope["method"] not in SAFE_METHODS
@@ -265,7 +267,7 @@ class Gate:
             return _refuse(403, "this server is read-only")
         return None
 
-    def _stranger(
+    def _refuse_client(
         self, scope: Scope, headers: Headers, session: str | None, trusted: bool
     ) -> Response | None:
         """Why this client may not send it."""

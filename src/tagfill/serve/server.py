@@ -109,14 +109,14 @@ def make_server(service: Service, options: Options) -> uvicorn.Server:
     import uvicorn
 
     from tagfill.serve.app import create_app
-    from tagfill.serve.protocol import KEEP_SECONDS, PatientOnce
+    from tagfill.serve.protocol import KEEP_SECONDS, TimeoutProtocol
 
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a line for every broken form
     config = uvicorn.Config(
         create_app(service),
         host=options.host,
         port=options.port,
-        http=PatientOnce,
+        http=TimeoutProtocol,
         ws="none",
         log_level="warning",
         server_header=False,

@@ -202,4 +202,4 @@ def row_of(request: Request, photo: int) -> int:
 
 Served = Annotated[Service, Depends(service_of)]
 Row = Annotated[int, Depends(row_of)]
-Asker = Annotated[Person, Depends(person_of)]
+CurrentPerson = Annotated[Person, Depends(person_of)]

@@ -12,7 +12,7 @@ from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.api.answers import FoundPhoto, FoundPhotos, Suspect, TagCounts, Together
 from tagfill.serve.api.schema import RenameRequest, Saved
 from tagfill.serve.ledger import RENAME, Entry
-from tagfill.serve.service import Asker, Served, Service
+from tagfill.serve.service import CurrentPerson, Served, Service
 
 router = APIRouter(prefix="/api", tags=["data"])
 
@@ -108,7 +108,7 @@ def together(service: Served, count: Annotated[int, Query(ge=1, le=60)] = 20) ->
 
 
 @router.post("/tags/rename")
-def rename(service: Served, person: Asker, wanted: RenameRequest) -> Saved:
+def rename(service: Served, person: CurrentPerson, wanted: RenameRequest) -> Saved:
     """Rename a tag; if the new name exists, the two are merged."""
     with service.current():
         old = service.ledger.columns.names[service.column(wanted.tag)]

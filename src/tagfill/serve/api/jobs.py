@@ -6,7 +6,7 @@ from fastapi import APIRouter, HTTPException
 
 from tagfill.serve.api.answers import Job
 from tagfill.serve.responses import refusing
-from tagfill.serve.service import Asker, Served
+from tagfill.serve.service import CurrentPerson, Served
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
@@ -18,7 +18,7 @@ def listed(service: Served) -> list[Job]:
 
 
 @router.post("", status_code=201)
-def start(service: Served, person: Asker) -> Job:
+def start(service: Served, person: CurrentPerson) -> Job:
     """Train again from the labels as they are now."""
     with refusing(409):
         return Job(**service.jobs.start(person.name))

@@ -11,7 +11,7 @@ from tagfill.serve import exports
 from tagfill.serve.api.schema import VALUES, BulkRequest, Command, Saved
 from tagfill.serve.ledger import BULK
 from tagfill.serve.responses import refusing
-from tagfill.serve.service import Asker, Served
+from tagfill.serve.service import CurrentPerson, Served
 
 FILE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {}}, "description": "A label file, or a zip."}
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/labels", tags=["labels"])
 
 
 @router.post("")
-def bulk(service: Served, person: Asker, wanted: BulkRequest) -> Saved:
+def bulk(service: Served, person: CurrentPerson, wanted: BulkRequest) -> Saved:
     """Mark many photos as having a tag, not having it, or unknown."""
     with service.current():
         value = VALUES[wanted.value]

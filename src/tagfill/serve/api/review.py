@@ -27,7 +27,7 @@ from tagfill.serve.api.schema import (
 )
 from tagfill.serve.ledger import ACCEPT, ANSWER, COMPLETE, Entry, Line
 from tagfill.serve.queue import WHOLE_PHOTO, totals
-from tagfill.serve.service import Asker, Served, Service
+from tagfill.serve.service import CurrentPerson, Served, Service
 
 router = APIRouter(prefix="/api/review", tags=["review"])
 
@@ -50,7 +50,7 @@ def tag_state(service: Served, tag: str) -> TagReview:
 
 
 @router.post("/next")
-def next_cards(service: Served, person: Asker, wanted: NextRequest) -> NextCards:
+def next_cards(service: Served, person: CurrentPerson, wanted: NextRequest) -> NextCards:
     """The next cards; nobody else gets them until the lease ends."""
     with service.current():
         exclude = {service.row(photo) for photo in wanted.exclude}
@@ -71,7 +71,7 @@ def next_cards(service: Served, person: Asker, wanted: NextRequest) -> NextCards
 
 
 @router.post("/decisions")
-def decide(service: Served, person: Asker, made: DecisionsRequest) -> Saved:
+def decide(service: Served, person: CurrentPerson, made: DecisionsRequest) -> Saved:
     """Save answers; they are on disk when this returns."""
     with service.current():
         entries = []
@@ -84,7 +84,7 @@ def decide(service: Served, person: Asker, made: DecisionsRequest) -> Saved:
 
 
 @router.post("/complete")
-def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved:
+def complete(service: Served, person: CurrentPerson, finished: CompleteRequest) -> Saved:
     """Mark a photo as complete: all tags not ticked are absent."""
     with service.current():
         row = service.row(finished.photo)
@@ -97,7 +97,7 @@ def complete(service: Served, person: Asker, finished: CompleteRequest) -> Saved
 
 
 @router.post("/accept")
-def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
+def accept(service: Served, person: CurrentPerson, chosen: TagRequest) -> Saved:
     """Accept the remaining suggestions of a tag, if its answers show they are right."""
     with service.current():
         column = service.column(chosen.tag)
@@ -111,7 +111,7 @@ def accept(service: Served, person: Asker, chosen: TagRequest) -> Saved:
 
 
 @router.post("/undo")
-def undo(service: Served, person: Asker, wanted: UndoRequest | None = None) -> list[Line]:
+def undo(service: Served, person: CurrentPerson, wanted: UndoRequest | None = None) -> list[Line]:
     """Undo the user's last action, any number of times, or a certain one; returns its lines."""
     with service.ledger.lock:
         entries = service.ledger.undo(person.name, wanted.batch if wanted else None)
@@ -120,7 +120,9 @@ def undo(service: Served, person: Asker, wanted: UndoRequest | None = None) -> l
 
 
 @router.post("/release")
-def release(service: Served, person: Asker, cards: ReleaseRequest | None = None) -> Released:
+def release(
+    service: Served, person: CurrentPerson, cards: ReleaseRequest | None = None
+) -> Released:
     """Give back cards that were not answered: those named, or all."""
     if cards is None:
         return Released(released=service.queue.release(person.holder))
@@ -131,7 +133,7 @@ def release(service: Served, person: Asker, cards: ReleaseRequest | None = None)
 @router.get("/history")
 def history(
     service: Served,
-    person: Asker,
+    person: CurrentPerson,
     mine: bool = False,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> list[Line]:

@@ -35,7 +35,7 @@ def _folder(service: Served, name: str) -> Path:
     raise HTTPException(404, "no such run")
 
 
-Named = Annotated[Path, Depends(_folder)]
+RunPath = Annotated[Path, Depends(_folder)]
 """The run that is named in the address."""
 
 
@@ -62,7 +62,7 @@ def switch(service: Served, wanted: RunRequest) -> RunBrief:
 
 
 @router.get("/{name}")
-def one(service: Served, path: Named) -> dict[str, Any]:
+def one(service: Served, path: RunPath) -> dict[str, Any]:
     """Metrics, training curve and every class of a run."""
     summary = run_summary(path)
     metrics = summary.pop("metrics") or {}
@@ -84,7 +84,7 @@ def one(service: Served, path: Named) -> dict[str, Any]:
 
 
 @router.get("/{name}/compare/{other}")
-def compare(service: Served, path: Named, other: str) -> Compared:
+def compare(service: Served, path: RunPath, other: str) -> Compared:
     """Two runs on the same held-out photos, with the labels as they are now."""
     with refusing(409):
         return compared(service, path, _folder(service, other))
@@ -92,7 +92,7 @@ def compare(service: Served, path: Named, other: str) -> Compared:
 
 @router.get("/{name}/curve")
 def curve(
-    service: Served, path: Named, tag: Annotated[str | None, Query(max_length=200)] = None
+    service: Served, path: RunPath, tag: Annotated[str | None, Query(max_length=200)] = None
 ) -> Curve:
     """Precision at every recall on held-out photos: of one tag or all tags."""
     with refusing(409):

@@ -6,19 +6,19 @@ from fastapi import APIRouter, HTTPException
 
 from tagfill.serve.api.schema import NameRequest, Session
 from tagfill.serve.database import people
-from tagfill.serve.service import Asker, Person, Served, Service
+from tagfill.serve.service import CurrentPerson, Person, Served, Service
 
 router = APIRouter(prefix="/api/session", tags=["session"])
 
 
 @router.get("")
-def session(service: Served, person: Asker) -> Session:
+def session(service: Served, person: CurrentPerson) -> Session:
     """The user of the session; starts a session if there is none."""
     return _session(service, person)
 
 
 @router.put("")
-def rename(service: Served, person: Asker, wanted: NameRequest) -> Session:
+def rename(service: Served, person: CurrentPerson, wanted: NameRequest) -> Session:
     """Set the name that decisions are stored with."""
     if person.session is None:
         raise HTTPException(400, "programs with a token set the reviewer in X-Reviewer")
