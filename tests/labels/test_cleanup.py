@@ -14,10 +14,9 @@ import tomli_w
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.labels import LabelTable
-from tagfill.labels.cleanup import find_variants, read_aliases, write_aliases
+from tagfill.labels.cleanup import find_variants, read_aliases, synonyms, write_aliases
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
-from tagfill.labels.synonyms import SYNONYMS
 
 TAGS = ["cat"] * 40 + ["CAT"] * 12 + ["Cat"] * 3 + ["dog"] * 30 + ["dogs"] * 5 + ["bicycle"] * 20
 TAGS += ["bycicle"] * 2 + ["polar bear"] * 9 + ["polar-bear"] + ["bear"] * 4 + ["plane", "plan"]
@@ -174,5 +173,5 @@ def test_words_for_one_thing_are_proposed() -> None:
 
 
 def test_no_word_stands_in_two_groups_of_synonyms() -> None:
-    words = [word for group in SYNONYMS for word in group]
+    words = [word for group in synonyms() for word in group]
     assert len(words) == len(set(words))

@@ -142,8 +142,13 @@ def _write_photos(
     out: Path | None,
     options: PhotoOptions,
 ) -> dict[str, Any]:
-    from tagfill.labels.photos.change import change_files, change_sidecars, edits
-    from tagfill.labels.photos.labels import photo_changes, photo_paths
+    from tagfill.labels.photos.change import (
+        change_files,
+        change_sidecars,
+        edits,
+        photo_changes,
+        photo_paths,
+    )
     from tagfill.labels.table import UNKNOWN
 
     sure = {(decision.image, decision.tag): decision.probability for decision in decisions}

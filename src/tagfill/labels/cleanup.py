@@ -8,8 +8,10 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import tomli_w
@@ -20,7 +22,6 @@ from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.synonyms import SYNONYMS
 from tagfill.labels.table import POSITIVE, Labels, LabelTable, Rows
 
 Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
@@ -38,20 +39,11 @@ _ONE_TYPO, _TWO_TYPOS = 5, 7
 _COUNT = re.compile(r"(?<=\S)\s*\(\s*\d{1,3}\s*\)$|\s+[x×]\s?\d{1,3}$")  # noqa: RUF001
 """What follows a tag where people count: ``dog (2)``, ``dog x2``."""
 _DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)\s+")
-_IRREGULAR = {
-    "person": "people",
-    "man": "men",
-    "woman": "women",
-    "child": "children",
-    "mouse": "mice",
-    "foot": "feet",
-    "goose": "geese",
-    "tooth": "teeth",
-    "leaf": "leaves",
-    "wolf": "wolves",
-    "knife": "knives",
-    "shelf": "shelves",
-}
+_PLURALS = (
+    "person:people man:men woman:women child:children mouse:mice foot:feet goose:geese tooth:teeth"
+    " leaf:leaves wolf:wolves knife:knives shelf:shelves"
+)
+_IRREGULAR = dict(pair.split(":") for pair in _PLURALS.split())
 
 
 @dataclass(frozen=True)
@@ -79,13 +71,14 @@ class Variants:
 
 def find_variants(table: LabelTable) -> list[Variants]:
     """Spellings of one tag, each class in at most one group, the most frequent groups first."""
-    counts = dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
+    counts = _positives(table)
+    number_of = {_spelling_key(w): n for n, words in enumerate(synonyms()) for w in words}
     taken: set[str] = set()
     groups = [
         *_alike(counts, _case_key, "case", taken),
         *_alike(counts, _spelling_key, "spelling", taken),
         *_plurals(counts, taken),
-        *_synonyms(counts, taken),
+        *_alike(counts, lambda name: number_of.get(_spelling_key(name)), "synonym", taken),
     ]
     if len(counts) <= MOST_CLASSES:
         groups += _typos(table, {name: n for name, n in counts.items() if name not in taken})
@@ -126,8 +119,7 @@ def find_garbled(classes: Iterable[str]) -> dict[str, str]:
 
 def merge_case(table: LabelTable) -> Aliases:
     """Aliases that merge names that differ only in case."""
-    counts = dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
-    groups = _alike(counts, _case_key, "case", set())
+    groups = _alike(_positives(table), _case_key, "case", set())
     return tuple((other, group.name) for group in groups for other in group.others)
 
 
@@ -222,6 +214,11 @@ def write_aliases(variants: Sequence[Variants], path: Path) -> None:
     write_text(path, "\n".join(lines) + "\n")
 
 
+def _positives(table: LabelTable) -> dict[str, int]:
+    """How many images have each class."""
+    return dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
+
+
 def _case_key(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
@@ -244,30 +241,22 @@ def _plurals(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
     return groups
 
 
-def _synonyms(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
-    """Groups of words for one thing, by the built-in list."""
-    number_of = {_spelling_key(w): n for n, words in enumerate(SYNONYMS) for w in words}
-    groups: defaultdict[int, list[str]] = defaultdict(list)
-    for name in counts:
-        number = number_of.get(_spelling_key(name))
-        if number is not None and name not in taken:
-            groups[number].append(name)
-    alike = [_group("synonym", names, counts) for names in groups.values() if len(names) > 1]
-    taken.update(other for group in alike for other in group.others)
-    return alike
+@cache
+def synonyms() -> tuple[tuple[str, ...], ...]:
+    """Groups of words for one thing, English and German: a few plain words only."""
+    lines = (files("tagfill.labels") / "synonyms.txt").read_text(encoding="utf-8").splitlines()
+    groups = (line.split() for line in lines if not line.startswith("#"))
+    return tuple(tuple(word.replace("_", " ") for word in words) for words in groups)
 
 
 def _alike(
-    counts: Mapping[str, int],
-    key: Callable[[str], str],
-    kind: Kind,
-    taken: set[str],
+    counts: Mapping[str, int], key: Callable[[str], Any], kind: Kind, taken: set[str]
 ) -> list[Variants]:
-    """Groups of names with the same key; adds all but the kept name to ``taken``."""
-    groups: defaultdict[str, list[str]] = defaultdict(list)
+    """Groups of names with the same key, if any; adds all but the kept name to ``taken``."""
+    groups: defaultdict[Any, list[str]] = defaultdict(list)
     for name in counts:
-        if name not in taken:
-            groups[key(name)].append(name)
+        if name not in taken and (value := key(name)) is not None:
+            groups[value].append(name)
     alike = [_group(kind, names, counts) for names in groups.values() if len(names) > 1]
     taken.update(other for group in alike for other in group.others)
     return alike
@@ -297,9 +286,9 @@ def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
     for right, wrong in np.argwhere(np.triu(distance <= 2, k=1)).tolist():
         letters = min(len(keys[right]), len(keys[wrong]))
         allowed = (letters >= _ONE_TYPO) + (letters >= _TWO_TYPOS)
-        if distance[right, wrong] > allowed or _differ_in_digits(keys[right], keys[wrong]):
-            continue
-        if names[wrong] in denied or names[right] in denied:
+        same_digits = re.sub(r"\D", "", keys[right]) == re.sub(r"\D", "", keys[wrong])
+        denial = names[wrong] in denied or names[right] in denied
+        if distance[right, wrong] > allowed or not same_digits or denial:
             continue
         rarer = _RARER * counts[names[wrong]] <= counts[names[right]]
         columns = positive[:, [column_of[names[right]], column_of[names[wrong]]]]
@@ -317,10 +306,6 @@ def _each_once(groups: Mapping[str, list[str]], counts: Mapping[str, int]) -> li
             taken.update((right, *free))
             typos.append(_group("typo", (right, *free), counts))
     return typos
-
-
-def _differ_in_digits(one: str, other: str) -> bool:
-    return re.sub(r"\D", "", one) != re.sub(r"\D", "", other)
 
 
 def _joined(values: Labels, place: Rows, count: int) -> Labels:

@@ -80,7 +80,8 @@ def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOpt
     elif before.format == "label_studio":
         holds = save_edited_tasks(before.source, out, edit.changes)
     elif before.format == "jsonl":
-        holds = _save_json(before.source, out, edit)
+        text, holds = edited_lines(before.source, edit.changes, edit.name_of)
+        write_text(out, text)
     else:
         holds = _save_table(before, out, options, edit)
     if not holds:
@@ -237,32 +238,24 @@ def _edit_tags(
     splitter = plan.splitter
     texts = [record[column] for record in records for column in plan.tags if column < len(record)]
     usual = Counter(mark for text in texts for mark in separators_in([text])).most_common(1)
-    common = usual[0][0] if usual else _other_than_delimiter(sheet)
+    is_csv = encoding_of(sheet.path) is not None
+    other = "," if is_csv and delimiter(head(sheet.path)) == ";" else ";"
+    common = usual[0][0] if usual else other
     for number, labels, first in _pending(ids, edit):
         record = records[number]
         record += [""] * (len(sheet.header) - len(record))
-        gone = {name for name, value in labels.items() if value != POSITIVE}
         added = [name for name, value in labels.items() if value == POSITIVE]
-        for column in plan.tags:
+        stated = {**dict.fromkeys(plan.tags, POSITIVE), **dict.fromkeys(plan.denied, NEGATIVE)}
+        for column, value in stated.items():
             tags = splitter.split(without_guard(record[column]))
-            kept = [tag for tag in tags if edit.name_of(splitter.last(tag)) not in gone]
-            if len(kept) < len(tags):
-                record[column] = _entry(kept, record[column], common, splitter)
-        for column in plan.denied:
-            tags = splitter.split(without_guard(record[column]))
-            meant = [labels.get(edit.name_of(splitter.last(tag)), NEGATIVE) for tag in tags]
-            kept = [tag for tag, value in zip(tags, meant, strict=True) if value == NEGATIVE]
+            meant = {tag: labels.get(edit.name_of(splitter.last(tag)), value) for tag in tags}
+            kept = [tag for tag in tags if meant[tag] == value]
             if len(kept) < len(tags):
                 record[column] = _entry(kept, record[column], common, splitter)
         if added and first:
             entry = record[plan.tags[0]]
             record[plan.tags[0]] = _with_tags(added, entry, common, splitter)
     return False
-
-
-def _other_than_delimiter(sheet: Sheet) -> str:
-    is_csv = encoding_of(sheet.path) is not None
-    return "," if is_csv and delimiter(head(sheet.path)) == ";" else ";"
 
 
 def _with_tags(names: list[str], text: str, common: str, splitter: Splitter) -> str:
@@ -292,9 +285,3 @@ def _joint(mark: str, space: str) -> str:
     if not mark.strip() or mark.strip() in SEPARATORS:
         return mark.strip() + space or " "
     return f" {mark.strip()} "
-
-
-def _save_json(source: Path, out: Path, edit: _Edit) -> bool:
-    text, holds = edited_lines(source, edit.changes, edit.name_of)
-    write_text(out, text)
-    return holds

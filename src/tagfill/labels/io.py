@@ -74,19 +74,24 @@ def load_labels(
         raise TagfillError("the file is empty", file=source)
     collected = Problems() if problems is None else problems
     options = options or ReadOptions()
+    read_options = options
+    if options.classes is not None:  # a file may call them by their aliases
+        names = dict.fromkeys((*options.classes, *(name for name, _ in options.aliases)))
+        read_options = replace(options, classes=tuple(names))
+    named, notes = source, []
     try:
-        named = source
-        options_read = _with_aliases(options)
         if format:
-            dataset = _read(find(format), source, options_read, collected)
+            dataset = _read(find(format), source, read_options, collected)
         else:
-            source, dataset = _read_located(source, options_read, collected)
-        if source != named:
-            note = f"{source.name} was read, which lists the images in {named}"
-            dataset = replace(dataset, notes=(note, *dataset.notes))
-        dataset = _with_encoding(dataset, source)
+            source, dataset = _read_located(source, read_options, collected)
+        encoding = encoding_note(source) if source.is_file() else None
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=source) from error
+    if encoding:
+        notes.append(encoding)
+    if source != named:
+        notes.append(f"{source.name} was read, which lists the images in {named}")
+    dataset = replace(dataset, notes=(*notes, *dataset.notes))
     dataset = with_rejections(_cleaned(dataset, options), source, collected)
     dataset = with_reviewed(dataset, source)
     dataset = _with_parents(dataset, collected)
@@ -95,12 +100,15 @@ def load_labels(
     return replace(dataset, problems=tuple(collected))
 
 
-def _with_aliases(options: ReadOptions) -> ReadOptions:
-    """Extend a class list by all aliases of its classes."""
-    if options.classes is None or not options.aliases:
-        return options
-    listed = dict.fromkeys((*options.classes, *(name for name, _ in options.aliases)))
-    return replace(options, classes=tuple(listed))
+def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
+    """Add the tags that others imply."""
+    if not dataset.hierarchy:
+        return dataset
+    table, denied = complete(dataset.table, dataset.hierarchy)
+    if denied:
+        implied = f"{denied} tags are marked absent although a present tag implies them"
+        problems.warn(f"{implied}; they were read as present", file=dataset.source)
+    return replace(dataset, table=table)
 
 
 def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
@@ -162,25 +170,6 @@ def _remarks(dataset: Dataset) -> list[str]:
             " `tagfill inspect --propose-aliases` writes them down for --aliases"
         )
     return notes
-
-
-def _with_encoding(dataset: Dataset, source: Path) -> Dataset:
-    note = encoding_note(source) if source.is_file() else None
-    return replace(dataset, notes=(note, *dataset.notes)) if note else dataset
-
-
-def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
-    """Add the tags that others imply."""
-    if not dataset.hierarchy:
-        return dataset
-    table, denied = complete(dataset.table, dataset.hierarchy)
-    if denied:
-        problems.warn(
-            f"{denied} tags are marked absent although a present tag implies them; they"
-            " were read as present",
-            file=dataset.source,
-        )
-    return replace(dataset, table=table)
 
 
 def save_labels(dataset: Dataset, path: str | Path, *, format: str) -> list[str]:

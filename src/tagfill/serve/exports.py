@@ -21,9 +21,15 @@ from tagfill.labels.beside import write_rejections
 from tagfill.labels.formats import formats
 from tagfill.labels.formats.image_folder import check_classes, class_path
 from tagfill.labels.io import save_labels
-from tagfill.labels.photos.change import EXIFTOOL, Edit, change_files, change_sidecars, new_sidecars
+from tagfill.labels.photos.change import (
+    EXIFTOOL,
+    Edit,
+    change_files,
+    change_sidecars,
+    new_sidecars,
+    photo_changes,
+)
 from tagfill.labels.photos.change import edits as planned_edits
-from tagfill.labels.photos.labels import photo_changes
 from tagfill.labels.photos.read import sidecar, sidecars_of
 from tagfill.labels.table import POSITIVE
 from tagfill.serve.service import Service

@@ -1,6 +1,6 @@
 """The official data sets of the papers, in the published order and split.
 
-One module per data set. To add one, write an ``OfficialSet`` and name it in ``SOURCES``.
+To add one, write an ``OfficialSet`` in ``official`` and name it in ``SOURCES``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from pathlib import Path
 
 from tagfill.errors import LabelError, TagfillError
 from tagfill.labels.prepare.base import OfficialSet, Options, Prepared
-from tagfill.labels.prepare.coco import COCO2014
-from tagfill.labels.prepare.cub import CUB
-from tagfill.labels.prepare.nuswide import NUSWIDE
-from tagfill.labels.prepare.voc import VOC2007, VOC2012
+from tagfill.labels.prepare.official import COCO2014, CUB, NUSWIDE, VOC2007, VOC2012
 
 __all__ = ["SOURCES", "OfficialSet", "Options", "Prepared", "prepare"]
 
@@ -43,23 +40,14 @@ def prepare(name: str, root: str | Path, options: Options | None = None) -> Prep
     if not folder.is_dir():
         raise TagfillError("no such folder", file=folder)
     chosen = options or Options()
-    _refuse_unused(name, chosen)
+    for field in fields(chosen):
+        given = getattr(chosen, field.name) != field.default
+        if given and field.name not in ("val", *SOURCES[name].uses):
+            raise TagfillError(f"{name} has no option --{field.name.replace('_', '-')}")
     try:
         return SOURCES[name].read(folder, chosen)
     except LabelError:
         raise
-    except TagfillError as error:
-        raise _with_remedy(error) from None
-
-
-def _with_remedy(error: TagfillError) -> TagfillError:
-    """Add a remedy: official files that cannot be read were damaged in the download."""
-    remedy = error.remedy or "download or unpack it again"
-    return TagfillError(error.message, file=error.file, row=error.row, remedy=remedy)
-
-
-def _refuse_unused(name: str, options: Options) -> None:
-    for field in fields(options):
-        given = getattr(options, field.name) != field.default
-        if given and field.name not in ("val", *SOURCES[name].uses):
-            raise TagfillError(f"{name} has no option --{field.name.replace('_', '-')}")
+    except TagfillError as error:  # official files that cannot be read were damaged on the way
+        remedy = error.remedy or "download or unpack it again"
+        raise TagfillError(error.message, file=error.file, row=error.row, remedy=remedy) from None

@@ -141,13 +141,28 @@ def arranged(dataset: Dataset, train: Rows, test: Rows, *, val: bool) -> Dataset
     if val:
         splits["train"], splits["val"] = published_split(len(train))
     splits["test"] = np.arange(len(train), len(order))
-    return replace(
-        dataset,
-        table=dataset.table.take(order),
-        truth=None,
-        splits=splits,
-        boxes=_moved(dataset.boxes, order, len(dataset.table)),
-    )
+    boxes = dataset.boxes
+    if boxes is not None:
+        place = np.full(len(dataset.table), -1, dtype=np.intp)
+        place[order] = np.arange(len(order))
+        row = place[boxes.image]
+        boxes = Boxes(row[row >= 0], boxes.label[row >= 0], boxes.xywh[row >= 0])
+    table = dataset.table.take(order)
+    return replace(dataset, table=table, truth=None, splits=splits, boxes=boxes)
+
+
+def prepared(
+    dataset: Dataset,
+    train: Rows,
+    test: Rows,
+    options: Options,
+    rule: str,
+    expected: Mapping[str, int] | None = None,
+    notes: Iterable[str] = (),
+) -> Prepared:
+    """A data set arranged as the options say."""
+    divided = arranged(dataset, train, test, val=options.val)
+    return Prepared(divided, rule, expected or {}, tuple(notes))
 
 
 def joined(first: Dataset, second: Dataset) -> Dataset:
@@ -169,14 +184,3 @@ def joined(first: Dataset, second: Dataset) -> Dataset:
             np.concatenate([first.boxes.xywh, second.boxes.xywh]),
         )
     return replace(first, table=table, boxes=boxes, splits={})
-
-
-def _moved(boxes: Boxes | None, order: Rows, images: int) -> Boxes | None:
-    """The boxes of the images in ``order``, renumbered to their new rows."""
-    if boxes is None:
-        return None
-    place = np.full(images, -1, dtype=np.intp)
-    place[order] = np.arange(len(order))
-    row = place[boxes.image]
-    kept = row >= 0
-    return Boxes(row[kept], boxes.label[kept], boxes.xywh[kept])
