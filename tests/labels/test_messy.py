@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from PIL import Image
 
@@ -371,3 +372,30 @@ def test_rejections_that_a_spreadsheet_saved_are_kept(
     rejected.write_bytes(f"{header}a.jpg;Bär\r\nb.jpg;cat\r\n;\r\n".encode(encoding))
     assert known(load_labels(path))["a.jpg"] == {"cat": 1, "Bär": 0}
     assert known(load_labels(path))["b.jpg"] == {"cat": 0, "Bär": 1}
+
+
+def test_labels_of_a_table_without_header_are_changed(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("a.jpg,1,0\nb.jpg,1\nc.jpg,,1\n")
+    options = ReadOptions(classes=("cat", "dog"))
+    dataset = load_labels(tmp_path / "l.csv", options=options)
+    values = dataset.table.values.copy()
+    values[1, 1] = 0
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", options)
+    assert (tmp_path / "o.csv").read_text() == "a.jpg,1,0\nb.jpg,1,0\nc.jpg,,1\n"
+
+
+def test_a_class_without_any_label_is_changed_in_parquet(tmp_path: Path) -> None:
+    columns = {"image": ["a.jpg", "b.jpg"], "cat": [1, 0], "dog": [None, None]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "l.parquet")
+    dataset = load_labels(tmp_path / "l.parquet")
+    out = tmp_path / "o.parquet"
+    save_changes(dataset, dataset.table.with_values([[1, 1], [0, -1]]), out, ReadOptions())
+    assert known(load_labels(out)) == {"a.jpg": {"cat": 1, "dog": 1}, "b.jpg": {"cat": 0}}
+
+
+def test_json_with_half_a_letter_is_written_again(tmp_path: Path) -> None:
+    task = {"image": "/data/upload/1/8f3ab2c1-a.jpg", "annotator": "\ud800", "tags": ["cat"]}
+    (tmp_path / "l.json").write_text(json.dumps([task]))
+    dataset = load_labels(tmp_path / "l.json")
+    save_changes(dataset, dataset.table.with_values([[0]]), tmp_path / "o.json", ReadOptions())
+    assert known(load_labels(tmp_path / "o.json")) == {"a.jpg": {"cat": 0}}

@@ -101,7 +101,6 @@ def load_labels(
 
 
 def _with_parents(dataset: Dataset, problems: Problems) -> Dataset:
-    """Add the tags that others imply."""
     if not dataset.hierarchy:
         return dataset
     table, denied = complete(dataset.table, dataset.hierarchy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Iterator
 from pathlib import Path
 
 from tagfill.compat import cache_root
@@ -46,11 +45,7 @@ def _kept(folder: Path, name: str, content: bytes) -> bool:
 def _state(source: Path) -> str:
     """What changes when the source does."""
     digest = hashlib.blake2b(digest_size=10)
-    for file in _files(source):
+    for file in sorted(source.iterdir()) if source.is_dir() else [source]:
         state = file.stat()
         digest.update(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}\n".encode())
     return digest.hexdigest()
-
-
-def _files(source: Path) -> Iterator[Path]:
-    yield from sorted(source.iterdir()) if source.is_dir() else [source]

@@ -48,7 +48,6 @@ class BoxList:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out."""
         if not self._left_out:
             return []
         return [f"{self._left_out} boxes without area or without image size were left out"]
@@ -193,11 +192,9 @@ class LabelBuilder:
         self.paths.add(record, names, row)
 
     def positive(self, record: int, name: str, row: int | None = None) -> None:
-        """State that an image shows a class."""
         self.mark(record, self.label(name, row), POSITIVE, row)
 
     def negative(self, record: int, name: str, row: int | None = None) -> None:
-        """State that an image does not show a class."""
         self.mark(record, self.label(name, row), NEGATIVE, row)
 
     def mark(self, record: int, label: int | None, value: int, row: int | None = None) -> None:
@@ -302,6 +299,5 @@ class LabelBuilder:
 
 
 def absence_note(absent: Absent) -> str:
-    """A note on what unlisted tags mean."""
     other = "negative" if absent == "unknown" else "unknown"
     return f"tags that are not mentioned count as {absent} (--absent {other} changes this)"

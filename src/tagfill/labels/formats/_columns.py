@@ -31,13 +31,10 @@ _WORDY = 3.0
 
 def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
     """The number of a column by its name, as spelled or nearly so, or by its place from 1."""
-    plain = [plain_name(known) for known in header]
-    for names, wanted in (
-        ([known.strip() for known in header], name.strip()),
-        (plain, plain_name(name)),
-    ):
-        if names.count(wanted) == 1:
-            return names.index(wanted)
+    for spelled in (str.strip, plain_name):
+        names = [spelled(known) for known in header]
+        if names.count(spelled(name)) == 1:
+            return names.index(spelled(name))
     if name.strip().isdecimal() and 1 <= int(name) <= len(header):
         return int(name) - 1
     listed = ", ".join(known.strip() for known in header)
@@ -47,8 +44,6 @@ def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
 
 
 class Columns:
-    """The columns of one table, analyzed by name and content."""
-
     def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
         self.sheet, self.options, self.header = sheet, options, sheet.header
         self.named = sheet.header_row is not None
@@ -78,7 +73,6 @@ class Columns:
 
     @cached_property
     def kinds(self) -> list[Kind]:
-        """What every column of the sample mostly holds."""
         return [column_kind(self.sheet.column(number)) for number in range(len(self.header))]
 
     def of_kind(self, *kinds: Kind) -> list[int]:
@@ -208,7 +202,7 @@ class Columns:
         return len(pairs) > len({image for image, _ in pairs})
 
     def _lists_by_content(self) -> list[int]:
-        texts = [n for n in self.of_kind("text") if not self._wordy(n)]
+        texts = [n for n in self.of_kind("text") if not self._holds_sentences(n)]
         if not self.named:
             return self.of_kind("text", "empty") if texts else []
         if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
@@ -222,20 +216,21 @@ class Columns:
 
     def _share_words(self, numbers: Sequence[int]) -> bool:
         """Whether columns hold the same tags: every one some of those of the others."""
-        held = {
-            n: {tag.lower() for t in self.sheet.column(n) for tag in split_tags(t)} for n in numbers
-        }
+        held = {number: set(self._tags(number)) for number in numbers}
         return all(
             held[n] & set().union(*(held[other] for other in numbers if other != n))
             for n in numbers
         )
 
-    def _wordy(self, number: int) -> bool:
-        tags = [tag for text in self.sheet.column(number) for tag in split_tags(text)]
+    def _tags(self, number: int) -> list[str]:
+        return [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
+
+    def _holds_sentences(self, number: int) -> bool:
+        tags = self._tags(number)
         return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
 
     def _repeats(self, number: int) -> bool:
-        tags = [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
+        tags = self._tags(number)
         return len(tags) < 4 or len(set(tags)) < 0.7 * len(tags)
 
     def _told(self) -> list[int]:

@@ -69,7 +69,6 @@ class Tally:
     words: set[str] = field(default_factory=set)
 
     def add(self, row: int | None, text: str, times: int = 1) -> None:
-        """Count an entry that is no label."""
         self.bad += times
         if len(self.examples) < _EXAMPLES and text not in self.words:
             self.examples.append((row, text.strip()))
@@ -142,8 +141,6 @@ def read_entries(
 
 
 class _WideReader:
-    """Reads a wide table and counts what is no label."""
-
     def __init__(self, sheet: Sheet, plan: Plan) -> None:
         self.sheet, self.plan = sheet, plan
         self.records = EvenRecords(sheet, plan.image, keep_images=True)
@@ -156,7 +153,6 @@ class _WideReader:
         self.quoted_field = re.compile(field.encode(), re.MULTILINE)
 
     def block(self, records: Iterable[Record]) -> Entries:
-        """Read record by record."""
         images, splits, rows, values = [], [], [], array("b")
         for row, fields in self.records.even(records):
             rows.append(row)
@@ -289,7 +285,6 @@ class EvenRecords:
         self.uneven, self.joined = Tally(), Tally()
 
     def even(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The records that are kept."""
         for row, given in records:
             fields = None if self.passes_over(row, given) else self._even(row, given)
             if fields is not None:
@@ -333,7 +328,6 @@ class EvenRecords:
         return alone
 
     def report(self, source: Source) -> None:
-        """Say what was found besides records."""
         for tally, what in (
             (self.again, "the header stands here again"),
             (self.sums, "{} is taken for a sum"),

@@ -27,7 +27,6 @@ def folders_below(path: Path) -> Iterator[tuple[PurePosixPath, list[str]]]:
 
 
 def subfolders(path: Path) -> list[str]:
-    """Names of the folders in a folder."""
     _, folders, _ = next(walk_folders(path), (path, [], []))
     return [name for name in folders if is_text(name)]
 
@@ -39,6 +38,7 @@ _IMAGE_FOLDERS = {"images", "imgs", "img", "jpegimages"}
 _LABEL_FOLDERS = ("labels", "annotations", "Annotations", "captions", "tags", "xmls", "ann")
 _LOOKED_AT, _READ = 300, 30
 _TAKEOUT = 46
+"""Letters after which Google Takeout cuts names."""
 _SHARE_AMONG_FOLDERS = 0.1
 """From this share of images with files, folders are not class folders."""
 
@@ -49,7 +49,9 @@ def labeled_images(path: Path, suffixes: Sequence[str]) -> Iterator[Pair]:
     for folder, names in known.items():
         places = [(place, known[place]) for place in _folders(folder) if place in known]
         for name in sorted(filter(is_image_file, names)):
-            wanted = [stem + suffix for stem in _stems(name) for suffix in suffixes]
+            takeout = f"{name}.supplemental-metadata"[:_TAKEOUT]
+            stems = (name.rpartition(".")[0], name, takeout, f"{name}___objects")
+            wanted = [stem + suffix for stem in stems for suffix in suffixes]
             files = (
                 path / place / file for place, there in places for file in wanted if file in there
             )
@@ -70,12 +72,6 @@ def split_of(image: PurePosixPath) -> str:
     """The split that a folder above an image names, or ''."""
     names = (usual_split(part) for part in image.parts[:-1])
     return next((name for name in names if name in SPLITS), "")
-
-
-def _stems(image: str) -> tuple[str, ...]:
-    """How a file about an image may be called, without suffix; Google Takeout cuts long names."""
-    takeout = f"{image}.supplemental-metadata"[:_TAKEOUT]
-    return image.rpartition(".")[0], image, takeout, f"{image}___objects"
 
 
 def _folders(folder: PurePosixPath) -> Iterator[PurePosixPath]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
+from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._text import read_text
 
 _BETWEEN = re.compile(r"[\s,\ufeff]*")
@@ -39,6 +40,12 @@ def parse_json(text: str, path: Path, row: int | None = None) -> Any:
     except RecursionError:
         message, line = "it is nested too deeply", row or 1
     raise TagfillError(f"not readable as JSON ({message})", file=path, row=line)
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON on one line, letters as they are where they can be written."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if is_text(text) else json.dumps(value)
 
 
 def first_value(text: str) -> Any:
@@ -86,7 +93,6 @@ def mapped(value: Any) -> Mapping[str, Any]:
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list."""
     return [entry for entry in listed(value) if isinstance(entry, dict)]
 
 
@@ -96,7 +102,6 @@ def texts(value: Any) -> list[str]:
 
 
 def number(value: Any) -> float | None:
-    """The value if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -33,7 +33,6 @@ _WRAPPED = re.compile(r'"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
 
 
 def read_lines(source: Source, lines: list[Line]) -> Dataset:
-    """The data set of objects about images."""
     builder = LabelBuilder(source, free_tags=True)
     splitter = splitter_of(lines, source.options, source.path)
     builder.notes += splitter.notes

@@ -71,7 +71,6 @@ def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
 
 
 def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
-    """The data set of a table with one statement per row."""
     reader = _TextReader(source, sheet, plan, free_tags=plan.value is None)
     builder = reader.builder
     record_of: dict[str, int] = {}
@@ -107,8 +106,6 @@ def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
 
 
 class _TextReader:
-    """What tables with tags as text have in common."""
-
     def __init__(self, source: Source, sheet: Sheet, plan: Plan, *, free_tags: bool) -> None:
         self.sheet, self.plan = sheet, plan
         self.builder = LabelBuilder(source, free_tags=free_tags)

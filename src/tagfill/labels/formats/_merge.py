@@ -81,7 +81,6 @@ class Records:
         return LabelTable(tuple(row_of), self.classes, values)
 
     def _splits(self) -> dict[str, Rows]:
-        """Rows of each named split."""
         owner: dict[int, int] = {}
         parts: dict[str, list[int]] = {}
         for record, given in sorted(self.splits.items()):

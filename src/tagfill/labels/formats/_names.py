@@ -112,7 +112,6 @@ def is_tags_name(name: str) -> bool:
 
 
 def is_label_name(name: str) -> bool:
-    """Whether a column of that name usually holds one tag."""
     return plain_name(name) in LABEL_NAMES
 
 

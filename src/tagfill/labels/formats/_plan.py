@@ -62,7 +62,6 @@ class Plan:
     folder: int | None = None
 
     def image_of(self, fields: Sequence[str]) -> str:
-        """The image that a record is about."""
         image = without_guard(fields[self.image])
         folder = "" if self.folder is None else fields[self.folder].strip().rstrip("/\\")
         return f"{folder}/{image}" if folder and image else image
@@ -88,10 +87,7 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
 
 
 class _Planner(Columns):
-    """Decides what the columns of a table are for."""
-
     def shape(self) -> str | None:
-        """The shape the columns announce."""
         names = [plain_name(name) for name in self.header]
         if self.options.tags_columns:
             return TAG_LIST
@@ -99,13 +95,17 @@ class _Planner(Columns):
             return OPEN_IMAGES
         if not self.rest or self.header[self.image].strip() == WIDE_ID:
             return WIDE
-        return self._shape_by_names() or self._shape_by_content()
+        by_names = self._shape_by_names()
+        boxes = not self.named and self.of_kind("number") and self.of_kind("text")
+        ticks = self.of_kind("tick") and not boxes
+        return by_names or (TAG_LIST if not ticks and self._lists_by_content() else WIDE)
 
     def _statements(self) -> tuple[list[int], list[int]]:
         """Columns that hold one tag per row, and those that say whether it is there."""
         single = [n for n in self.rest if is_label_name(self.header[n])]
         species = self._species()
-        if species is not None and (not single or self._has_ranks()):
+        ranks = RANKS & {plain_name(name) for name in self.header}  # of biology, as class then is
+        if species is not None and (not single or len(ranks) > 1):
             single = [species]
         values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
         scores = [n for n in self.rest if plain_name(self.header[n]) in SCORE_NAMES]
@@ -114,21 +114,15 @@ class _Planner(Columns):
         says = len(values) == 1 and self.kinds[values[0]] in ("tick", "empty")
         if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
             single = lists
-        if not single and not lists and says and len(set(self._images())) < len(self._images()):
+        images = self.sheet.column(self.image)
+        if not single and not lists and says and len(set(images)) < len(images):
             single = [n for n in self.of_kind("text") if self._repeats(n)]
         return single, values
-
-    def _images(self) -> list[str]:
-        return self.sheet.column(self.image)
 
     def _species(self) -> int | None:
         """The column that names animals or plants, the common name before others."""
         names = {plain_name(self.header[n]): n for n in self.of_kind("text")}
         return next((names[name] for name in SPECIES_NAMES if name in names), None)
-
-    def _has_ranks(self) -> bool:
-        """Whether columns are ranks of biology, as ``class`` then is."""
-        return len(RANKS & {plain_name(name) for name in self.header}) > 1
 
     def _is_beside_classes(self, label: int) -> bool:
         """Whether a column of labels stands beside columns of 1 and 0 that may be classes."""
@@ -168,14 +162,7 @@ class _Planner(Columns):
             return None
         return TAG_LIST if self._holds_lists(single[0]) else LONG
 
-    def _shape_by_content(self) -> str:
-        boxes = not self.named and self.of_kind("number") and self.of_kind("text")
-        if self.of_kind("tick") and not boxes:
-            return WIDE
-        return TAG_LIST if self._lists_by_content() else WIDE
-
     def wide(self) -> Plan:
-        """One column per class."""
         self._check_names()
         return Plan(
             WIDE,
@@ -186,7 +173,6 @@ class _Planner(Columns):
         )
 
     def long(self) -> Plan:
-        """One row per statement."""
         single, values = self._statements()
         single = self._told() or single
         if len(single) != 1 or len(values) > 1:
@@ -270,29 +256,21 @@ class _Planner(Columns):
             f" {self._names(used)} with --ignore-columns"
         ]
 
+    def _refusal(self, message: str, remedy: str | None = None) -> TagfillError:
+        row = self.sheet.header_row
+        return TagfillError(message, file=self.sheet.path, row=row, remedy=remedy)
+
     def _misfit(self, needed: str) -> TagfillError:
         listed = self._names(range(len(self.header)))
-        return TagfillError(
-            f"the header needs image ids and {needed}; its columns: {listed}",
-            file=self.sheet.path,
-            row=self.sheet.header_row,
-        )
+        return self._refusal(f"the header needs image ids and {needed}; its columns: {listed}")
 
     def _check_names(self) -> None:
         names = [name.strip() for name in self.header]
         first = {name: number for number, name in reversed(list(enumerate(names)))}
         for number in self.rest:
             if not names[number]:
-                raise TagfillError(
-                    f"column {number + 1} has no name",
-                    file=self.sheet.path,
-                    row=self.sheet.header_row,
-                    remedy="name it, or skip it: --ignore-columns " + str(number + 1),
-                )
+                remedy = f"name it, or skip it: --ignore-columns {number + 1}"
+                raise self._refusal(f"column {number + 1} has no name", remedy)
             if first[names[number]] < number:
-                raise TagfillError(
-                    f"columns {first[names[number]] + 1} and {number + 1} are both called"
-                    f" {names[number]!r}",
-                    file=self.sheet.path,
-                    row=self.sheet.header_row,
-                )
+                both = f"columns {first[names[number]] + 1} and {number + 1}"
+                raise self._refusal(f"{both} are both called {names[number]!r}")

@@ -55,7 +55,6 @@ class Sheet:
     above: tuple[list[str], ...] = ()
 
     def column(self, number: int) -> list[str]:
-        """A column of the sample."""
         if self._columns:
             return self._columns[number]
         return [fields[number] for fields in self.sample if number < len(fields)]
@@ -68,7 +67,6 @@ class Sheet:
 
 
 def csv_sheet(path: Path) -> Sheet:
-    """The table of a CSV file."""
     mark = delimiter(head(path))
     if mark != " ":
         return make_sheet(path, lambda: csv_records(path, mark))
@@ -110,7 +108,9 @@ def make_sheet(
         header, header_row, start = fields, row, skipped + 1
         second = first[start] if start < len(first) else (row, [])
         if _is_second_line(fields, second[1]):
-            header, header_row, start = _joined(fields, second[1]), second[0], start + 1
+            pairs = zip(fields, second[1], strict=True)
+            header = [text if text.strip() else name for name, text in pairs]
+            header_row, start = second[0], start + 1
             notes = [*notes, "the header has two lines; the names in the second one count"]
     return Sheet(
         path=path,
@@ -147,11 +147,8 @@ def _nameless_images(first: list[list[str]]) -> int:
     above = next((n for n, fields in enumerate(first[:3]) if any(map(is_image, fields))), 0)
     header, below = first[above - 1], first[above : above + 2]
     fits = above > 0 and not any(map(is_image_name, header))
-    return above if fits and all(_has_one_more(fields, header) for fields in below) else 0
-
-
-def _has_one_more(fields: list[str], header: list[str]) -> bool:
-    return len(fields) == len(header) + 1 > 2 and is_image(fields[0])
+    one_more = all(len(f) == len(header) + 1 > 2 and is_image(f[0]) for f in below)
+    return above if fits and one_more else 0
 
 
 def _preamble(first: list[list[str]]) -> int:
@@ -188,10 +185,6 @@ def _is_second_line(header: list[str], below: list[str]) -> bool:
         and all(not text.strip() for name, text in pairs if is_image_name(name))
         and all(code_of(text) is None for text in below if text.strip())
     )
-
-
-def _joined(header: list[str], below: list[str]) -> list[str]:
-    return [text if text.strip() else name for name, text in zip(header, below, strict=True)]
 
 
 def delimiter(text: str) -> str:

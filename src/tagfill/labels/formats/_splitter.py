@@ -26,7 +26,7 @@ _SOFT = frozenset("-–—.:!?=<>'&%")  # noqa: RUF001
 """Marks that are common inside names, so that alone they raise no doubt."""
 _NO_MARKS = frozenset("%'’\"()[]{}_°" + SEPARATORS)  # noqa: RUF001
 _MARK = re.compile(r"(?<=[\w)])(\s*)([^\w\s]{1,3})(\s*)(?=[\w(])")
-_SHELLS = (
+_WRAPPINGS = (
     re.compile(r"[-•*‣▪●○–·+]\s+(.+)"),  # noqa: RUF001
     re.compile(r"\d{1,2}[.)]\s+(.+)"),
     re.compile(r"[“„«‹‘](.+)[”“»›’]"),  # noqa: RUF001
@@ -52,29 +52,28 @@ class Splitter:
         only: the only mark that separates tags, where the user names one.
         also: marks that do so besides the usual ones.
         path: the mark in tags that are paths, told or found.
-        shell: what surrounds every tag and is no part of it.
-        doubts: tags such as ``dog?``, which state nothing.
+        wrapping: what surrounds every tag and is no part of it.
+        unsure: tags such as ``dog?``, which state nothing.
         notes: decisions a user should see.
     """
 
     only: str | None = None
     also: tuple[str, ...] = ()
     path: str | None = None
-    shell: re.Pattern[str] | None = None
-    doubts: frozenset[str] = frozenset()
+    wrapping: re.Pattern[str] | None = None
+    unsure: frozenset[str] = frozenset()
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def split(self, text: str) -> list[str]:
-        """The tags of one entry."""
         tags = split_tags(text, self.only, self.path)
-        tags = [_bare(tag, self.shell) for tag in tags]
+        tags = [_unwrapped(tag, self.wrapping) for tag in tags]
         for mark in self.also:
             tags = [part for tag in tags for part in _parts(tag, mark)]
         return tags
 
     def tags(self, text: str) -> list[str]:
-        """The tags of one entry of which nobody has doubts."""
-        return [tag for tag in self.split(text) if tag not in self.doubts]
+        """The tags of one entry of which people are sure."""
+        return [tag for tag in self.split(text) if tag not in self.unsure]
 
     def last(self, tag: str) -> str:
         """The name a tag has as a class: of a path, its last one."""
@@ -98,8 +97,8 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     if only is not None:
         return Splitter(only, path=path)
     entries = Counter(text.strip() for text in texts if text.strip())
-    whole = _counted(entries, None, path)
-    if options.classes and whole.keys() <= set(options.classes):
+    counts = _count_tags(entries, None, path)
+    if options.classes and counts.keys() <= set(options.classes):
         return Splitter(path=path)
     spaced = any(_BLANK in name for name in options.classes or ())
     if not spaced and blanks_separate(entries):
@@ -109,10 +108,12 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     if name is not None:
         note = f"the comma is part of names such as {name!r}, judging by content (--separator)"
         return Splitter(";", path=path, notes=(note,))
-    shell = next((s for s in _SHELLS if len(whole) > 1 and all(map(s.fullmatch, whole))), None)
-    whole = Counter({_bare(tag, shell): n for tag, n in whole.items()})
+    wrapping = next(
+        (s for s in _WRAPPINGS if len(counts) > 1 and all(map(s.fullmatch, counts))), None
+    )
+    counts = Counter({_unwrapped(tag, wrapping): n for tag, n in counts.items()})
     if path is None:
-        also, path, whole = _found_marks(whole, options.classes or (), source)
+        also, path, counts = _found_marks(counts, options.classes or (), source)
     else:
         also = ()
     notes = []
@@ -121,52 +122,51 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
         notes.append(f"{marks} separates tags, judging by content (--separator)")
     if path is not None and options.hierarchy is None:
         notes.append(f"tags with {path!r} are paths: they imply more general ones (--separator)")
-    doubts = frozenset(tag for tag in whole if tag.endswith("?") and tag.rstrip("? ") in whole)
-    if doubts:
-        notes.append(f"tags with a question mark, such as {min(doubts)!r}, were left unknown")
-    return Splitter(None, also, path, shell, doubts, (*notes, *_remarks(whole)))
+    unsure = frozenset(tag for tag in counts if tag.endswith("?") and tag.rstrip("? ") in counts)
+    if unsure:
+        notes.append(f"tags with a question mark, such as {min(unsure)!r}, were left unknown")
+    return Splitter(None, also, path, wrapping, unsure, (*notes, *_remarks(counts)))
 
 
-def _counted(entries: Mapping[str, int], only: str | None, path: str | None) -> Counter[str]:
-    """How often every tag occurs."""
-    whole = Counter[str]()
+def _count_tags(entries: Mapping[str, int], only: str | None, path: str | None) -> Counter[str]:
+    counts = Counter[str]()
     for text, times in entries.items():
-        whole.update(dict.fromkeys(split_tags(text, only, path), times))
-    return whole
+        counts.update(dict.fromkeys(split_tags(text, only, path), times))
+    return counts
 
 
 def _name_with_comma(entries: Mapping[str, int]) -> str | None:
     """A tag such as ``Lee, Ann``, if semicolons separate tags and no part of them recurs."""
     if not any(";" in text and "," in text for text in entries):
         return None
-    whole = _counted(entries, ";", None)
-    joined = {tag: split_tags(tag) for tag in whole if "," in tag}
+    counts = _count_tags(entries, ";", None)
+    joined = {tag: split_tags(tag) for tag in counts if "," in tag}
     owners = Counter(part.lower() for parts in joined.values() for part in set(parts))
-    alone = {tag.lower() for tag in whole if tag not in joined}
-    often = sum(whole[tag] for tag in joined) >= 2 * len(joined)
+    alone = {tag.lower() for tag in counts if tag not in joined}
+    often = sum(counts[tag] for tag in joined) >= 2 * len(joined)
     names = len(joined) > 1 and max(owners.values()) == 1 and alone.isdisjoint(owners)
     return min(joined) if names and often else None
 
 
 def _found_marks(
-    whole: Counter[str], classes: Iterable[str], source: Path
+    counts: Counter[str], classes: Iterable[str], source: Path
 ) -> tuple[tuple[str, ...], str | None, Counter[str]]:
     """Marks that separate tags, the one in paths, and the tags that are then left."""
     listed = {name.lower() for name in classes}
     also: tuple[str, ...] = ()
-    for mark in _candidates(whole):
-        joined = {tag: parts for tag in whole if (parts := _parts(tag, mark)) != [tag]}
+    for mark in _candidates(counts):
+        joined = {tag: parts for tag in counts if (parts := _parts(tag, mark)) != [tag]}
         if len(joined) < 2 or any(tag.lower() in listed for tag in joined):
             continue
-        found = _Joined(mark, joined, {tag.lower(): n for tag, n in whole.items()})
+        found = _Joined(mark, joined, {tag.lower(): n for tag, n in counts.items()})
         if found.are_several:
             also = (*also, mark)
-            whole = Counter(part for tag in whole.elements() for part in _parts(tag, mark))
+            counts = Counter(part for tag in counts.elements() for part in _parts(tag, mark))
         elif found.are_paths:
-            return also, mark, Counter(_parts(tag, mark)[-1] for tag in whole)
+            return also, mark, Counter(_parts(tag, mark)[-1] for tag in counts)
         elif found.are_doubtful:
             raise found.doubt(source)
-    return also, None, whole
+    return also, None, counts
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,6 @@ class _Joined:
     mark: str
     parts: Mapping[str, Sequence[str]]
     times: Mapping[str, int]
-
-    @property
-    def example(self) -> str:
-        return min(self.parts)
 
     @property
     def is_soft(self) -> bool:
@@ -232,7 +228,7 @@ class _Joined:
         mark = repr(self.mark.strip())
         paths = f", --hierarchy {mark} if they are paths" if self.mark in _PATHS else ""
         return TagfillError(
-            f"entries such as {self.example!r} may be one tag or several",
+            f"entries such as {min(self.parts)!r} may be one tag or several",
             file=source,
             remedy=f"--separator {mark} takes them apart{paths}, --separator ';' leaves them whole",
         )
@@ -250,7 +246,6 @@ def marks_between(tags: Iterable[str], marks: str) -> tuple[str, ...]:
 
 
 def _parts(tag: str, mark: str) -> list[str]:
-    """The tags that a mark separates."""
     if mark == _BLANK:
         return tag.split()
     between = rf"(?:^|\s+){mark}\s+" if mark in _WORDS else rf"\s*{re.escape(mark.strip())}\s*"
@@ -259,10 +254,10 @@ def _parts(tag: str, mark: str) -> list[str]:
     return [part for part in re.split(between, tag) if part]
 
 
-def _candidates(whole: Mapping[str, int]) -> list[str]:
+def _candidates(counts: Mapping[str, int]) -> list[str]:
     """Marks between words, the most frequent first; some only if blanks surround them."""
     times = Counter[str]()
-    for tag in whole:
+    for tag in counts:
         found = {_as_mark(*match) for match in _MARK.findall(tag)}
         found |= {word for word in _WORDS if len(_parts(f"x {tag}", word)) > 1}
         times.update(mark for mark in found if mark)
@@ -280,23 +275,23 @@ def _as_mark(before: str, mark: str, after: str) -> str:
     return mark
 
 
-def _bare(tag: str, shell: re.Pattern[str] | None) -> str:
-    match = shell.fullmatch(tag) if shell is not None else None
+def _unwrapped(tag: str, wrapping: re.Pattern[str] | None) -> str:
+    match = wrapping.fullmatch(tag) if wrapping is not None else None
     return match[1].strip() if match else tag
 
 
-def _remarks(whole: Mapping[str, int]) -> list[str]:
+def _remarks(counts: Mapping[str, int]) -> list[str]:
     """Notes on tags that look like several words for several things, or like sentences."""
-    words = {tag: tag.split() for tag in whole}
-    if whole and sum(map(len, words.values())) > _WORDY * len(whole):
-        return [f"tags such as {min(whole)!r} look like sentences; each was read as one tag"]
-    joined = sorted(tag for tag in whole if len(words[tag]) > 1)
-    parts = {part for tag in whole for part in words[tag]}
+    words = {tag: tag.split() for tag in counts}
+    if counts and sum(map(len, words.values())) > _WORDY * len(counts):
+        return [f"tags such as {min(counts)!r} look like sentences; each was read as one tag"]
+    joined = sorted(tag for tag in counts if len(words[tag]) > 1)
+    parts = {part for tag in counts for part in words[tag]}
     longer = len({len(words[tag]) for tag in joined}) > 2
-    if 2 * len(joined) > len(whole) > 4 and (longer or len(parts) < len(whole)):
+    if 2 * len(joined) > len(counts) > 4 and (longer or len(parts) < len(counts)):
         return [
             f"tags such as {joined[0]!r} look like several: --separator ' ' would make"
-            f" {len(parts):,} tags of {len(whole):,}"
+            f" {len(parts):,} tags of {len(counts):,}"
         ]
     return []
 
@@ -320,7 +315,9 @@ def blanks_separate(texts: Iterable[str]) -> bool:
     joined = [entry for entry in words if len(entry) > 1]
     if len(joined) < 2 or _FEW * sum(map(_is_phrase, joined)) > len(joined):
         return False
-    return _are_glued(joined) or _are_combined(words, joined)
+    # an underscore stands where names of several words would have a blank
+    glued = [entry for entry in joined if any("_" in word.strip("_") for word in entry)]
+    return 3 * len(glued) >= len(joined) or _are_combined(words, joined)
 
 
 def _is_phrase(words: list[str]) -> bool:
@@ -330,12 +327,6 @@ def _is_phrase(words: list[str]) -> bool:
         or not _SMALL_WORDS.isdisjoint(words)
         or any(word.endswith((".", ":")) or not any(map(str.isalnum, word)) for word in words)
     )
-
-
-def _are_glued(joined: list[list[str]]) -> bool:
-    """Whether words have an underscore where names of several words would have a blank."""
-    glued = [entry for entry in joined if any("_" in word.strip("_") for word in entry)]
-    return 3 * len(glued) >= len(joined)
 
 
 def _are_combined(words: list[list[str]], joined: list[list[str]]) -> bool:

@@ -123,7 +123,6 @@ def has_separator(text: str, marks: str = SEPARATORS) -> bool:
 
 
 def separators_in(texts: Iterable[str]) -> list[str]:
-    """The separators that occur."""
     bare = [_UNESCAPE.sub("", text) for text in texts]
     return [mark for mark in SEPARATORS if any(mark in text for text in bare)]
 

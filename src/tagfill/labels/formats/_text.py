@@ -160,7 +160,6 @@ _BULLET = re.compile(r"\A\s*(?:[-*•]|\d+[.)])\s+")
 
 
 def open_text(path: Path, newline: str | None = None) -> IO[str]:
-    """Open a text file in the encoding it has."""
     return path.open(encoding=encoding_of(path) or UTF8, newline=newline)
 
 
@@ -228,7 +227,9 @@ def records_of(
             if len(consumed) > 1 and _swallowed(consumed, delimiter):
                 raise csv.Error("a text in quotes runs on over other rows")
             consumed.clear()
-            if fields and not (line == 1 and _is_hint(fields, delimiter)):
+            # a first line sep=; tells Excel the delimiter
+            hint = line == 1 and delimiter.join(fields).lower() == f"sep={delimiter}"
+            if fields and not hint:
                 yield line, fields
             line = before + reader.line_num
     except UnicodeDecodeError:
@@ -255,13 +256,7 @@ def _swallowed(lines: Sequence[str], delimiter: str) -> bool:
     return False
 
 
-def _is_hint(fields: list[str], delimiter: str) -> bool:
-    """Whether a line is the ``sep=;`` that tells Excel the delimiter."""
-    return delimiter.join(fields).lower() == f"sep={delimiter}"
-
-
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The non-blank lines of a text file with their numbers."""
     with open_text(path, newline="\n") as file:
         try:
             for number, line in enumerate(file, 1):

@@ -100,7 +100,6 @@ def sums_possible(images: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def kind_of(text: str) -> Kind:
-    """The kind of one entry."""
     plain = text.strip()
     code = code_of(plain)
     if code is not None:

@@ -27,9 +27,10 @@ _STARTS: dict[bytes, tuple[str, str]] = {
         "is a NumPy array, without names of images and classes",
         "write a CSV with them, or call tagfill.fit from Python",
     ),
-    b"\x80\x03": ("is a pickle, which might run code", "save the table as CSV or parquet"),
-    b"\x80\x04": ("is a pickle, which might run code", "save the table as CSV or parquet"),
-    b"\x80\x05": ("is a pickle, which might run code", "save the table as CSV or parquet"),
+    **dict.fromkeys(
+        (b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        ("is a pickle, which might run code", "save the table as CSV or parquet"),
+    ),
     b"\x89HDF": ("is an HDF5 file", "save the table as CSV or parquet"),
     b"version https://git-lfs": ("is a pointer of Git LFS, not the file itself", "git lfs pull"),
 }
@@ -50,7 +51,6 @@ _JSON = 'write a line such as {"file_name": "a.jpg", "tags": ["cat"]} for every 
 
 
 def no_known_format(path: Path, formats: Iterable[str]) -> TagfillError:
-    """The error for a source that no format fits."""
     message, remedy = _looks_like(path)
     listed = f"set the format with --format: {', '.join(formats)}"
     return TagfillError(message, file=path, remedy=remedy or listed)

@@ -38,7 +38,7 @@ def read_wide(
     """The data set of a table with one column per class."""
     entries, tallies = read(source, sheet, plan)
     unsure = _accept_minus(source, tallies, entries.values)
-    names = _class_names(source, sheet, plan)
+    names = class_names(source, sheet, plan)
     kept, notes = _classes_among(source, names, tallies, sheet.header_row or None)
     classes, values, splits = [names[number] for number in kept], entries.values, entries.splits
     values = values if len(kept) == len(names) else values[:, kept]
@@ -73,7 +73,8 @@ def _accept_minus(source: Source, tallies: Sequence[Tally], values: Labels) -> l
     return [] if told else [f"{signs} beside 1, 0 and empty entries was read as unknown"]
 
 
-def _class_names(source: Source, sheet: Sheet, plan: Plan) -> list[str]:
+def class_names(source: Source, sheet: Sheet, plan: Plan) -> list[str]:
+    """The names in the header, or those that the user lists."""
     listed = source.options.classes
     if sheet.header_row is not None:
         return [plain_text(sheet.header[column]) for column in plan.labels]
@@ -148,7 +149,6 @@ def _no_classes(source: Source, columns: Mapping[str, Tally], row: int | None) -
 
 
 def _report(source: Source, faulty: Mapping[str, Tally]) -> None:
-    """Report entries that are no labels."""
     rows = {tally.examples[0][0] for tally in faulty.values()}
     if len(faulty) > 1 and len(rows) == 1 and all(tally.bad == 1 for tally in faulty.values()):
         row, text = next(iter(faulty.values())).examples[0]  # such as sums below a table
@@ -198,7 +198,6 @@ def _is_share(text: str) -> bool:
 
 
 def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:
-    """A note on the columns that were not read."""
     names = [
         repr(sheet.header[column].strip() or f"column {column + 1}") + f" ({reason})"
         for column, reason in sorted(plan.left_out.items())

@@ -88,10 +88,18 @@ def _depth(path: Path) -> tuple[int, bool]:
     split = bool(tops) and {usual_split(top) for top in tops} <= SPLITS
     depth = int(split)
     while True:
-        inner = [name for folder in _folders(path, depth) for name in subfolders(folder)]
-        below = [folder / name for folder in _folders(path, depth) for name in subfolders(folder)]
-        alone = len(set(inner)) == 1 and inner[0].lower() in _CONTAINERS
-        if not alone or not any(map(subfolders, below)) or any(map(_has_images, below)):
+        below = _folders(path, depth + 1)
+        names = {folder.name for folder in below}
+        alone = len(names) == 1 and names.pop().lower() in _CONTAINERS
+        if (
+            not alone
+            or not any(map(subfolders, below))
+            or any(
+                is_image_file(file) and file.is_file()
+                for folder in below
+                for file in folder.iterdir()
+            )
+        ):
             return depth, split
         depth += 1
 
@@ -102,10 +110,6 @@ def _folders(path: Path, depth: int) -> list[Path]:
     for _ in range(depth):
         folders = [folder / name for folder in folders for name in subfolders(folder)]
     return folders
-
-
-def _has_images(folder: Path) -> bool:
-    return any(is_image_file(file) and file.is_file() for file in folder.iterdir())
 
 
 def _write(dataset: Dataset, path: Path) -> list[str]:

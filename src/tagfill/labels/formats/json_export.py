@@ -76,7 +76,6 @@ def _is_image(value: Any) -> bool:
 
 
 def _named(things: Any) -> list[str]:
-    """The names of things in an image."""
     return [name for thing in objects(things) if (name := tag_name(thing))]
 
 
@@ -196,7 +195,6 @@ def _by_columns(content: Record) -> list[Record]:
 
 
 def _wrapped(content: Record) -> list[Record]:
-    """A list of records under some key."""
     for value in content.values():
         records = objects(value)
         tagged = any(names_tags(key) for key in (records or [{}])[0])
@@ -214,7 +212,6 @@ def _split(content: Record) -> list[Record]:
 
 
 def _by_tag(content: Record) -> list[Record]:
-    """Lists of images by tag."""
     if not content or not all(
         isinstance(images, list) and all(map(_is_image, images)) for images in content.values()
     ):

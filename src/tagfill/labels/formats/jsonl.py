@@ -8,7 +8,6 @@ the class list under ``classes`` in the first line; a list of tags under ``tags`
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,14 @@ from typing import Any
 
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._json import first_value, json_values, listed, load_json, mapped
+from tagfill.labels.formats._json import (
+    first_value,
+    json_text,
+    json_values,
+    listed,
+    load_json,
+    mapped,
+)
 from tagfill.labels.formats._json_lines import (
     Line,
     holds_tags,
@@ -69,22 +75,18 @@ def _lines(file: Path) -> list[Line]:
     if text.startswith("["):
         return list(enumerate(listed(load_json(file)), 1))
     if _BY_IMAGE.match(text):
-        return list(enumerate(map(_as_line, mapped(load_json(file)).items()), 1))
+        return [
+            (n, {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})})
+            for n, (image, value) in enumerate(mapped(load_json(file)).items(), 1)
+        ]
     return list(json_values(read_text(file), file))
 
 
 def _under(document: Any, key: str) -> list[Any]:
-    """The list of a key, at any depth."""
     content = mapped(document)
     if isinstance(content.get(key), list):
         return listed(content[key])
     return next((found for value in content.values() if (found := _under(value, key))), [])
-
-
-def _as_line(item: tuple[str, Any]) -> Any:
-    """The value of one image in an object keyed by image: its tags, or an object with them."""
-    image, value = item
-    return {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})}
 
 
 def edited_lines(
@@ -100,7 +102,7 @@ def edited_lines(
         image = image_id(line[key]) if key is not None else None
         if image is not None and image in changes:
             holds &= _edit_line(line, changes[image], name_of, splitter)
-    texts = [json.dumps(value, ensure_ascii=False) for value in values]
+    texts = [json_text(value) for value in values]
     return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
 
 
@@ -153,7 +155,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
                 line[SPLIT] = names[row]
             if row == 0:
                 line["classes"] = list(table.classes)
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.write(json_text(line) + "\n")
     return lost + not_held(dataset)
 
 

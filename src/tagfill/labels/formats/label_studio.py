@@ -13,7 +13,6 @@ The short export, JSON-MIN, is read the same way.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,15 @@ from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder, absence_note
 from tagfill.labels.formats._ids import uploaded_names
-from tagfill.labels.formats._json import listed, load_json, mapped, number, objects, texts
+from tagfill.labels.formats._json import (
+    json_text,
+    listed,
+    load_json,
+    mapped,
+    number,
+    objects,
+    texts,
+)
 from tagfill.labels.formats._names import SPLIT, is_image_name
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
@@ -278,7 +285,7 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
         task: dict[str, Any] = {"data": data, "annotations": _annotations(table, row)}
         if row in predictions:
             task["predictions"] = [predictions[row]]
-        lines.append(json.dumps(task, ensure_ascii=False))
+        lines.append(json_text(task))
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     return lost + not_held(dataset, suggestions=True)
 
@@ -320,7 +327,7 @@ def save_edited_tasks(source: Path, out: Path, changes: Mapping[str, Mapping[str
         results = [_choices(TAGS, list(chosen))] if chosen else []
         results.append(_choices(NOT_PRESENT, list(refused)))
         task["annotations"] = [{"was_cancelled": False, "result": results}]
-    lines = [json.dumps(task, ensure_ascii=False) for task in tasks]
+    lines = [json_text(task) for task in tasks]
     write_text(out, "[\n" + ",\n".join(lines) + "\n]\n")
     return True
 

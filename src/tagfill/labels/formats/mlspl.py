@@ -39,10 +39,6 @@ _OURS = np.array([UNKNOWN, 1, NEGATIVE], dtype=np.int8)
 """Our code for the published 0, 1 and -1, the last by counting from the end."""
 
 
-def _detect(path: Path) -> bool:
-    return (path / "formatted_train_labels.npy").is_file()
-
-
 def _read(source: Source) -> Dataset:
     path = source.path
     parts = [part for part in ("train", "val") if _file(path, part, "labels").is_file()]
@@ -170,4 +166,9 @@ def _features(path: Path, parts: list[str]) -> dict[str, tuple[Path, ...]]:
     return sets
 
 
-FORMAT = Format("mlspl", "MLSPL folder of formatted_*.npy", _detect, _read)
+FORMAT = Format(
+    "mlspl",
+    "MLSPL folder of formatted_*.npy",
+    lambda path: (path / "formatted_train_labels.npy").is_file(),
+    _read,
+)

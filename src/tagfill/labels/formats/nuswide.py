@@ -47,7 +47,10 @@ def _read(source: Source) -> Dataset:
     splits: list[str] = []
     values = []
     for part, split in lists.items():
-        listed = _images(path / "ImageList" / f"{part}Imagelist.txt")
+        file = path / "ImageList" / f"{part}Imagelist.txt"
+        if not file.is_file():
+            raise TagfillError("the file is missing", file=file)
+        listed = [line.strip().replace("\\", "/") for _, line in text_lines(file)]
         images += listed
         splits += [split] * len(listed)
         values.append(_labels(folder, classes, f"_{part}.txt" if part else ".txt", len(listed)))
@@ -61,12 +64,6 @@ def _read(source: Source) -> Dataset:
 def _label_folder(path: Path, name: str) -> Path | None:
     folders = (path / place / name for place in _LABELS)
     return next((folder for folder in folders if folder.is_dir()), None)
-
-
-def _images(file: Path) -> list[str]:
-    if not file.is_file():
-        raise TagfillError("the file is missing", file=file)
-    return [line.strip().replace("\\", "/") for _, line in text_lines(file)]
 
 
 def _labels(folder: Path, classes: tuple[str, ...], ending: str, count: int) -> Labels:

@@ -48,17 +48,14 @@ def _images(path: Path) -> Iterator[tuple[str, bytes]]:
     """Images of columns with bytes and path, as the hub has them, some rows at a time."""
     try:
         file = pa.parquet.ParquetFile(path)
-        names = [field.name for field in file.schema_arrow if _holds_images(field.type)]
+        structs = [field for field in file.schema_arrow if pa.types.is_struct(field.type)]
+        names = [s.name for s in structs if {"bytes", "path"} <= {part.name for part in s.type}]
         for batch in file.iter_batches(_IMAGES, columns=names) if names else ():
             for value in batch.column(0).to_pylist():
                 if value and value.get("bytes"):
                     yield _text(value), value["bytes"]
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TagfillError(f"not readable as parquet ({error})", file=path) from None
-
-
-def _holds_images(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) and {"bytes", "path"} <= {field.name for field in kind}
 
 
 def _load(path: Path) -> pa.Table:
@@ -175,14 +172,14 @@ def save_edited_parquet(
     plan = plan_columns(sheet, ReadOptions())
     rows = {image: row for row, image in enumerate(_column(table, plan.image))}
     for column in plan.labels or plan.tags[:1]:
-        values = table.column(column).to_pylist()
+        values, kind = table.column(column).to_pylist(), table.column(column).type
+        kind = pa.int8() if pa.types.is_null(kind) else kind
         for image, labels in changes.items():
             for name, value in labels.items() if image in rows else ():
                 if plan.tags:
                     values[rows[image]] = _with_tag(values[rows[image]], name, value, name_of)
                 elif name_of(sheet.header[column].strip()) == name:
-                    values[rows[image]] = _like(table.column(column).type, value)
-        kind = table.column(column).type
+                    values[rows[image]] = _like(kind, value)
         table = table.set_column(column, table.column_names[column], pa.array(values, kind))
     with atomic_path(out) as draft:
         pa.parquet.write_table(table, draft)

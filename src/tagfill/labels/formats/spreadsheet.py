@@ -146,8 +146,6 @@ def html_tables(path: Path) -> dict[str, Rows]:
 
 
 class _Tables(HTMLParser):
-    """Gathers the texts of cells."""
-
     def __init__(self) -> None:
         super().__init__()
         self.tables: list[Rows] = []

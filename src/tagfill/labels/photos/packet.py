@@ -129,7 +129,7 @@ def changed_packet(packet: bytes | None, keywords: Keywords) -> bytes:
     Raises:
         ValueError: the packet to change is no XMP.
     """
-    root = _empty() if packet is None else _parsed(packet)
+    root = ET.Element(f"{{{_META}}}xmpmeta") if packet is None else _parsed(packet)
     for prefix, uri in {**_PREFIXES, **_prefixes(packet)}.items():
         if not prefix.startswith("ns"):
             ET.register_namespace(prefix, uri)
@@ -193,12 +193,6 @@ def _number(said: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number <= 1 else None
-
-
-def _empty() -> ET.Element:
-    root = ET.Element(f"{{{_META}}}xmpmeta")
-    ET.SubElement(root, f"{{{_RDF}}}RDF")
-    return root
 
 
 def _set_items(root: ET.Element, name: str, texts: Iterable[str]) -> None:
