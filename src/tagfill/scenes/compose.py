@@ -75,7 +75,7 @@ class Canvas:
         )
         left, top = round(placement.x * size) + made.left, round(placement.y * size) + made.top
         alpha = made.picture.getchannel("A")
-        solid = alpha.point(_SOLID)
+        solid = _solid(alpha)
         if thing.opacity < 1.0:
             alpha = alpha.point([round(level * thing.opacity) for level in range(256)])
         self.picture.paste(made.picture, (left, top), alpha)
@@ -115,16 +115,13 @@ class Canvas:
         sheet = sheet.reduce(_LAND_FOLD).convert("RGBA")
         alpha = sheet.getchannel("A")
         self.picture.paste(sheet, (0, 0), alpha)
-        self.owners.paste(0, (0, 0), alpha.point(_SOLID))
+        self.owners.paste(0, (0, 0), _solid(alpha))
 
     def boxes(self) -> tuple[Box, ...]:
         """The labeled things that can be seen, by the rule of ``MIN_VISIBLE`` and ``MIN_AREA``."""
         owners = np.asarray(self.owners)
         boxes = (_seen(owners, stamp) for stamp in self.stamps if stamp.placement.thing.labeled)
         return tuple(box for box in boxes if box is not None)
-
-
-_SOLID = [0] * 128 + [255] * 128
 
 
 def paint(plan: Plan, rng: Random, size: int) -> Canvas:
@@ -163,6 +160,11 @@ def develop(canvas: Canvas, rng: Random, hardness: Hardness) -> Image.Image:
         return picture
     grain = Image.frombytes("L", (size, size), rng.randbytes(size * size)).point(_grain(sigma))
     return ImageChops.add(picture, Image.merge("RGB", (grain, grain, grain)), 1.0, -128)
+
+
+def _solid(alpha: Image.Image) -> Image.Image:
+    """Where a thing hides what is behind it: at least half opaque."""
+    return alpha.convert("1", dither=Image.Dither.NONE)
 
 
 def _light(setting: Setting, placement: Placement) -> Light:

@@ -39,9 +39,9 @@ _BEFORE_POINTS = {"shape": 1, "blob": 1, "stroke": 2, "curve": 2}
 
 @dataclass(frozen=True)
 class Step:
-    """A line of a drawing, and the lines that belong to it."""
+    """A line of a drawing, its numbers read, and the lines that belong to it."""
 
-    words: tuple[str, ...]
+    words: tuple[Any, ...]
     inside: tuple[Step, ...] = ()
 
 
@@ -76,7 +76,10 @@ def _parsed(lines: Sequence[str]) -> tuple[Step, ...]:
     starts = [number for number, depth in enumerate(depths) if depth == depths[0]]
     ends = [*starts[1:], len(lines)]
     return tuple(
-        Step(tuple(lines[start].replace(",", " ").split()), _parsed(lines[start + 1 : end]))
+        Step(
+            tuple(map(_number_or_word, lines[start].replace(",", " ").split())),
+            _parsed(lines[start + 1 : end]),
+        )
         for start, end in zip(starts, ends, strict=False)
     )
 
@@ -103,14 +106,16 @@ class _Run:
             elif first in ("for", "repeat"):
                 self.loop(first, rest, step.inside)
             else:
-                self.shape(first, [self.value(word) for word in rest])
+                self.shape(
+                    first, [word if type(word) is float else self.value(word) for word in rest]
+                )
 
-    def holds(self, kind: str, *words: str) -> bool:
+    def holds(self, kind: str, *words: Any) -> bool:
         if kind == "chance":
             return self.rng.random() < float(words[0])
         return self.names[words[0]] in (words[1:] or (1.0,))
 
-    def loop(self, kind: str, words: Sequence[str], inside: Sequence[Step]) -> None:
+    def loop(self, kind: str, words: Sequence[Any], inside: Sequence[Step]) -> None:
         if kind == "repeat":
             count, *names = words
             values = [float(number) for number in range(int(self.value(count)))]
@@ -122,7 +127,7 @@ class _Run:
             self.names.update(zip(names, values[start : start + width], strict=False))
             self.steps(inside)
 
-    def assigned(self, *words: str) -> Any:
+    def assigned(self, *words: Any) -> Any:
         match words:
             case ["one", "of", *options]:
                 return self.one_of(options)
@@ -141,20 +146,25 @@ class _Run:
         (word,) = words
         return self.value(word)
 
-    def one_of(self, options: Sequence[str]) -> Any:
+    def one_of(self, options: Sequence[Any]) -> Any:
         amount = 12.0
-        if options[-1].startswith("~"):
+        if str(options[-1]).startswith("~"):
             amount, options = float(options[-1][1:]), options[:-1]
         chosen = self.rng.choice(self.names.get(options[0], options))
-        return vary(self.rng, chosen, amount) if chosen.startswith("#") else self.value(chosen)
+        if str(chosen).startswith("#"):
+            return vary(self.rng, chosen, amount)
+        return self.value(chosen)
 
-    def value(self, word: str) -> Any:
-        terms = _terms(word)
-        if isinstance(terms, float):
-            return terms
+    def value(self, word: Any) -> Any:
+        if isinstance(word, float):
+            return word
+        if word in self.names:
+            return self.names[word]
         if word.startswith("!"):
             return ink(self.value(word[1:]))
-        sums = [(sign, [self.names.get(name, name) for name in names]) for sign, names in terms]
+        sums = [
+            (sign, [self.names.get(name, name) for name in names]) for sign, names in _terms(word)
+        ]
         _, (first, *_) = sums[0]
         if isinstance(first, float):
             total = 0.0
@@ -179,17 +189,13 @@ class _Run:
 
 
 @cache
-def _terms(word: str) -> float | list[tuple[float, list[float | str]]]:
-    """A number, or the signs and factors of a sum of products; names stay as they are."""
-    if _NUMBER.fullmatch(word):
-        return float(word)
+def _terms(word: str) -> list[tuple[float, list[float | str]]]:
+    """The signs and factors of a sum of products; names stay as they are."""
     return [
-        (
-            -1.0 if sign == "-" else 1.0,
-            [
-                float(factor) if _NUMBER.fullmatch(factor) else factor
-                for factor in product.split("*")
-            ],
-        )
+        (-1.0 if sign == "-" else 1.0, [_number_or_word(factor) for factor in product.split("*")])
         for sign, product in _TERM.findall(word)
     ]
+
+
+def _number_or_word(word: str) -> float | str:
+    return float(word) if _NUMBER.fullmatch(word) else word
