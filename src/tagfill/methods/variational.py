@@ -176,9 +176,11 @@ paper would divide by zero.
 
 The paper gives neither alpha nor gamma, only that smaller shares of known labels need a larger
 gamma; alpha 1 and gamma 0.55 are the published code's for COCO with 10 % of the labels known, the
-preset ``published``; ``voc07`` is that for VOC 2007 with 10 %. Both presets have what else the code
-does differently: p_c uses tempered probabilities (``tempered_factor``; Sec. III-C, which feeds
-s / tau_c into the whole loss, can be read so), and logarithms have a floor of 1e-10 (``eps``).
+preset ``published``; ``voc07`` is that for VOC 2007 with 10 %. On linear heads of VOC 2012 gamma
+0.85 was best with 10 and 20 % of the labels known, 0.55 with 30 and 40 %, 0.25 with more. Both
+presets have what else the code does differently: p_c uses tempered probabilities
+(``tempered_factor``; Sec. III-C, which feeds s / tau_c into the whole loss, can be read so), and
+logarithms have a floor of 1e-10 (``eps``).
 
 Switches of the paper's ablations: ``gamma`` 0 (no re-balance), ``temperature`` 1 or any fixed value
 (no adaptive temperature), ``mixup`` 0, ``positives_in_unlabeled`` off.""",
