@@ -12,9 +12,10 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
-from tagfill.linear.basis import ENTRIES, TRANSFORMS, Basis, Matrix, Transform, blocks
+from tagfill.linear.basis import ENTRIES, TRANSFORMS, Basis, Transform, blocks
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
+from tagfill.linear.regions import Regions, Rows, has_regions, refined, scores, whole
 from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread
 
@@ -46,14 +47,18 @@ class LikelihoodHead:
         """The power of features that a linear head must take."""
         return 0.5 if self.choice.transform == "roots" else 1.0
 
-    def logits(self, features: Matrix) -> Floats:
+    def logits(self, features: Rows) -> Floats:
         """[N, K] of features as they are given."""
-        weight, bias = torch.from_numpy(self.weight).double(), torch.from_numpy(self.bias).double()
+        weight, bias = torch.from_numpy(self.weight), torch.from_numpy(self.bias)
         logits, start = torch.empty(len(features), len(bias)), 0
-        for block in blocks(features, self._blocks):
+        for block in blocks(whole(features), self._blocks):
             for rows in block.split(ENTRIES // len(bias) + 1):
-                logits[start : start + len(rows)] = torch.addmm(bias, rows.double(), weight.T)
+                some = torch.addmm(bias.double(), rows.double(), weight.double().T)
+                logits[start : start + len(rows)] = some
                 start += len(rows)
+        if has_regions(features):
+            best = Regions(features, self._blocks).best(weight.T, bias)
+            logits = (logits + best) / 2
         return logits.numpy()
 
     @property
@@ -64,7 +69,7 @@ class LikelihoodHead:
 
 @on_one_thread
 def fit_head(
-    features: Matrix,
+    features: Rows,
     observed: Labels,
     *,
     choice: Choice | None = None,
@@ -77,7 +82,8 @@ def fit_head(
     """Fit a head; the same input gives the same bytes.
 
     Args:
-        features: [N, D], also half precision or a mapped file.
+        features: [N, D], also half precision or a mapped file; or [N, D, H, W] by regions: then
+            an image's logits are the mean of its own and of its best region's.
         observed: [N, K] labels 1, 0, -1.
         choice: writer, strength, smoothing and transform; by default chosen by the cross-validated
             likelihood of the observed labels.
@@ -92,11 +98,12 @@ def fit_head(
         TagfillError: no label is positive.
     """
     labels, answered = _tensors(features, observed, reviewed)
+    images = whole(features)
     if choice is not None:
-        basis = Basis.of(features, choice.transform)
-        return _fitted(basis, labels, answered, choice)
+        basis = Basis.of(images, choice.transform)
+        return _fitted(basis, features, labels, answered, choice)
     choice, chooser = choose(
-        features,
+        images,
         labels,
         reviewed=answered,
         writers=candidates,
@@ -106,14 +113,14 @@ def fit_head(
     )
     chosen_with_all = len(chooser.observed) == len(labels)
     basis = (
-        chooser.basis(choice.transform) if chosen_with_all else Basis.of(features, choice.transform)
+        chooser.basis(choice.transform) if chosen_with_all else Basis.of(images, choice.transform)
     )
-    return _fitted(basis, labels, answered, choice, chooser)
+    return _fitted(basis, features, labels, answered, choice, chooser)
 
 
 @on_one_thread
 def out_of_fold(
-    features: Matrix,
+    features: Rows,
     observed: Labels,
     choice: Choice,
     *,
@@ -124,25 +131,34 @@ def out_of_fold(
 ) -> Floats:
     """[N, K] logits of every image by heads that have not seen it, in ``out`` if it is given."""
     labels, answered = _tensors(features, observed, reviewed)
-    basis, fold = Basis.of(features, choice.transform), fold_of(len(labels), folds, seed)
+    basis, fold = Basis.of(whole(features), choice.transform), fold_of(len(labels), folds, seed)
     objective = choice.objective(labels, answered)
+    regions = Regions(features, choice.transform) if has_regions(features) else None
     logits = torch.empty(labels.shape) if out is None else torch.from_numpy(out)
     for number in range(int(fold.max()) + 1):
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
-        head = solve(basis, objective.subset(kept), choice.strength, rows=kept)
+        part = objective.subset(kept)
+        head = solve(basis, part, choice.strength, rows=kept)
+        if regions is not None:
+            head = refined(basis, regions, part, choice.strength, head, kept)
         for some in left.split(basis.rows_at_once(labels.shape[1])):
-            logits[some] = head.scores(basis, some)
+            logits[some] = scores(basis, head, regions, some)
     return logits.numpy()
 
 
 def _fitted(
     basis: Basis,
+    features: Rows,
     labels: Tensor,
     reviewed: Tensor | None,
     choice: Choice,
     chooser: Chooser | None = None,
 ) -> LikelihoodHead:
-    solution = solve(basis, choice.objective(labels, reviewed), choice.strength)
+    objective = choice.objective(labels, reviewed)
+    solution = solve(basis, objective, choice.strength)
+    if has_regions(features):
+        regions = Regions(features, choice.transform)
+        solution = refined(basis, regions, objective, choice.strength, solution)
     weight, bias = basis.head(solution.weight, solution.bias)
     trials = () if chooser is None else tuple(chooser.trials)
     return LikelihoodHead(
@@ -156,7 +172,7 @@ def _fitted(
 
 
 def _tensors(
-    features: Matrix, observed: Labels, reviewed: npt.NDArray[np.bool_] | None
+    features: Rows, observed: Labels, reviewed: npt.NDArray[np.bool_] | None
 ) -> tuple[Tensor, Tensor | None]:
     if len(features) != len(observed):
         raise TagfillError(f"{len(features)} rows of features, {len(observed)} of labels")

@@ -65,7 +65,7 @@ class Memory:
 
 
 def minimized(
-    problem: Scaled, inner: Tensor, memory: Memory, tolerance: float
+    problem: Scaled, inner: Tensor, memory: Memory, tolerance: float, most: int = STEPS
 ) -> tuple[Tensor, int, float]:
     """The lowest point, the number of steps and the value there.
 
@@ -74,9 +74,10 @@ def minimized(
         inner: where to start.
         memory: of earlier steps; those taken are added.
         tolerance: expected decrease at which to stop.
+        most: steps.
     """
     value, slopes = problem(inner)
-    for number in range(STEPS):
+    for number in range(most):
         way = memory.direction(slopes, 1 / problem.images)
         promised = -_dot(way, slopes)
         if promised / 2 < tolerance:
@@ -86,7 +87,7 @@ def minimized(
             return inner, number, value
         memory.add(step, others - slopes)
         inner, value, slopes = inner + step, there, others
-    return inner, STEPS, value
+    return inner, most, value
 
 
 def _descended(

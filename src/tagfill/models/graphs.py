@@ -28,8 +28,9 @@ from torch import Tensor, nn
 from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
+from tagfill.models.plain_heads import grid_of
 
-Kind = Literal["maps", "pooled"]
+Kind = Literal["maps", "pooled", "grid"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Outputs of a graph."""
 Numbers = npt.NDArray[np.float32]
@@ -79,7 +80,7 @@ def find_graph(backbone: Backbone, *, export: bool = True, root: Path | None = N
         None if there is no graph, or the architecture cannot be exported faithfully.
     """
     folder = (root or cache_root()) / "graphs"
-    key = f"{fingerprint(backbone)}-{backbone.spec.size}-maps-pooled"
+    key = f"{fingerprint(backbone)}-{backbone.spec.size}-{'-'.join(KINDS)}"
     for path in folder.glob(f"{key}-*.onnx"):
         digest = path.stem.rpartition("-")[2]
         if digest == _UNFIT:
@@ -140,10 +141,10 @@ class _Features(nn.Module):
         super().__init__()
         self.backbone = backbone
 
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """[N, 3, H, W] to maps and pooled features."""
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """[N, 3, H, W] to every kind of features."""
         maps: Tensor = self.backbone(images)
-        return maps, maps.mean(dim=(2, 3))
+        return maps, maps.mean(dim=(2, 3)), grid_of(maps)
 
 
 def _export(module: nn.Module, example: Tensor, path: Path) -> None:
@@ -227,7 +228,7 @@ def _torch_run(
     backbone: Backbone, kind: Kind, device: torch.device
 ) -> Callable[[Numbers], Numbers]:
     module = backbone.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
-    compute = module.pooled if kind == "pooled" else module
+    compute = {"maps": module, "pooled": module.pooled, "grid": lambda x: grid_of(module(x))}[kind]
 
     @torch.no_grad()
     def run(images: Numbers) -> Numbers:

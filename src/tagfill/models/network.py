@@ -19,7 +19,7 @@ from tagfill.models.factory import build_backbone, rebuild_backbone
 from tagfill.models.heads import HeadConfig, build_head, configure_head, head_name
 from tagfill.models.known import fits, known_backbone, remember_fit
 from tagfill.models.output import Output
-from tagfill.models.plain_heads import Head
+from tagfill.models.plain_heads import Head, grid_of
 from tagfill.models.presets import DEFAULT
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import State, below
@@ -65,11 +65,11 @@ class Network(nn.Module):
         return output
 
     def features(self, images: Tensor) -> Tensor:
-        """What the head reads: [N, D] pooled features or [N, D, H, W] maps."""
+        """What the head reads: [N, D] pooled features, [N, D, 3, 3] regions or [N, D, H, W] maps."""
         if self.head.reads == "pooled":
             return self.backbone.pooled(images)
         maps: Tensor = self.backbone(images)
-        return maps
+        return grid_of(maps) if self.head.reads == "grid" else maps
 
     def remember_fit(self) -> None:
         """Let later processes load this backbone without building it."""

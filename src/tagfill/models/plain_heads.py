@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -14,16 +14,18 @@ from tagfill.errors import TagfillError
 from tagfill.models.output import Output
 
 _TINY = 1e-6
+GRID = 3
+"""Regions of an image along each side."""
 
 
 class Head(nn.Module):
     """Turns a backbone's features into scores of K classes.
 
-    It takes feature maps [N, D, H, W], fresh or cached; where ``reads`` is "pooled" it also takes
-    pooled features [N, D], with the same result.
+    It takes feature maps [N, D, H, W], fresh or cached; where ``reads`` is "pooled" or "grid" it
+    also takes pooled features [N, D] or grids [N, D, 3, 3] of them, with the same result.
     """
 
-    reads: ClassVar[Literal["pooled", "maps"]] = "maps"
+    reads: Literal["pooled", "grid", "maps"] = "maps"
     classifier: Any
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
@@ -59,11 +61,14 @@ class LinearConfig:
         power: exponent on the pooled features, which keep their sign; 0.5 lifts weak features
             beside strong ones.
         unit: give the features of every image the same length, after the power.
+        regions: score the image as a whole and in 3 x 3 regions, and take the mean of the whole
+            and the best region; small things are often in one region only.
     """
 
     dropout: float = 0.0
     power: float = 1.0
     unit: bool = False
+    regions: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.power <= 1:
@@ -75,25 +80,32 @@ class LinearConfig:
 class LinearHead(Head):
     """logits = W r(mean(map)) + b with r(x) = sign(x) |x|^power, with ``unit`` of length sqrt(D).
 
-    Power and length are those of Perronnin et al. 2010 (improved Fisher kernel), Sec. 3.
+    Power and length are those of Perronnin et al. 2010 (improved Fisher kernel), Sec. 3. With
+    ``regions`` the logits are (whole + max over regions) / 2, the whole being the regions' mean.
     """
-
-    reads = "pooled"
 
     def __init__(self, channels: int, classes: int, config: LinearConfig) -> None:
         super().__init__()
-        self.power, self.unit = config.power, config.unit
+        self.power, self.unit, self.regions = config.power, config.unit, config.regions
+        self.reads = "grid" if config.regions else "pooled"
         self.dropout = nn.Dropout(config.dropout)
         self.classifier = nn.Linear(channels, classes)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps or pooled features; with ``maps``, also the scores of each cell."""
-        logits = self.classifier(self.dropout(self.compress(pooled(features))))
+        grid = grid_of(features) if self.regions and features.ndim == 4 else None
+        logits = self._scores(pooled(features if grid is None else grid))
+        if grid is not None:
+            logits = (logits + self._scores(grid.flatten(2).mT).amax(dim=1)) / 2
         if not maps:
             return Output(logits)
         require_maps(features, "linear")
         cells = self.classifier(self.compress(features).movedim(1, -1)).movedim(-1, 1)
         return Output(logits, maps=cells)
+
+    def _scores(self, features: Tensor) -> Tensor:
+        scores: Tensor = self.classifier(self.dropout(self.compress(features)))
+        return scores
 
     def compress(self, features: Tensor) -> Tensor:
         """sign(x) (|x| + tiny)^power; the addend keeps the gradient finite near 0."""
@@ -110,6 +122,19 @@ class LinearHead(Head):
 def pooled(features: Tensor) -> Tensor:
     """[B, D] means of [B, D, H, W] maps; pooled features as they are."""
     return features.mean(dim=(2, 3)) if features.ndim == 4 else features
+
+
+def grid_of(maps: Tensor) -> Tensor:
+    """[B, D, 3, 3] means of the regions of [B, D, H, W] maps; they overlap if 3 does not divide H.
+
+    A grid stays as it is. Plain slices, which every exporter knows.
+    """
+    for axis in (2, 3):
+        size = maps.shape[axis]
+        bounds = [(part * size // GRID, -(-(part + 1) * size // GRID)) for part in range(GRID)]
+        parts = [maps.narrow(axis, start, stop - start).mean(dim=axis) for start, stop in bounds]
+        maps = torch.stack(parts, axis)
+    return maps
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Extractor:
         view: how an image becomes an input. Random views draw from torch's generator, seeded by the
             image's bytes and the view's name, so that the same image gives the same features.
         view_name: part of what identifies the features.
-        kind: pooled [D] or maps [D, H, W].
+        kind: pooled [D], grid [D, 3, 3] or maps [D, H, W].
         device: where torch runs the backbone, if it is torch.
         workers: threads that decode images.
         root: the cache folder.

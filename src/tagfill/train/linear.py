@@ -88,7 +88,7 @@ def train_head(
     loop = Stage(
         head, method, stage, data, accelerator=accelerator, events=events, seed=stage_seed(seed)
     )
-    with single_thread(head.reads == "pooled"):
+    with single_thread(head.reads != "maps"):
         loop.run()
     return loop
 

@@ -114,7 +114,7 @@ class Assembly:
 
     def is_small(self, stage: StageConfig) -> bool:
         """Whether a stage trains on matrices too small to share among threads."""
-        return stage.inputs == "features" and self.network.head.reads == "pooled"
+        return stage.inputs == "features" and self.network.head.reads != "maps"
 
     def without_unreadable(self) -> TrainingData:
         """Leave out the images that cannot be decoded.
