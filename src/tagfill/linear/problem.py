@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform
+from tagfill.linear.basis import TRANSFORMS, Basis, Transform
+from tagfill.linear.regions import Rows, whole
 from tagfill.linear.solve import solve
 
 
@@ -18,7 +19,7 @@ class LinearProblem:
     """Features and labels of all training images.
 
     Args:
-        features: [N, D].
+        features: [N, D], or [N, D, H, W] by regions.
         observed: [N, K] labels 1, 0, -1.
         truth: [N, K] full labels behind masked ones, for oracles.
         transforms: what may be done to the features.
@@ -27,7 +28,7 @@ class LinearProblem:
         reviewed: [N, K] entries that a review answered, where that is recorded.
     """
 
-    features: Matrix
+    features: Rows
     observed: Tensor
     truth: Tensor | None = None
     transforms: tuple[Transform, ...] = TRANSFORMS
@@ -97,7 +98,7 @@ def solve_elementwise(
     """The head that minimizes a loss of entries plus the L2 penalty, where one is asked for."""
     if problem.l2 is None:
         return None
-    basis = Basis.of(problem.features)
+    basis = Basis.of(whole(problem.features))
     solution = solve(basis, Elementwise(terms, labels), problem.l2)
     weight, bias = basis.head(solution.weight, solution.bias)
     details = {"l2": problem.l2, "steps": solution.steps, "loss": solution.loss}

@@ -88,7 +88,7 @@ def stages(
 def head_settings(
     name: str, settings: Mapping[str, Any] | None = None, preset: str | None = None
 ) -> dict[str, Any]:
-    """Settings of the head that a method needs."""
+    """Settings of the head that a method needs, of a linear one if it needs no other."""
     required = getattr(find(name), "head_settings", None)
     return {} if required is None else dict(required(configure(name, settings, preset)))
 

@@ -10,7 +10,7 @@ lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's 
 - optionally ``PRESETS``: named ``Config`` objects, such as the published code's values,
 - optionally ``SEARCH``: values to try, for ``tagfill tune`` (see ``_search``),
 - optionally ``stages(config)``: the stages of a schedule of its own (``--mode two_stage``),
-- optionally ``head_settings(config)``: what the head it needs must be set to.
+- optionally ``head_settings(config)``: what the head it needs, by default a linear one, is set to.
 
 A field of ``Config`` is documented by its ``setting``, or in the ``Args`` section of the docstring;
 the docstring of the module gives formula, paper and differences from the published code.

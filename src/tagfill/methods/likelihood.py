@@ -169,5 +169,10 @@ def fixed_by_head(head_settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"transform": "plain"} if head_settings.get("power") == 1 else {}
 
 
+def head_settings(config: Config) -> dict[str, Any]:
+    """A linear head also looks at regions: docs/results/features.md."""
+    return {"regions": True}
+
+
 def build(config: Config) -> Method:
     return WrittenTags(config)

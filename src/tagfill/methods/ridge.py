@@ -19,6 +19,7 @@ from torch import Tensor
 
 from tagfill.linear.basis import rooted
 from tagfill.linear.problem import LinearProblem, LinearWeights
+from tagfill.linear.regions import whole
 from tagfill.linear.ridge import ridge
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import ElementwiseMethod, Info, Needs
@@ -50,7 +51,7 @@ class Ridge(ElementwiseMethod):
     def solve(self, problem: LinearProblem) -> LinearWeights:
         wanted = self.config.strength if problem.l2 is None else problem.l2
         roots = problem.transforms[0] == "roots"
-        features = torch.from_numpy(problem.features)
+        features = torch.from_numpy(whole(problem.features))
         features = rooted(features) if roots else features
         weight, bias, strength = ridge(
             features,

@@ -65,7 +65,7 @@ class Network(nn.Module):
         return output
 
     def features(self, images: Tensor) -> Tensor:
-        """What the head reads: [N, D] pooled features, [N, D, 3, 3] regions or [N, D, H, W] maps."""
+        """What the head reads: pooled [N, D], by regions [N, D, 3, 3] or maps [N, D, H, W]."""
         if self.head.reads == "pooled":
             return self.backbone.pooled(images)
         maps: Tensor = self.backbone(images)

@@ -70,6 +70,10 @@ class LinearConfig:
     unit: bool = False
     regions: bool = False
 
+    @property
+    def reads(self) -> Literal["pooled", "grid"]:
+        return "grid" if self.regions else "pooled"
+
     def __post_init__(self) -> None:
         if not 0 < self.power <= 1:
             raise TagfillError(
@@ -87,7 +91,7 @@ class LinearHead(Head):
     def __init__(self, channels: int, classes: int, config: LinearConfig) -> None:
         super().__init__()
         self.power, self.unit, self.regions = config.power, config.unit, config.regions
-        self.reads = "grid" if config.regions else "pooled"
+        self.reads = config.reads
         self.dropout = nn.Dropout(config.dropout)
         self.classifier = nn.Linear(channels, classes)
 

@@ -19,9 +19,10 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores
 from tagfill.files import unlinked, write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
-from tagfill.linear.basis import Matrix, is_large
+from tagfill.linear.basis import is_large
 from tagfill.linear.choice import Choice
 from tagfill.linear.fit import fit_head, out_of_fold
+from tagfill.linear.regions import Rows, whole
 from tagfill.priors import Presence, how_written
 from tagfill.priors.writer import Mask
 from tagfill.priors.written import likely_choice
@@ -30,7 +31,7 @@ FILE = "posterior.safetensors"
 FOLDS = 5
 FEW_FOLDS = 2
 """Of very many images: half of them teach as much as four fifths, in a quarter of the time."""
-REVISION = 5
+REVISION = 6
 """Of how probabilities are worked out; those of an older one are worked out again."""
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
@@ -56,9 +57,9 @@ class Evidence:
 
 
 def posterior(
-    features: Matrix,
+    features: Rows,
     labels: Labels,
-    others: tuple[Matrix, Labels, Mask | None] | None = None,
+    others: tuple[Rows, Labels, Mask | None] | None = None,
     *,
     reviewed: Mask | None = None,
     folds: int | None = None,
@@ -72,7 +73,7 @@ def posterior(
     labels, and which line makes probabilities of scores, is fitted to the training images.
 
     Args:
-        features: [N, D] of the training images.
+        features: [N, D] of the training images, or [N, D, H, W] by regions.
         labels: [N, K] of 1, 0, -1.
         others: features, labels and reviewed entries of held-out images, which follow the
             training images.
@@ -85,11 +86,12 @@ def posterior(
     Raises:
         TagfillError: there are too few images, or no label is positive.
     """
+    images = whole(features)
     if folds is None:
-        folds = FEW_FOLDS if is_large(features) else FOLDS
+        folds = FEW_FOLDS if is_large(images) else FOLDS
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
-    choice = likely_choice(features, labels, seed, reviewed=reviewed, trained=trained)
+    choice = likely_choice(images, labels, seed, reviewed=reviewed, trained=trained)
     return_freed_memory()
     count, more = len(labels), 0 if others is None else len(others[1])
     unknown, known = (np.empty((count + more, labels.shape[1]), np.float32) for _ in range(2))

@@ -172,11 +172,12 @@ def _posterior(
     run: TrainedRun, train: Split, held_out: Sequence[Split], folds: int | None
 ) -> Evidence:
     with run.assembly.events:
-        features = [run.assembly.pooled_features(split) for split in (train, *held_out)]
+        features = [run.assembly.head_features(split) for split in (train, *held_out)]
         others = None
         if held_out:
             table = _joined(held_out)
-            others = np.concatenate(features[1:]), table.values, table.reviewed
+            rows = np.concatenate([part[:] for part in features[1:]])
+            others = rows, table.values, table.reviewed
         return posterior.posterior(
             features[0],
             train.table.values,

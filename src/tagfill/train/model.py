@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
+from tagfill.linear.regions import Rows
 from tagfill.methods.base import Needs
 from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
@@ -129,6 +130,13 @@ class Assembly:
         for note in self.data.notes[reported:]:
             self.events.note(note)
         return self.data
+
+    def head_features(self, split: Split | None = None) -> Rows:
+        """Features of a split as a linear head sees them: [N, D], or [N, D, 3, 3] by regions."""
+        if self.network.head.reads != "grid":
+            return self.pooled_features(split)
+        features = self._features(self.data.train if split is None else split)
+        return features.numpy() if isinstance(features, Tensor) else features
 
     def pooled_features(self, split: Split | None = None) -> npt.NDArray[np.float32]:
         """[N, D] features of a split, by default the training images; maps are averaged."""

@@ -21,6 +21,7 @@ from PIL import Image
 from tagfill.images import FORMATS, open_regular
 from tagfill.models.factory import build_backbone
 from tagfill.models.graphs import feature_engine
+from tagfill.models.heads import configure_head
 from tagfill.models.presets import DEFAULT, OFFLINE
 from tagfill.train.cache import content_hashes, stores
 from tagfill.train.config import RunConfig
@@ -78,7 +79,9 @@ def choose_quality(
         return config, []
     steps = _useful(paths)
     if config.model.quality == "auto":
-        step, note = _affordable(steps, paths)
+        model = config.model
+        head = configure_head(model.head, model.head_settings, model.head_preset)
+        step, note = _affordable(steps, paths, getattr(head, "reads", "maps"))
     else:
         step = next((step for step in steps if step.quality == config.model.quality), steps[-1])
         note = f"quality: {step}"
@@ -104,8 +107,8 @@ def _useful(paths: Sequence[Path]) -> list[Step]:
     return [STEPS[0], *(step for step in larger if OFFLINE[step.backbone].is_installed)]
 
 
-def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str]:
-    known = [step for step in steps if _is_cached(step, paths)]
+def _affordable(steps: Sequence[Step], paths: Sequence[Path], kind: str) -> tuple[Step, str]:
+    known = [step for step in steps if _is_cached(step, paths, kind)]
     if known:
         step = known[-1]
         return step, f"quality: {step}: features are cached"
@@ -132,13 +135,14 @@ def _affordable(steps: Sequence[Step], paths: Sequence[Path]) -> tuple[Step, str
     return step, note
 
 
-def _is_cached(step: Step, paths: Sequence[Path]) -> bool:
+def _is_cached(step: Step, paths: Sequence[Path], kind: str) -> bool:
     fitting = [
         store
         for store in stores()
         if store.about.get("backbone") == step.backbone
         and store.about.get("input_size") == step.size
         and store.about.get("view") == "plain"
+        and store.about.get("kind") == kind
         and store.images >= len(set(paths))
     ]
     if not fitting:

@@ -226,8 +226,9 @@ class _Resolver:
         """The head the method needs, unless the user named one."""
         needs = [methods.find(stage.method.name).INFO.needs for stage in stages]
         wanted = head_giving({need for stage_needs in needs for need in stage_needs.of_the_head()})
-        if wanted is None:
+        if wanted is None and (self.given_features or model.head != "linear"):
             return model
+        wanted = wanted or "linear"
         last = stages[-1].method
         required = methods.head_settings(last.name, last.settings, last.preset)
         if model.head != wanted and "head" in self.overrides:

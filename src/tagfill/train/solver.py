@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.linear.basis import TRANSFORMS, Transform
 from tagfill.linear.problem import LinearProblem, LinearWeights
+from tagfill.linear.regions import Rows
 from tagfill.methods.base import Method
 from tagfill.models.plain_heads import LinearHead, pooled
 from tagfill.train.config import StageConfig
@@ -44,12 +45,11 @@ def solve_head(
     if network.dropout.p > 0:
         _refuse_l2(config, "the head has dropout")
         return None
-    free = last and network.power == 1 and not network.unit
+    plain = network.power == 1 and not network.unit
+    free = last and plain
     with torch.no_grad():
-        rows = inputs.plain(range(len(inputs)))
-        features = np.concatenate([network.compress(pooled(part)).numpy() for part in rows])
         problem = LinearProblem(
-            features,
+            _features(network, inputs, by_regions=network.regions and plain),
             data.observed,
             data.truth,
             TRANSFORMS if free else OWN,
@@ -66,6 +66,15 @@ def solve_head(
         network.classifier.weight.copy_(solution.weight)
         network.classifier.bias.copy_(solution.bias)
     return solution
+
+
+def _features(head: LinearHead, inputs: FeatureInputs, *, by_regions: bool) -> Rows:
+    """[N, D] as the head compresses them, or [N, D, 3, 3] by regions."""
+    features = inputs.features
+    if by_regions and len(features.shape) == 4:
+        return features.numpy() if isinstance(features, Tensor) else features
+    rows = inputs.plain(range(len(inputs)))
+    return np.concatenate([head.compress(pooled(part)).numpy() for part in rows])
 
 
 def _refuse_l2(config: StageConfig, why: str) -> None:
