@@ -35,7 +35,7 @@ def no_export(*_: object) -> None:
     raise AssertionError("exported")
 
 
-@pytest.mark.parametrize("kind", ["pooled", "maps"])
+@pytest.mark.parametrize("kind", ["pooled", "grid", "maps"])
 @pytest.mark.parametrize("name", ["test_resnet", "test_vit", "test_efficientnet"])
 def test_features_equal_those_of_torch_at_any_batch_size(name: str, kind: graphs.Kind) -> None:
     size = 160 if name == "test_vit" else 64

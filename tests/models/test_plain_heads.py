@@ -5,7 +5,7 @@ import torch
 
 from tagfill.errors import TagfillError
 from tagfill.models.heads import HEADS, build_head, configure_head, head_name
-from tagfill.models.plain_heads import CamConfig, CamHead, LinearConfig, LinearHead
+from tagfill.models.plain_heads import CamConfig, CamHead, LinearConfig, LinearHead, grid_of
 from tagfill.models.query_heads import LemConfig, Q2LConfig
 
 
@@ -15,6 +15,29 @@ def test_linear_gives_the_same_for_maps_and_their_mean() -> None:
     torch.testing.assert_close(head(maps).logits, head(maps.mean((2, 3))).logits)
     shown = head(maps, maps=True)
     torch.testing.assert_close(shown.maps.mean((2, 3)), shown.logits)
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 7, 10, 14])
+def test_a_grid_has_the_means_of_nine_regions(side: int) -> None:
+    maps = torch.randn(2, 4, side, side + 1)
+    expected = torch.nn.functional.adaptive_avg_pool2d(maps, 3)
+    torch.testing.assert_close(grid_of(maps), expected)
+    torch.testing.assert_close(grid_of(expected), expected)
+
+
+def test_regions_add_the_best_one_to_the_whole() -> None:
+    head = LinearHead(4, 3, LinearConfig(power=0.5, unit=True, regions=True))
+    assert head.reads == "grid"
+    maps = torch.randn(2, 4, 7, 7)
+    grid = grid_of(maps)
+    plain = LinearHead(4, 3, LinearConfig(power=0.5, unit=True))
+    plain.load_state_dict(head.state_dict())
+    parts = torch.stack([plain(part).logits for part in grid.flatten(2).unbind(2)], 1)
+    expected = (plain(grid.mean((2, 3))).logits + parts.amax(1)) / 2
+    torch.testing.assert_close(head(maps).logits, expected)
+    torch.testing.assert_close(head(grid).logits, expected)
+    pooled = torch.randn(2, 4)
+    torch.testing.assert_close(head(pooled).logits, plain(pooled).logits)
 
 
 @pytest.mark.parametrize("power", [0.5, 0.3])

@@ -78,6 +78,26 @@ def test_auto_is_the_likelihood_of_any_labels(regime: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given_features", "wishes", "regions"),
+    [
+        (False, {}, True),
+        (True, {}, None),
+        (False, {"overrides": {"head_settings": {"regions": False}}}, False),
+        (False, {"method": "em"}, None),
+        (False, {"overrides": {"head": "cam"}}, None),
+    ],
+)
+def test_auto_looks_at_regions_of_images(
+    given_features: bool, wishes: dict[str, Any], regions: bool | None
+) -> None:
+    request = Request(DataConfig("labels.csv"), **wishes)
+    config, _ = resolve(
+        request, regime="full", images=100, given_features=given_features, has_gpu=False
+    )
+    assert config.model.head_settings.get("regions") == regions
+
+
+@pytest.mark.parametrize(
     ("wishes", "settings"),
     [
         ({}, {}),

@@ -14,6 +14,7 @@ from tests.train.given import write_given_features
 import tagfill
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import load as load_bundle
+from tagfill.models.deploy import Deployable
 from tagfill.train.folder import RunFolder
 from tagfill.train.run import resume
 
@@ -111,3 +112,51 @@ def test_a_head_that_is_not_linear_is_trained_by_the_loop(tmp_path: Path) -> Non
     assert stage.solved is None
     assert len(stage.history) == stage.config.epochs
     assert stage.history[-1]["loss"] < stage.history[0]["loss"]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tagfill.scenes import write_scenes
+
+    folder = tmp_path_factory.mktemp("scenes")
+    write_scenes(folder, 60, 64, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def of_photos(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> tagfill.Run:
+    out = tmp_path_factory.mktemp("runs") / "regions"
+    return tagfill.fit(photos, out=out, backbone="test_resnet", input_size=64, pretrained=False)
+
+
+def test_photos_are_seen_whole_and_in_regions(of_photos: tagfill.Run) -> None:
+    head = of_photos.model.network.head
+    assert head.regions
+    split = of_photos.data.val
+    grids = of_photos.assembly.head_features(split)
+    assert grids.shape[2:] == (3, 3)
+    with torch.no_grad():
+        logits = head(torch.from_numpy(grids)).logits.numpy()
+    np.testing.assert_allclose(of_photos.scores("val"), logits, atol=1e-4)
+
+
+def test_a_photo_has_the_same_score_from_its_file(of_photos: tagfill.Run) -> None:
+    split = of_photos.data.val
+    predicted = of_photos.predict(list(split.paths[:3]))
+    scores = torch.from_numpy(of_photos.scores("val")[:3]).float()
+    model = Deployable(of_photos.model.network, of_photos.model.calibration)
+    given = np.array([one.probabilities for one in predicted])
+    np.testing.assert_allclose(given, model.probabilities(scores).numpy(), atol=5e-3)
+
+
+def test_regions_can_be_left_out(photos: Path, tmp_path: Path) -> None:
+    run = tagfill.fit(
+        photos,
+        out=tmp_path / "whole",
+        backbone="test_resnet",
+        input_size=64,
+        pretrained=False,
+        head_settings={"regions": False},
+    )
+    assert not run.model.network.head.regions
+    assert run.assembly.head_features(run.data.val).ndim == 2

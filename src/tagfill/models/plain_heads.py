@@ -134,7 +134,7 @@ def grid_of(maps: Tensor) -> Tensor:
     A grid stays as it is. Plain slices, which every exporter knows.
     """
     for axis in (2, 3):
-        size = maps.shape[axis]
+        size = int(maps.shape[axis])  # a plain number while a graph is traced
         bounds = [(part * size // GRID, -(-(part + 1) * size // GRID)) for part in range(GRID)]
         parts = [maps.narrow(axis, start, stop - start).mean(dim=axis) for start, stop in bounds]
         maps = torch.stack(parts, axis)
