@@ -80,7 +80,7 @@ def test_features_that_are_known_cost_nothing(
 ) -> None:
     monkeypatch.setattr(quality, "_seconds_an_image", lambda: pytest.fail("timed"))
     paths = photos(tmp_path / "photos", 600)
-    about = {"backbone": "efficientnet_lite2", "input_size": 320, "view": "plain"}
+    about = {"backbone": "efficientnet_lite2", "input_size": 320, "view": "plain", "kind": "pooled"}
     FeatureStore(about).add(content_hashes(paths), np.ones((3, 4), dtype=np.float16))
     config, notes = chosen(paths)
     assert config.model.input_size == 320
