@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tagfill.errors import TagfillError
-from tagfill.observe import k_positives_m_negatives, single_positive
+from tagfill.observe import k_positives_m_negatives, known_proportion, make, single_positive
 
 MLSPL = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "voc2012" / "mlspl"
 
@@ -77,3 +77,21 @@ def test_equals_the_published_voc_draw(phase):
     truth = np.load(MLSPL / f"formatted_{phase}_labels.npy")
     published = np.load(MLSPL / f"formatted_{phase}_labels_obs.npy")
     assert np.array_equal(single_positive(truth, seed=1200) == 1, published == 1)
+
+
+def test_published_draw_is_that_of_numpys_old_generator() -> None:
+    truth = np.random.default_rng(3).integers(0, 2, (40, 7)).astype(np.int8)
+    np.random.seed(0)
+    kept = np.random.random(truth.shape) < 0.3
+    observed = known_proportion(truth, 0, proportion=0.3, published=True)
+    assert np.array_equal(observed, np.where(kept, truth, -1))
+    assert not np.array_equal(observed, known_proportion(truth, 0, proportion=0.3))
+    regime = make("known_proportion", {"proportion": 0.3, "published": True})
+    assert np.array_equal(regime.observe(truth, 0), observed)
+
+
+def test_published_draw_is_not_made_image_by_image() -> None:
+    with pytest.raises(TagfillError, match="not made per image"):
+        known_proportion(
+            np.ones((2, 2), np.int8), 0, proportion=0.5, per_image=True, published=True
+        )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tagfill.errors import TagfillError
 from tagfill.observe import regimes
-from tagfill.observe.published import PUBLISHED_SEED
+from tagfill.observe.regimes import PUBLISHED_SEED
 
 Kind = Literal["runs", "few_images", "label_counts"]
 Vary = Literal["training", "mask"]

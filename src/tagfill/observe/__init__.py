@@ -4,21 +4,23 @@ Each takes the full labels [N, K] as ``truth`` and the ``seed`` of the draw, and
 labels [N, K]. Entries that are unknown in the full labels stay unknown.
 """
 
-from tagfill.observe.biased import (
+from tagfill.observe.dataset import ALL, default_split, observe_dataset, observe_official
+from tagfill.observe.regimes import (
+    REGIMES,
+    Masking,
     biased_by_frequency,
     biased_by_place,
     biased_by_size,
-    weighted_single_positive,
-)
-from tagfill.observe.dataset import ALL, default_split, observe_dataset, observe_official
-from tagfill.observe.partial import (
+    defaults,
     false_negatives,
     fixed_per_class,
+    k_positives_m_negatives,
     known_proportion,
+    make,
     positive_proportion,
+    single_positive,
+    weighted_single_positive,
 )
-from tagfill.observe.published import k_positives_m_negatives, single_positive
-from tagfill.observe.regimes import REGIMES, Masking, defaults, make
 
 __all__ = [
     "ALL",
