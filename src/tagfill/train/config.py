@@ -191,6 +191,10 @@ class StageConfig:
         for name in ("warmup", "ema"):
             _require(name, getattr(self, name), 0, 1)
 
+    @property
+    def head_learning_rate(self) -> float:
+        return self.learning_rate * (self.head_multiplier if self.inputs == "images" else 1.0)
+
 
 @dataclass(frozen=True)
 class RunConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,13 +40,6 @@ class StageData:
     reviewed: Tensor | None = None
 
 
-@dataclass(frozen=True)
-class _Mix:
-    first: Tensor
-    second: Tensor
-    weight: float
-
-
 class Forward:
     """Runs the network on a batch and gathers the outputs of all processes.
 
@@ -68,23 +61,21 @@ class Forward:
         """Compute the loss of the training images ``rows``; ``batch`` has this process's share."""
         position = (self.seed, epoch, number)
         self._seed(derived_seed(*position, 2, self.world.rank))
-        weak = batch.weak.to(self.device, non_blocking=True)
-        mix = self._mix(len(rows), position) if self.method.needs.mixup else None
-        views = {"weak": weak}
+        views = {"weak": batch.weak.to(self.device, non_blocking=True)}
         if batch.strong is not None:
             views["strong"] = batch.strong.to(self.device, non_blocking=True)
+        mix = self._mix(len(rows), position) if self.method.needs.mixup else None
         if mix is not None:
-            views["mixed"] = self._mixed_inputs(weak, len(rows), mix)
-        outputs = self._outputs(views)
-        strong = outputs.get("strong")
+            views["mixed"] = self._mixed_inputs(views["weak"], len(rows), *mix)
+        outputs = self._outputs(views, len(rows))
         return Step(
-            output=self.world.gather_output(outputs["weak"], len(rows)),
+            output=outputs["weak"],
             observed=self.data.observed.index_select(0, rows).to(self.device),
             index=rows.to(self.device),
             epoch=epoch,
             step=step,
-            strong=None if strong is None else self.world.gather_output(strong, len(rows)),
-            mixed=None if mix is None else self._mixed_output(outputs["mixed"], mix),
+            strong=outputs.get("strong"),
+            mixed=None if mix is None else Mixed(outputs["mixed"], *mix),
             weights=tuple(map(self.whole, self.weights)),
             generator=torch.Generator().manual_seed(derived_seed(*position, 3)),
             truth=None if self.data.truth is None else self.data.truth[rows].to(self.device),
@@ -97,13 +88,15 @@ class Forward:
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _outputs(self, views: dict[str, Tensor]) -> dict[str, Output]:
+    def _outputs(self, views: dict[str, Tensor], images: int) -> dict[str, Output]:
         """One pass for all views: faster, and DDP requires that each parameter is used once."""
-        if len(views) == 1:
-            return {name: self._run(view) for name, view in views.items()}
-        output = self._run(torch.cat(list(views.values())))
-        sizes = [len(view) for view in views.values()]
-        return dict(zip(views, _split(output, sizes), strict=True))
+        output = self._run(torch.cat(list(views.values())) if len(views) > 1 else views["weak"])
+        shares = _split(output, [len(view) for view in views.values()])
+        counts = {"mixed": images // 2}
+        return {
+            name: self.world.gather_output(share, counts.get(name, images))
+            for name, share in zip(views, shares, strict=True)
+        }
 
     def _run(self, view: Tensor) -> Output:
         if self.accelerator.mixed_precision == "no":
@@ -114,31 +107,29 @@ class Forward:
         whole = {name: value.float() for name, value in vars(mixed).items() if value is not None}
         return replace(mixed, **whole)
 
-    def _mix(self, count: int, position: tuple[int, ...]) -> _Mix | None:
+    def _mix(self, count: int, position: tuple[int, ...]) -> tuple[Tensor, Tensor, float] | None:
         """Pairs of the batch's halves, the first half shuffled, and one weight for the step."""
         half = count // 2
         if half == 0:
             return None
         draw = np.random.default_rng(derived_seed(*position, 4))
-        return _Mix(
+        return (
             torch.from_numpy(draw.permutation(half)).to(self.device),
             torch.arange(half, 2 * half, device=self.device),
             float(draw.beta(MIXUP_ALPHA, MIXUP_ALPHA)),
         )
 
-    def _mixed_inputs(self, weak: Tensor, total: int, mix: _Mix) -> Tensor:
-        everything = self.world.gather(weak.detach(), total)
-        first, second = self.world.share(mix.first), self.world.share(mix.second)
-        return mix.weight * everything[first] + (1 - mix.weight) * everything[second]
-
-    def _mixed_output(self, share: Output, mix: _Mix) -> Mixed:
-        output = self.world.gather_output(share, len(mix.first))
-        return Mixed(output, mix.first, mix.second, mix.weight)
+    def _mixed_inputs(
+        self, weak: Tensor, total: int, first: Tensor, second: Tensor, weight: float
+    ) -> Tensor:
+        whole = self.world.gather(weak.detach(), total)
+        own = self.world.share
+        return weight * whole[own(first)] + (1 - weight) * whole[own(second)]
 
 
-def _split(output: Output, sizes: list[int]) -> Iterator[Output]:
-    pieces = {
-        name: tensor.split(sizes) for name, tensor in vars(output).items() if tensor is not None
-    }
-    for number in range(len(sizes)):
-        yield Output(**{name: parts[number] for name, parts in pieces.items()})
+def _split(output: Output, sizes: list[int]) -> list[Output]:
+    if len(sizes) == 1:
+        return [output]
+    given = {name: tensor for name, tensor in vars(output).items() if tensor is not None}
+    parts = zip(*(tensor.split(sizes) for tensor in given.values()), strict=True)
+    return [Output(**dict(zip(given, part, strict=True))) for part in parts]

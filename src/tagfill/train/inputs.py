@@ -20,7 +20,6 @@ from tagfill.images import open_image
 from tagfill.train.cache import FeatureRows
 from tagfill.train.views import View, distorted
 
-Seeds = tuple[int, ...]
 _IMAGES = 32  # per evaluation batch
 _EVALUATION_NUMBERS = 8_000_000  # feature values per evaluation batch
 
@@ -57,6 +56,7 @@ def epoch_order(images: int, batch_size: int, seed: int, epoch: int) -> list[Ten
     return list(torch.randperm(images, generator=generator).split(batch_size))
 
 
+@dataclass(frozen=True, eq=False)
 class FeatureInputs:
     """Features computed once: rows of a matrix in memory, or of cached maps on disk.
 
@@ -67,16 +67,10 @@ class FeatureInputs:
         fresh: distort the drawn view again at every visit.
     """
 
-    def __init__(
-        self,
-        features: Tensor | FeatureRows,
-        strong: Sequence[Tensor | FeatureRows] | None = None,
-        seed: int = 0,
-        *,
-        fresh: bool = False,
-    ) -> None:
-        self.features, self.strong = features, strong
-        self.seed, self.fresh = seed, fresh
+    features: Tensor | FeatureRows
+    strong: Sequence[Tensor | FeatureRows] | None = None
+    seed: int = 0
+    fresh: bool = False
 
     def __len__(self) -> int:
         return len(self.features)
@@ -106,6 +100,7 @@ class FeatureInputs:
                 yield _rows(self.features, torch.arange(start, stop))
 
 
+@dataclass(frozen=True, eq=False)
 class TrainingViews:
     """Inputs for evaluation with the augmented (weak) views of an epoch of training.
 
@@ -113,8 +108,8 @@ class TrainingViews:
         epoch: views are drawn again for each.
     """
 
-    def __init__(self, inputs: Inputs, epoch: int) -> None:
-        self.inputs, self.epoch = inputs, epoch
+    inputs: Inputs
+    epoch: int
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -130,6 +125,7 @@ class TrainingViews:
             yield batch.weak
 
 
+@dataclass(frozen=True, eq=False)
 class ImageInputs:
     """Image files, decoded and augmented by worker processes.
 
@@ -141,20 +137,13 @@ class ImageInputs:
         workers: processes that read ahead.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        *,
-        size: int,
-        plain_view: View,
-        weak_view: View,
-        strong_view: View | None = None,
-        seed: int = 0,
-        workers: int = 0,
-    ) -> None:
-        self.paths = list(paths)
-        self.plain_view, self.weak_view, self.strong_view = plain_view, weak_view, strong_view
-        self.seed, self.size, self.workers = seed, size, workers
+    paths: Sequence[Path]
+    size: int
+    plain_view: View
+    weak_view: View
+    strong_view: View | None = None
+    seed: int = 0
+    workers: int = 0
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -186,13 +175,14 @@ class ImageInputs:
             yield batch
 
 
+@dataclass(frozen=True, eq=False)
 class _Files(TorchDataset[list[Tensor] | TagfillError]):
     """Views of images; errors are returned, since torch would add a worker's traceback to them."""
 
-    def __init__(
-        self, paths: Sequence[Path], views: Sequence[View], size: int, seeds: Seeds
-    ) -> None:
-        self.paths, self.views, self.size, self.seeds = paths, views, size, seeds
+    paths: Sequence[Path]
+    views: Sequence[View]
+    size: int
+    seeds: tuple[int, ...]
 
     def __getitem__(self, row: int) -> list[Tensor] | TagfillError:
         try:
@@ -204,11 +194,9 @@ class _Files(TorchDataset[list[Tensor] | TagfillError]):
 
 
 def _stacked(samples: list[list[Tensor] | TagfillError]) -> InputBatch | TagfillError:
-    views = []
-    for sample in samples:
-        if isinstance(sample, TagfillError):
-            return sample
-        views.append(sample)
+    views = [sample for sample in samples if not isinstance(sample, TagfillError)]
+    if len(views) < len(samples):
+        return next(sample for sample in samples if isinstance(sample, TagfillError))
     return InputBatch(*(torch.stack(view) for view in zip(*views, strict=True)))
 
 

@@ -100,7 +100,7 @@ def begin(
             observed=data.observed,
             epochs=stage.epochs,
             steps_per_epoch=-(-len(data.inputs) // (stage.batch_size * stage.accumulate)),
-            learning_rate=head_learning_rate(stage),
+            learning_rate=stage.head_learning_rate,
             device=device,
             seed=seed,
             expected_positives=expected,
@@ -108,9 +108,3 @@ def begin(
             truth=data.truth,
         )
     )
-
-
-def head_learning_rate(stage: StageConfig) -> float:
-    """Learning rate of the classification head, which may be higher than the backbone's."""
-    multiplier = stage.head_multiplier if stage.inputs == "images" else 1.0
-    return stage.learning_rate * multiplier

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -139,7 +139,7 @@ def _execute(
                 _check_unchanged(saved[1]["data_hash"], data, config)
             elif is_main:
                 folder.settle(config, {"data_hash": data.content_hash, "images": data.sizes})
-            stage = _Stages(folder, config, assembly, accelerator, events, limits).train(saved)
+            stage = _train_stages(folder, assembly, accelerator, saved)
             evaluation = evaluate(stage, assembly, config)
         except Interrupted as stop:
             events.event("interrupted")
@@ -150,55 +150,44 @@ def _execute(
     return TrainedRun(folder, config, data=data, metrics=evaluation.metrics)
 
 
-@dataclass(frozen=True)
-class _Stages:
-    """The stages of a run, one after the other on the same network."""
-
-    folder: RunFolder
-    config: RunConfig
-    assembly: Assembly
-    accelerator: Accelerator
-    events: Events
-    limits: Limits
-
-    def train(self, saved: Checkpoint | None) -> Stage:
-        """Train all stages that are not done yet; returns the last."""
-        first = 1 if saved is None else saved[1]["stage"]
-        previous: Method | None = None
-        for number in range(first, len(self.config.stages) + 1):
-            stage = self._stage(number, previous)
-            if saved is not None and number == first:
-                with fitting(self.folder):
-                    stage.restore(*saved)
-            with single_thread(self.assembly.is_small(stage.config)):
-                stage.run()
-            self.assembly.follow_head()
-            previous = stage.method
-        return stage
-
-    def _stage(self, number: int, previous: Method | None) -> Stage:
-        config = self.config.stages[number - 1]
+def _train_stages(
+    folder: RunFolder, assembly: Assembly, accelerator: Accelerator, saved: Checkpoint | None
+) -> Stage:
+    """Train all stages that are not done yet, on the same network; returns the last."""
+    stages = assembly.config.stages
+    first = 1 if saved is None else saved[1]["stage"]
+    previous: Method | None = None
+    for number in range(first, len(stages) + 1):
+        config = stages[number - 1]
         method = make_method(config)
-        module = self.assembly.trained_module(config, method.needs)
-        with self.accelerator.main_process_first():
-            data = self.assembly.stage_data(config, method.needs)
-            begin_stage(method, config, data, self.assembly)
+        module = assembly.trained_module(config, method.needs)
+        with accelerator.main_process_first():
+            data = assembly.stage_data(config, method.needs)
+            begin_stage(method, config, data, assembly)
         if previous is not None and type(previous) is type(method):
             method.inherit(previous)
-        return Stage(
+        stage = Stage(
             module,
             method,
             config,
             data,
-            accelerator=self.accelerator,
-            events=self.events,
-            keep=checkpoints_of(self.folder, self.assembly.data),
-            seed=stage_seed(self.config.seed, number),
-            limits=self.limits,
+            accelerator=accelerator,
+            events=assembly.events,
+            keep=checkpoints_of(folder, assembly.data),
+            seed=stage_seed(assembly.config.seed, number),
+            limits=assembly.limits,
             number=number,
-            stages=len(self.config.stages),
-            shard=self.config.shard and config.inputs == "images",
+            stages=len(stages),
+            shard=assembly.config.shard and config.inputs == "images",
         )
+        if saved is not None and number == first:
+            with fitting(folder):
+                stage.restore(*saved)
+        with single_thread(assembly.is_small(config)):
+            stage.run()
+        assembly.follow_head()
+        previous = method
+    return stage
 
 
 def _check_unchanged(data_hash: str, data: TrainingData, config: RunConfig) -> None:
