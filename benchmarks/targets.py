@@ -125,7 +125,7 @@ def role(folder: Path, images: int, classes: int) -> Callable[[], object]:
     """A step of ROLE's label state in a mapped file, in microseconds: the median of 300."""
     import torch
 
-    from tagfill.methods._rows import Rows
+    from tagfill.methods._estimators import Rows
 
     rows = Rows(
         (images, classes), 1e-2, device=torch.device("cpu"), mapped=True, directory=str(folder)

@@ -17,7 +17,7 @@ from tests.methods.harness import (
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.methods._rows import Rows
+from tagfill.methods._estimators import Rows
 from tagfill.methods.base import Setup
 
 ESTIMATORS = [

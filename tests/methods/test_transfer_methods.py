@@ -10,7 +10,7 @@ from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.methods._state import Averages
 from tagfill.methods.base import Setup, Step
-from tagfill.methods.sarb import centers
+from tagfill.methods.transfer import centers
 from tagfill.models.output import Output
 
 ROWS = torch.arange(IMAGES)[:BATCH]

@@ -1,22 +1,39 @@
-"""Cross-entropy on known entries: unknown ones are left out, or drawn as negatives."""
+"""Cross-entropy on known entries: without the others, with draws of them, or with all known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from torch import Tensor
 
+from tagfill.errors import TagfillError
+from tagfill.linear.problem import LinearProblem, LinearWeights, solve_elementwise
 from tagfill.losses.assume import (
     count_weight,
     durand_weight,
     ignore_unknown,
+    ignore_unknown_smoothed,
+    ignore_unobserved_negatives,
     partial_cross_entropy,
     sample_unknown,
     sampled_negative,
 )
 from tagfill.methods._settings import Settings, setting
-from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Step, elementwise
+from tagfill.methods.assumed import PUBLISHED, SmoothingConfig
+from tagfill.methods.base import (
+    ElementwiseMethod,
+    Info,
+    LossTerms,
+    Method,
+    NamedMethod,
+    Needs,
+    Setup,
+    Step,
+    elementwise,
+    require_positives,
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,38 @@ class PseudoNegative(Method):
 def _partial(logits: Tensor, observed: Tensor, *, weighting: str) -> Tensor:
     weight = count_weight if weighting == "count" else durand_weight
     return partial_cross_entropy(logits, observed, weight(observed))
+
+
+class Oracle(ElementwiseMethod):
+    """The mean over known entries of a pure loss of the full labels, 0 at unknown entries."""
+
+    def loss(self, step: Step) -> LossTerms:
+        labels = step.observed if step.truth is None else step.truth
+        known = (labels >= 0).sum().clamp(min=1)
+        return {self.name: self.terms(step.output.logits, labels).sum() / known}
+
+    def solve(self, problem: LinearProblem) -> LinearWeights | None:
+        """By L-BFGS, if an L2 penalty is set."""
+        labels = problem.observed if problem.truth is None else problem.truth
+        return solve_elementwise(problem, labels, self.terms)
+
+
+class TrueNegatives(Method):
+    """Cross-entropy on observed positives and true negatives."""
+
+    def start(self, setup: Setup) -> None:
+        """Refuse labels whose truth is not known."""
+        require_positives(setup.observed, "iun")
+        if setup.truth is None and bool((setup.observed < 0).any()):
+            raise TagfillError(
+                "iun cannot start: it needs the full labels behind the unknown ones",
+                remedy="hide labels of a fully labeled set with `tagfill mask`, or use `iu`",
+            )
+
+    def loss(self, step: Step) -> LossTerms:
+        truth = step.observed if step.truth is None else step.truth
+        terms = ignore_unobserved_negatives(step.output.logits, step.observed, truth)
+        return {"iun": terms.mean()}
 
 
 METHODS = {
@@ -85,5 +134,60 @@ negatives.""",
 Cole et al. 2021 (MLSPL), Sec. 5.1, "Connection to pseudo-negative sampling". In expectation it is
 ``wan``; the noise of the draw is what differs. Not in the published code. Known negatives count as
 such and are not drawn.""",
+    ),
+    "bce": NamedMethod(
+        Info(
+            "Binary cross-entropy on full labels (oracle where labels are masked)",
+            "Cole et al. 2021 (MLSPL), Eq. 5",
+            Needs(truth=True, negatives=True),
+        ),
+        Settings,
+        lambda config: Oracle("bce", ignore_unknown),
+        text="""Binary cross-entropy on the full labels: the best that training could reach.
+
+    loss = mean over images and classes of -[y=1] log p - [y=0] log(1 - p)
+
+Cole et al. 2021 (MLSPL), Eq. 5. Where labels were masked this is an oracle: it trains on the truth
+behind them. Where there is no separate truth it trains on the labels as they are; entries that are
+unknown even then count nothing, and the mean is over the known entries of the batch. The published
+code computes the same on full labels.""",
+    ),
+    "bce_ls": NamedMethod(
+        Info(
+            title="Binary cross-entropy with label smoothing (oracle where labels are masked)",
+            source="Cole et al. 2021 (MLSPL), Table 1",
+            needs=Needs(truth=True, negatives=True),
+        ),
+        SmoothingConfig,
+        lambda config: Oracle("bce_ls", partial(ignore_unknown_smoothed, eps=config.eps)),
+        PUBLISHED,
+        """Binary cross-entropy with label smoothing on the full labels.
+
+    loss = mean over images and classes of -t log p - (1 - t) log(1 - p),
+    t = 1 - eps / 2 where y=1, eps / 2 where y=0
+
+Cole et al. 2021 (MLSPL), Table 1 ("BCE-LS"), with eps = 0.1 as in their Eq. 9. An oracle where
+labels were masked; otherwise as ``bce`` says.
+
+Published code: smooths by 0.1 where the equation has eps / 2 = 0.05; the preset ``published`` has
+eps = 0.2, which is the same.""",
+    ),
+    "iun": NamedMethod(
+        Info(
+            "Observed positives and all true negatives (IUN, oracle)",
+            "Cole et al. 2021 (MLSPL), Eq. 7",
+            Needs(truth=True),
+        ),
+        Settings,
+        lambda config: TrueNegatives(),
+        text="""Observed positives and, unrealistically, all true negatives; the rest is ignored.
+
+    loss = mean over images and classes of -[z=1] log p - [y=0] log(1 - p)
+
+Cole et al. 2021 (MLSPL), Eq. 7 ("IUN"). An oracle half-way between ``bce`` and the methods for
+single positives: it shows what the false negatives of ``an`` cost.
+
+Published code: looks for true negatives under a code they do not have, so that its loss never sees
+a negative. That is a mistake and is not copied.""",
     ),
 }

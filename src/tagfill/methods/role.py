@@ -36,8 +36,7 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.losses.estimation import Estimation, learn_from
-from tagfill.methods._estimators import Estimator, Factors, SmallNetwork, Table, start_values
-from tagfill.methods._rows import Rows
+from tagfill.methods._estimators import Estimator, Factors, Rows, SmallNetwork, Table, start_values
 from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods.base import (
     MLSPL_K,
