@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from tagfill.models.libraries import load_timm
+from tagfill.models.bodies import load_timm
 
 load_timm()
 for name in ("apply", "mask", "recover", "report", "train"):

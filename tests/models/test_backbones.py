@@ -7,9 +7,8 @@ import torch
 from torch import nn
 
 from tagfill.errors import TagfillError
-from tagfill.models.bodies import tokens_to_map
+from tagfill.models.bodies import load_transformers, tokens_to_map
 from tagfill.models.factory import build_backbone, rebuild_backbone
-from tagfill.models.libraries import load_transformers
 from tagfill.models.spec import BackboneSpec
 
 SMALL = [
@@ -43,7 +42,7 @@ def test_an_architecture_is_inspected_once_for_every_size(monkeypatch: pytest.Mo
     def refuse(spec: BackboneSpec) -> nn.Module:
         raise ValueError("inspected again")
 
-    monkeypatch.setattr("tagfill.models.probe.make_body", refuse)
+    monkeypatch.setattr("tagfill.models.bodies.make_body", refuse)
     assert build_backbone("test_resnet", size=64, pretrained=False).spec == spec
     assert rebuild_backbone(spec).spec == spec
     with pytest.raises(TagfillError, match="inspected again"):

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 import tagfill
 from tagfill.errors import TagfillError
 from tagfill.models import import_q2l as module
-from tagfill.models.bodies import make_body
+from tagfill.models.bodies import load_timm, make_body
 from tagfill.models.import_q2l import COCO_CLASSES, import_q2l
-from tagfill.models.libraries import load_timm
 from tagfill.models.presets import PRESETS
 from tagfill.models.query_heads import sine_position
 from tagfill.models.sources import find_source

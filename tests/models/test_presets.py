@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tagfill.models.bodies import load_timm
 from tagfill.models.factory import describe
-from tagfill.models.libraries import load_timm
 from tagfill.models.presets import HF, PRESETS
 from tagfill.models.sources import find_source
 

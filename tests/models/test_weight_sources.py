@@ -12,11 +12,10 @@ from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
 from tagfill.models import hub
+from tagfill.models.bodies import load_timm, load_transformers
 from tagfill.models.factory import build_backbone, describe
-from tagfill.models.libraries import load_timm, load_transformers
-from tagfill.models.offline import read_offline
 from tagfill.models.presets import OFFLINE, Offline
-from tagfill.models.sources import find_source
+from tagfill.models.sources import find_source, read_offline
 from tagfill.models.spec import IMAGENET_MEAN
 from tagfill.models.weights import read_state
 

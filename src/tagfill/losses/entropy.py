@@ -19,11 +19,7 @@ def entropy_maximization(
     occur: labels are positive or unknown.
 
     Args:
-        alpha: weight of the entropy.
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
-
-    Returns:
-        [N, K] terms, unreduced; those of unknown entries are negative.
     """
     positive, negative = guarded_terms(logits, eps)
     return by_label(observed, positive, negative, -alpha * _entropy(logits, positive, negative))
@@ -36,11 +32,8 @@ def entropy_minimization(
 
     -[z=1] log p - [z=0] log(1 - p) + [z=-1] weight H(p)
 
-    Grandvalet and Bengio 2004, as compared in Zhou et al. 2022 (EM), Table 1.
-
-    Args:
-        weight: of the entropy.
-        assume_negative: add -log(1 - p) of unknown entries.
+    Grandvalet and Bengio 2004, as compared in Zhou et al. 2022 (EM), Table 1. With
+    ``assume_negative``, -log(1 - p) of unknown entries is added.
     """
     positive, negative = guarded_terms(logits)
     unknown = weight * _entropy(logits, positive, negative)
@@ -67,8 +60,6 @@ def entropy_with_pseudo_labels(
 
     Args:
         pseudo: [N, K] soft labels 0..1, and -1 where an entry has none; observed entries ignore it.
-        alpha: weight of the entropy of the remaining unknown entries.
-        beta: weight of pseudo-labeled entries.
         assume_negative: the remaining unknown entries cost -log(1 - p) in place of their entropy.
         eps: added to probabilities inside every logarithm; the published code has 1e-5.
     """

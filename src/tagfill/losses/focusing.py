@@ -1,4 +1,8 @@
-"""Focal losses: easy entries count less, negatives and unknown entries less than positives."""
+"""Focal losses: easy entries count less, negatives and unknown entries less than positives.
+
+With ``detach_weight`` no gradient flows through the focal weights; probabilities inside logarithms
+are raised to ``eps``; negatives with p below ``margin`` cost nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,7 @@ def focal(logits: Tensor, observed: Tensor, *, gamma: float = 2.0) -> Tensor:
 
     -[z=1] (1 - p)^gamma log p - [z!=1] p^gamma log(1 - p)
 
-    Lin et al. 2017 (focal loss), without its class weight.
-
-    Args:
-        gamma: 0 gives plain cross-entropy.
+    Lin et al. 2017 (focal loss), without its class weight; gamma 0 gives plain cross-entropy.
     """
     return asymmetric(logits, observed, gamma_positive=gamma, gamma_negative=gamma)
 
@@ -37,14 +38,8 @@ def asymmetric(
 
     -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
 
-    Ridnik et al. 2021 (ASL) with a margin; Liu et al. 2021 (Query2Label) without one.
-
-    Args:
-        gamma_positive: g+.
-        gamma_negative: g-.
-        margin: negatives with p below it cost nothing.
-        detach_weight: no gradient flows through the focal weights.
-        eps: probabilities inside logarithms are raised to it.
+    Ridnik et al. 2021 (ASL) with a margin; Liu et al. 2021 (Query2Label) without one. g+ and g- are
+    ``gamma_positive`` and ``gamma_negative``.
     """
     positive = focal_positive(logits, gamma_positive, detach_weight, eps)
     negative = focal_negative(logits, gamma_negative, margin, detach_weight, eps)
@@ -66,13 +61,7 @@ def partial_asymmetric(
     -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1] au q^gu log(1 - q)
 
     Ben-Baruch et al. 2022 (CSL), the partial asymmetric loss; q as in ``asymmetric``.
-
-    Args:
-        gammas: (g+, g-, gu).
-        alphas: (a+, a-, au).
-        margin: negatives and unknown entries with p below it cost nothing.
-        detach_weight: no gradient flows through the focal weights.
-        eps: probabilities inside logarithms are raised to it.
+    ``gammas`` are (g+, g-, gu), ``alphas`` (a+, a-, au).
     """
     return by_label(
         observed,

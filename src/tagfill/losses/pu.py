@@ -1,4 +1,10 @@
-"""Risks of learning from positive and unlabeled entries, one per class."""
+"""Risks of learning from positive and unlabeled entries, one per class.
+
+P are the observed positives of a class, U its unlabeled entries: known negatives too, and the
+positives with ``positives_in_unlabeled``. E are means over the batch; a class without positives in
+it has only its term over U. ``prior`` is [K] pi, the share of positives of each class; the
+``surrogate`` l is "logistic" for -log p and -log(1 - p) or "sigmoid" for 1 - p and p.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +30,9 @@ def unbiased_risk(
     surrogate: Surrogate = "logistic",
     positives_in_unlabeled: bool = True,
 ) -> Tensor:
-    """pi E_P[l+] - pi E_P[l-] + E_U[l-], for every class.
+    """pi E_P[l+] - pi E_P[l-] + E_U[l-], for every class; it can be negative.
 
-    Du Plessis et al. 2015 (uPU); PU-MLC (arXiv 2306.16016), Eq. 5. Expectations are means over the
-    batch; a class without positives in it has only its unlabeled term.
-
-    Args:
-        observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
-        prior: [K] pi, the share of positives.
-        surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
-        positives_in_unlabeled: observed positives are part of U.
-
-    Returns:
-        [K] risks; they can be negative.
+    Du Plessis et al. 2015 (uPU); PU-MLC (arXiv 2306.16016), Eq. 5.
     """
     gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabeled)
     return gain + excess
@@ -58,15 +54,8 @@ def non_negative_risk(
     -beta, that of -gamma r alone.
 
     Args:
-        observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
-        prior: [K] pi, the share of positives.
         beta: how far r may fall below zero.
         gamma: how strongly to step back in that case; 0 for not at all.
-        surrogate: l, "logistic" for -log p and -log(1 - p), "sigmoid" for 1 - p and p.
-        positives_in_unlabeled: observed positives are part of U.
-
-    Returns:
-        [K] risks.
     """
     gain, excess = _pu_parts(logits, observed, prior, surrogate, positives_in_unlabeled)
     risk = gain + excess
@@ -87,21 +76,15 @@ def variational_risk(
 ) -> Tensor:
     """p_c^gamma log(E_U[sigma(s / tau)]) - E_P[log sigma(s / tau)], for every class.
 
-    Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 7, 9 and 11. The re-balance factor
-    p_c = E_U[sigma(s)] carries no gradient. A class without positives in the batch has only its
-    first term, one without unlabeled entries only its second.
+    Chen et al. 2020 (vPU); PU-MLC (arXiv 2306.16016), Eq. 7, 9 and 11, of raw scores s. The
+    re-balance factor p_c = E_U[sigma(s)] carries no gradient. A class without unlabeled entries in
+    the batch has only its second term.
 
     Args:
-        logits: [N, K] raw scores s.
-        observed: [N, K] labels 1, 0, -1; negatives count as unlabeled.
         temperature: tau, a number or [K].
         gamma: exponent of the re-balance factor; 0 switches it off.
         tempered_factor: p_c = E_U[sigma(s / tau)], as the published code has it.
-        positives_in_unlabeled: observed positives are part of U.
         eps: added to E_U inside the logarithm.
-
-    Returns:
-        [K] risks.
     """
     unlabeled = _unlabeled(observed, positives_in_unlabeled)
     logits = single(logits)

@@ -25,11 +25,6 @@ def hill(
     With lam = 1.5 the unknown term's gradient by p falls to 0 at p = 1: a confident guess is not
     pushed down. Zhang et al. 2021 (Hill and SPLC), whose labels are positive or unknown; certain
     negatives cost plain cross-entropy here.
-
-    Args:
-        lam: lambda.
-        margin: on the logits of positives.
-        gamma: focus of positives.
     """
     probability = torch.sigmoid(logits)
     positive = focal_positive(logits - margin, gamma)
@@ -54,9 +49,7 @@ def self_paced_correction(
     Zhang et al. 2021 (Hill and SPLC). Observed negatives are never corrected.
 
     Args:
-        tau: threshold; None corrects nothing.
-        margin: on the logits of positives.
-        gamma: focus of positives and negatives.
+        tau: None corrects nothing.
         margin_on_corrected: corrected entries have the margin too (the published code: not).
     """
     positive = focal_positive(logits - margin, gamma)
@@ -85,15 +78,11 @@ def generalized_robust(
     -[z=1] log p - [z=0] log(1 - p)
     + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)
 
-    with k = sigmoid(slope p + bias), the chance that the entry is positive, and
-    v = exp(-(p - mean)^2 / (2 spread^2)), its weight; no gradient flows through either.
+    with k = sigmoid(slope p + bias), the chance that the entry is positive (the paper's w, b), and
+    v = exp(-(p - mean)^2 / (2 spread^2)), its weight (mu, sigma); no gradient flows through either.
     Chen et al. 2024 (GR loss), whose labels are positive or unknown.
 
     Args:
-        slope: w.
-        bias: b.
-        mean: mu.
-        spread: sigma.
         q_positive: q2; towards 0 the term becomes -log p, at 1 it is 1 - p.
         q_negative: q3, the same for 1 - p.
         eps: added to p inside the logarithm of observed entries; the published code has 1e-7.

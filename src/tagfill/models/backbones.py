@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.errors import TagfillError
-from tagfill.models.bodies import Body, make_body
+from tagfill.models.bodies import Body, look, make_body
 from tagfill.models.hub import offline
 from tagfill.models.lgconv import GLOBAL_BRANCH
-from tagfill.models.probe import look
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import State
 

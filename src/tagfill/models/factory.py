@@ -11,12 +11,10 @@ from typing import Any
 from tagfill.errors import TagfillError
 from tagfill.models import hub
 from tagfill.models.backbones import Backbone
-from tagfill.models.bodies import Body, make_body
+from tagfill.models.bodies import Body, load_timm, look, make_body
 from tagfill.models.known import remember_backbone
 from tagfill.models.lgconv import wrap_convolutions
-from tagfill.models.libraries import load_timm
 from tagfill.models.presets import OFFLINE, PRESETS
-from tagfill.models.probe import look
 from tagfill.models.sources import WeightSource, find_source
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import fit_state, read_state

@@ -19,8 +19,8 @@ from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.models.backbones import Backbone
-from tagfill.models.offline import package_state
 from tagfill.models.presets import OFFLINE
+from tagfill.models.sources import package_state
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import State
 

