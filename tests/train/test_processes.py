@@ -20,6 +20,7 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.cli.main import main
 from tagfill.methods.base import Setup
+from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.inputs import FeatureInputs
 from tagfill.train.processes import World, make_accelerator, place, scores
@@ -53,7 +54,7 @@ def loss_and_gradients(name: str) -> dict[str, Tensor]:
     strong = features[None] + 0.1 if method.needs.two_views else None
     inputs = FeatureInputs(features, strong)
     data = StageData(inputs, observed, truth if method.needs.truth else None)
-    placement = place(network, make_accelerator(), ema=None, shard=False)
+    placement = place(network, make_accelerator(), StageConfig(MethodConfig("an")))
     forward = Forward(placement, method, data, seed=0)
     batch = next(inputs.batches([world.share(ROWS)], EPOCH))
     terms = method.loss(forward(ROWS, batch, EPOCH, 0, 0))

@@ -80,9 +80,7 @@ class Stage:
         self.limits, self.number, self.stages = limits or Limits(), number, stages
         self.accelerator, self.device = accelerator, accelerator.device
         self.world = World.current()
-        self.placement = place(
-            network, accelerator, ema=config.ema, ema_warmup=config.ema_warmup, shard=shard
-        )
+        self.placement = place(network, accelerator, config, shard)
         self.plain, self.ema = self.placement.network, self.placement.ema
         self.network, self.trained = self.placement.called, self.placement.trained
         self._learned: list[Tensor] = []
@@ -131,19 +129,10 @@ class Stage:
     def _make_optimizer(self) -> None:
         """Optimizer and schedule, which a head that is solved directly does not need."""
         config, groups = self.config, self.method.parameter_groups()
-        self.optimizer = make_optimizer(
-            config.optimizer,
-            self.trained,
-            groups,
-            learning_rate=config.learning_rate,
-            head_multiplier=config.head_multiplier,
-            weight_decay=config.weight_decay,
-        )
+        self.optimizer = make_optimizer(config, self.trained, groups)
         epochs = config.schedule_epochs or config.epochs
         steps = epochs * -(-self.batches_per_epoch // config.accumulate)
-        self.schedule = make_schedule(
-            config.schedule, self.optimizer, steps=steps, warmup=config.warmup
-        )
+        self.schedule = make_schedule(config, self.optimizer, steps)
         if self.accelerator.scaler is not None:  # the wrapper unscales gradients, which takes time
             self.optimizer = self.accelerator.prepare(self.optimizer)
         self._learned = [one for group in self.optimizer.param_groups for one in group["params"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,33 +11,28 @@ from torch import Tensor, nn
 
 from tagfill.methods.base import ParameterGroup
 from tagfill.models.network import Network
-from tagfill.train.config import OptimizerName, ScheduleName
+from tagfill.train.config import OptimizerName, StageConfig
+
+MOMENTUM = 0.9
+"""Of sgd."""
 
 
 def make_optimizer(
-    name: OptimizerName,
-    network: nn.Module,
-    extra: Iterable[ParameterGroup],
-    *,
-    learning_rate: float,
-    head_multiplier: float = 1.0,
-    weight_decay: float = 0.0,
-    momentum: float = 0.9,
+    config: StageConfig, network: nn.Module, extra: Iterable[ParameterGroup]
 ) -> torch.optim.Optimizer:
     """An optimizer over the network's trainable parameters and a method's own.
 
+    It is adam (decay coupled), adamw (decay decoupled), sgd, or adafactor, whose moments need
+    almost no memory. Decay is on all of the network's parameters, as the published protocols do.
+
     Args:
-        name: adam (decay coupled), adamw (decay decoupled), sgd, or adafactor, whose moments need
-            almost no memory.
-        network: a network, or a head alone.
+        network: a network, or a head alone, which has the learning rate itself.
         extra: groups with learning rates of their own, never decayed.
-        learning_rate: of the backbone, and of a head alone.
-        head_multiplier: factor on the learning rate of the head where there is a backbone.
-        weight_decay: on all of the network's parameters, as the published protocols do.
     """
-    rates = {network: learning_rate}
+    rate = config.learning_rate
+    rates = {network: rate}
     if isinstance(network, Network):
-        rates = {network.backbone: learning_rate, network.head: learning_rate * head_multiplier}
+        rates = {network.backbone: rate, network.head: rate * config.head_multiplier}
     groups: list[dict[str, Any]] = [
         {"params": learned, "lr": rate}
         for part, rate in rates.items()
@@ -46,35 +42,31 @@ def make_optimizer(
         {"params": group.parameters, "lr": group.learning_rate, "weight_decay": 0.0}
         for group in extra
     ]
-    if name == "sgd":
-        return torch.optim.SGD(
-            groups, lr=learning_rate, weight_decay=weight_decay, momentum=momentum
-        )
-    if name == "adafactor":
-        return torch.optim.Adafactor(groups, lr=learning_rate, weight_decay=weight_decay)
-    kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
-    return kind(groups, lr=learning_rate, weight_decay=weight_decay, fused=True)
+    kinds: dict[OptimizerName, Callable[..., torch.optim.Optimizer]] = {
+        "adam": partial(torch.optim.Adam, fused=True),
+        "adamw": partial(torch.optim.AdamW, fused=True),
+        "sgd": partial(torch.optim.SGD, momentum=MOMENTUM),
+        "adafactor": torch.optim.Adafactor,
+    }
+    return kinds[config.optimizer](groups, lr=rate, weight_decay=config.weight_decay)
 
 
 def make_schedule(
-    name: ScheduleName, optimizer: torch.optim.Optimizer, *, steps: int, warmup: float = 0.2
+    config: StageConfig, optimizer: torch.optim.Optimizer, steps: int
 ) -> torch.optim.lr_scheduler.LRScheduler | None:
     """A schedule over all steps of a stage, or None for a constant learning rate.
 
-    Args:
-        name: constant, one_cycle (torch's OneCycleLR), cosine (to zero, without warm-up) or step
-            (a tenth from half of the steps on).
-        optimizer: whose group learning rates are the peaks.
-        warmup: share of the steps in which one_cycle rises.
+    It is one_cycle (torch's OneCycleLR), cosine (to zero, without warm-up) or step (a tenth from
+    half of the steps on); the learning rates of the optimizer's groups are the peaks.
     """
-    if name == "one_cycle":
+    if config.schedule == "one_cycle":
         peaks = [group["lr"] for group in optimizer.param_groups]
         return torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, max_lr=peaks, total_steps=max(steps, 2), pct_start=warmup
+            optimizer, max_lr=peaks, total_steps=max(steps, 2), pct_start=config.warmup
         )
-    if name == "cosine":
+    if config.schedule == "cosine":
         return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(steps, 1))
-    if name == "step":
+    if config.schedule == "step":
         return torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[max(steps // 2, 1)])
     return None
 

@@ -21,7 +21,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from tagfill.compat import keep_freed_memory
 from tagfill.models.ema import Ema
 from tagfill.models.output import Output
-from tagfill.train.config import Precision
+from tagfill.train.config import Precision, StageConfig
 from tagfill.train.inputs import Inputs
 
 if TYPE_CHECKING:  # slow to import, and predictions do without
@@ -170,15 +170,14 @@ class Placement:
     called: nn.Module
     ema: Ema[nn.Module] | None
 
-    def __init__(
-        self, network: nn.Module, accelerator: Accelerator, ema: float | None, warmup: bool = True
-    ) -> None:
+    def __init__(self, network: nn.Module, accelerator: Accelerator, config: StageConfig) -> None:
         self.accelerator, self.device, self.world = accelerator, accelerator.device, World.current()
-        self._place(network, ema, warmup)
+        self._place(network, config)
 
-    def _place(self, network: nn.Module, ema: float | None, warmup: bool) -> None:
+    def _place(self, network: nn.Module, config: StageConfig) -> None:
         self.network = self.trained = network.to(self.device)
-        self.ema = Ema(network, ema, warmup=warmup) if ema else None  # before accelerate patches
+        # copied before accelerate patches the network
+        self.ema = Ema(network, config.ema, warmup=config.ema_warmup) if config.ema else None
         # it is on the device; accelerate would import what looks for sharded weights first
         self.called = self.accelerator.prepare(network, device_placement=[False])
 
@@ -225,16 +224,11 @@ class Placement:
 
 
 def place(
-    network: nn.Module,
-    accelerator: Accelerator,
-    *,
-    ema: float | None,
-    shard: bool,
-    ema_warmup: bool = True,
+    network: nn.Module, accelerator: Accelerator, config: StageConfig, shard: bool = False
 ) -> Placement:
     """Place a network for training; a single process has nothing to shard."""
     if not shard or World.current().size == 1:
-        return Placement(network, accelerator, ema, ema_warmup)
+        return Placement(network, accelerator, config)
     from tagfill.train.shard import Sharded  # slow to import
 
-    return Sharded(network, accelerator, ema, ema_warmup)
+    return Sharded(network, accelerator, config)

@@ -18,6 +18,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from tagfill.models.ema import Ema
+from tagfill.train.config import StageConfig
 from tagfill.train.inputs import Inputs
 from tagfill.train.processes import Placement
 
@@ -28,10 +29,11 @@ BLOCK_SHARE = 8
 class Sharded(Placement):
     """Every process has a shard of each parameter; blocks are complete only while in use."""
 
-    def _place(self, network: nn.Module, ema: float | None, warmup: bool) -> None:
+    def _place(self, network: nn.Module, config: StageConfig) -> None:
         mesh = init_device_mesh(self.device.type, (self.world.size,))
         self.network = network.cpu()
-        self.ema = ShardedEma(network, ema, warmup=warmup) if ema else None
+        warmup = config.ema_warmup
+        self.ema = ShardedEma(network, config.ema, warmup=warmup) if config.ema else None
         if self.ema is not None:
             shard(self.ema.module, mesh)
         self.trained = self.called = shard(deepcopy(network), mesh)
