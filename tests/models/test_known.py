@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tagfill.models import bundle as bundles
-from tagfill.models import factory, known
+from tagfill.models import factory
 from tagfill.models.bundle import Bundle
 from tagfill.models.graphs import fingerprint
 from tagfill.models.network import build_network
@@ -76,16 +76,16 @@ def test_other_weights_or_a_damaged_record_are_checked_anew(model: Path, cache: 
     network = bundles.load(model).network
     assert network.backbone.is_stored
     spec, state = network.backbone.spec, network.backbone.state_dict()
-    assert known.fits(spec, state)
+    assert factory.fits(spec, state)
     state.popitem()
-    assert not known.fits(spec, state)
+    assert not factory.fits(spec, state)
 
 
 @pytest.mark.skipif(not OFFLINE[DEFAULT].is_installed, reason="the weights are not installed")
 def test_the_default_backbone_is_the_same_without_timm(cache: Path) -> None:
-    assert known.known_backbone(DEFAULT, 64) is None
+    assert factory.known_backbone(DEFAULT, 64) is None
     built = factory.build_backbone(DEFAULT, size=64)
-    stored = known.known_backbone(DEFAULT, 64)
+    stored = factory.known_backbone(DEFAULT, 64)
     assert stored is not None
     assert stored.spec == built.spec
     assert fingerprint(stored) == fingerprint(built)

@@ -23,8 +23,7 @@ from tagfill.recover.posterior import FILE
 from tagfill.report import headline
 from tagfill.report.page import write_report
 from tagfill.settings import load_toml, misfit
-from tagfill.train.folder import RunFolder
-from tagfill.train.records import RunMetrics
+from tagfill.train.folder import RunFolder, RunMetrics
 from tagfill.train.run import resume
 from tagfill.train.save import load_checkpoint, save_checkpoint
 

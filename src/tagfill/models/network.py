@@ -15,9 +15,14 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
 from tagfill.models.checks import check_size, whole_number
-from tagfill.models.factory import build_backbone, rebuild_backbone
+from tagfill.models.factory import (
+    build_backbone,
+    fits,
+    known_backbone,
+    rebuild_backbone,
+    remember_fit,
+)
 from tagfill.models.heads import HeadConfig, build_head, configure_head, head_name
-from tagfill.models.known import fits, known_backbone, remember_fit
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head, grid_of
 from tagfill.models.presets import DEFAULT

@@ -21,7 +21,6 @@ BINS = 20
 """Bins of the histograms of probabilities."""
 LARGEST = 50_000_000
 """Largest number of entries for which this is computed."""
-_BEST = ("best_score", "best_epoch", "last_epoch")
 
 
 @dataclass
@@ -62,15 +61,6 @@ class Selector:
         if self.patience is None or self.best_score is None:
             return False
         return self.last_epoch - self.best_epoch > self.patience
-
-    def metadata(self) -> dict[str, Any]:
-        """State for a checkpoint."""
-        return {name: getattr(self, name) for name in _BEST}
-
-    def restore(self, metadata: Mapping[str, Any]) -> None:
-        """Restore the state of ``metadata``."""
-        for name in _BEST:
-            setattr(self, name, metadata[name])
 
 
 class Watch:

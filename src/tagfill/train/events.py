@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -189,12 +188,7 @@ class Events:
     def __enter__(self) -> Events:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for sink in self.sinks:
             sink.close()
 

@@ -1,4 +1,8 @@
-"""The run folder: all files of a run."""
+"""The run folder: all files of a run, and the shape of what they record.
+
+A run folder may be damaged or come from anyone, so its records are compared with types when they
+are read, as far as other commands rely on them. Keys that are not named may hold anything.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from filelock import FileLock, Timeout
 
@@ -20,13 +24,100 @@ from tagfill.errors import TagfillError
 from tagfill.files import json_value, remove_leftovers, unlinked, write_json
 from tagfill.settings import load_toml, misfit
 from tagfill.train.config import RunConfig, load_config, save_config
-from tagfill.train.records import EVENTS, RunMetadata, RunMetrics
 
+Rates = dict[str, float | None]
 RUNS = Path("tagfill-runs")
 LOCK = ".lock"
 GIVEN = "given"
 """Folder inside a run folder with labels and features given in memory."""
 _RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
+
+
+class ClassMetrics(TypedDict):
+    """Metrics of one class."""
+
+    name: str
+    positives: int
+    average_precision: float | None
+
+
+class SplitMetrics(TypedDict, total=False):
+    """Metrics of held-out images."""
+
+    mAP: float | None
+    observed_mAP: float | None
+    mAP_by_definition: Rates
+    at_threshold: Rates
+    at_fitted_thresholds: Rates | None
+    estimated: Rates | None
+    per_class: list[ClassMetrics] | None
+
+
+class RunMetrics(TypedDict):
+    """``metrics.json``."""
+
+    method: str
+    regime: str
+    criterion: str | None
+    best_epoch: int | None
+    best_score: float | None
+    parameters: int
+    images: dict[str, int]
+    data_hash: str
+    val: NotRequired[SplitMetrics | None]
+    test: NotRequired[SplitMetrics | None]
+
+
+class RunMetadata(TypedDict, total=False):
+    """The table ``metadata`` of ``config.toml``."""
+
+    started: str
+    python: str
+    versions: dict[str, str]
+
+
+class PositionMetadata(TypedDict):
+    """Where training continues."""
+
+    epoch: int
+    batch: int
+    step: int
+    sums: dict[str, float]
+
+
+class EpochRecord(TypedDict):
+    """A past epoch in a checkpoint."""
+
+    seconds: float
+
+
+class CheckpointMetadata(TypedDict):
+    """What is in a checkpoint beside tensors."""
+
+    stage: int
+    data_hash: str
+    position: PositionMetadata
+    history: list[EpochRecord]
+    best_weights: str
+
+
+class EpochEvent(TypedDict):
+    """An epoch in ``events.jsonl``."""
+
+    stage: int
+    epoch: int
+    loss: float
+    score: NotRequired[float | None]
+    seconds: float
+
+
+class NoteEvent(TypedDict):
+    """A note in ``events.jsonl``."""
+
+    text: str
+
+
+EVENTS: Mapping[str, Any] = {"epoch": EpochEvent, "note": NoteEvent}
 
 
 class RunFolder:

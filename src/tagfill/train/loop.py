@@ -327,7 +327,7 @@ class Stage:
             "optimizer": optimizer_metadata(self.optimizer) if self._learned else None,
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "scaler": None if scaler is None else scaler.state_dict(),
-            "selector": self.selector.metadata(),
+            "selector": vars(self.selector),
             "history": self.history,
             "best_weights": self.best_weights,
         }
@@ -363,7 +363,7 @@ class Stage:
         self.position = Position(**metadata["position"])
         if self.position.epoch > 1 and not self.best:
             raise ValueError("the best weights are missing")
-        self.selector.restore(metadata["selector"])
+        self.selector = Selector(**metadata["selector"])
         self.history = metadata["history"]
 
 

@@ -29,9 +29,8 @@ from tagfill.models.network import Network
 from tagfill.settings import misfit
 from tagfill.train.data import TrainingData
 from tagfill.train.evaluate import Evaluation
-from tagfill.train.folder import RunFolder
+from tagfill.train.folder import CheckpointMetadata, RunFolder
 from tagfill.train.loop import Keep
-from tagfill.train.records import CheckpointMetadata
 from tagfill.train.score import scores_key, write_scores
 
 Tensors = dict[str, dict[str, Tensor]]
