@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from functools import partial
+from inspect import signature
+from typing import Any, Literal, TypeVar
 
 from torch import Tensor
 
 from tagfill.errors import TagfillError
 
+T = TypeVar("T")
 Reduction = Literal["mean", "sum"]
 Elementwise = Callable[[Tensor, Tensor], Tensor]
 
@@ -33,6 +36,11 @@ class Settings:
             value, low = getattr(self, one.name), one.metadata["low"]
             if low is not None and isinstance(value, int | float):
                 require_range(one.name, value, low, one.metadata["high"])
+
+    def given_to(self, loss: Callable[..., T]) -> Callable[..., T]:
+        """A loss with those of its arguments that are settings, by their names."""
+        taken = signature(loss).parameters
+        return partial(loss, **{name: value for name, value in vars(self).items() if name in taken})
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -82,6 +83,11 @@ class SelectiveAsymmetric(Method):
     def __init__(self, config: PartialAslConfig) -> None:
         self.config = config
         self.needs = Needs(class_prior=config.mode == "selective" and config.prior == "auto")
+        self.terms = partial(
+            config.given_to(partial_asymmetric),
+            gammas=(config.gamma_positive, config.gamma_negative, config.gamma_unknown),
+            alphas=(config.alpha_positive, config.alpha_negative, config.alpha_unknown),
+        )
 
     def start(self, setup: Setup) -> None:
         """Take the class prior where entries are selected by it."""
@@ -94,17 +100,7 @@ class SelectiveAsymmetric(Method):
         return {"p_asl": terms.mean()}
 
     def _cells(self, logits: Tensor, observed: Tensor) -> Tensor:
-        config = self.config
-        terms = partial_asymmetric(
-            logits,
-            observed,
-            gammas=(config.gamma_positive, config.gamma_negative, config.gamma_unknown),
-            alphas=(config.alpha_positive, config.alpha_negative, config.alpha_unknown),
-            margin=config.margin,
-            detach_weight=config.detach_weight,
-            eps=config.eps,
-        )
-        return self._weights(logits, observed) * terms
+        return self._weights(logits, observed) * self.terms(logits, observed)
 
     def _weights(self, logits: Tensor, observed: Tensor) -> Tensor:
         known = observed != -1

@@ -24,6 +24,7 @@ warm-up, which are kept as shares.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -107,6 +108,8 @@ class AsymmetricPseudoLabels(Method):
     def __init__(self, config: Config) -> None:
         self.config = config
         self.needs = replace(INFO.needs, augmented_scores=config.training_view)
+        terms = config.given_to(entropy_with_pseudo_labels)
+        self.terms = partial(terms, assume_negative=config.base == "an")
 
     def start(self, setup: Setup) -> None:
         """Fix the rounds and how many entries each labels; refuse a warm-up that is too long."""
@@ -123,15 +126,7 @@ class AsymmetricPseudoLabels(Method):
         self.positives = _per_round(unknown, self.config.positive_theta, rounds)
 
     def loss(self, step: Step) -> LossTerms:
-        terms = entropy_with_pseudo_labels(
-            step.output.logits,
-            step.observed,
-            self.pseudo[step.index],
-            alpha=self.config.alpha,
-            beta=self.config.beta,
-            assume_negative=self.config.base == "an",
-            eps=self.config.eps,
-        )
+        terms = self.terms(step.output.logits, step.observed, self.pseudo[step.index])
         return {"em_apl": terms.mean()}
 
     def after_epoch(self, epoch: int, scores: Tensor | None) -> None:

@@ -77,6 +77,8 @@ class PuRisk(Method):
     def __init__(self, name: str, config: UnbiasedConfig) -> None:
         self.name, self.config = name, config
         self.needs = Needs(class_prior=config.prior == "auto")
+        bounded = isinstance(config, NonNegativeConfig)
+        self.risk = config.given_to(non_negative_risk if bounded else unbiased_risk)
 
     def start(self, setup: Setup) -> None:
         super().start(setup)
@@ -85,24 +87,11 @@ class PuRisk(Method):
     def loss(self, step: Step) -> LossTerms:
         """The sum over classes, and that of known negatives."""
         logits, observed = step.output.logits, step.observed
-        terms = {self.name: self._risk(logits, observed).sum()}
+        terms = {self.name: self.risk(logits, observed, prior=self.prior).sum()}
         if self.config.use_negatives:
             known = known_negative_risk(logits, observed)
             terms["negatives"] = ((1 - self.prior) * known).sum()
         return terms
-
-    def _risk(self, logits: Tensor, observed: Tensor) -> Tensor:
-        config = self.config
-        risk = unbiased_risk
-        if isinstance(config, NonNegativeConfig):
-            risk = partial(non_negative_risk, beta=config.beta, gamma=config.gamma)
-        return risk(
-            logits,
-            observed,
-            self.prior,
-            surrogate=config.surrogate,
-            positives_in_unlabeled=config.positives_in_unlabeled,
-        )
 
 
 @dataclass(frozen=True)
@@ -144,6 +133,7 @@ class Variational(Method):
     def __init__(self, name: str, config: PuMlcConfig) -> None:
         self.name, self.config = name, config
         self.needs = Needs(mixup=config.mixup > 0)
+        self.risk = config.given_to(variational_risk)
 
     def start(self, setup: Setup) -> None:
         require_positives(setup.observed, self.name)
@@ -167,16 +157,7 @@ class Variational(Method):
     def _risks(self, logits: Tensor, observed: Tensor) -> LossTerms:
         """The risk, and that of known negatives, of images that share their expectations."""
         temperature = self._temperature(logits)
-        risk = variational_risk(
-            logits,
-            observed,
-            temperature=temperature,
-            gamma=self.config.gamma,
-            tempered_factor=self.config.tempered_factor,
-            positives_in_unlabeled=self.config.positives_in_unlabeled,
-            eps=self.config.eps,
-        )
-        terms = {self.name: risk.sum()}
+        terms = {self.name: self.risk(logits, observed, temperature=temperature).sum()}
         if self.config.use_negatives:
             terms["negatives"] = known_negative_risk(logits / temperature, observed).sum()
         return terms

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from torch import Tensor
+from functools import partial
 
 from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
 from tagfill.methods._settings import Reduction, Settings, reduced, setting
@@ -48,22 +47,13 @@ class SelfPacedCorrection(Method):
     """Focal margin loss; confident predictions of unknown entries count as positives."""
 
     def __init__(self, config: SplcConfig) -> None:
-        self.config = config
+        self.config, self.terms = config, config.given_to(self_paced_correction)
 
     def loss(self, step: Step) -> LossTerms:
-        correcting = step.epoch >= self.config.start_epoch
-
-        def corrected(logits: Tensor, observed: Tensor) -> Tensor:
-            return self_paced_correction(
-                logits,
-                observed,
-                tau=self.config.tau if correcting else None,
-                margin=self.config.margin,
-                gamma=self.config.gamma,
-                margin_on_corrected=self.config.margin_on_corrected,
-            )
-
-        terms = reduced(corrected, self.config.reduction)(step.output.logits, step.observed)
+        tau = self.config.tau if step.epoch >= self.config.start_epoch else None
+        terms = reduced(partial(self.terms, tau=tau), self.config.reduction)(
+            step.output.logits, step.observed
+        )
         return {"splc": terms.mean()}
 
 
@@ -71,7 +61,7 @@ class GeneralizedRobust(Method):
     """Expected robust loss; its pseudo-labels and weights follow a schedule."""
 
     def __init__(self, config: GrConfig) -> None:
-        self.config = config
+        self.config, self.terms = config, config.given_to(generalized_robust)
 
     def start(self, setup: Setup) -> None:
         super().start(setup)
@@ -80,16 +70,13 @@ class GeneralizedRobust(Method):
     def loss(self, step: Step) -> LossTerms:
         config = self.config
         before, after = (step.epoch - 1) / self.epochs, step.epoch / self.epochs
-        terms = generalized_robust(
+        terms = self.terms(
             step.output.logits,
             step.observed,
             slope=_between(config.slope_start, config.slope_end, before),
             bias=_between(config.bias_start, config.bias_end, before),
             mean=_between(config.mean_start, config.mean_end, after),
             spread=_between(config.spread_start, config.spread_end, after),
-            q_positive=config.q_positive,
-            q_negative=config.q_negative,
-            eps=config.eps,
         )
         return {"gr": terms.mean()}
 
