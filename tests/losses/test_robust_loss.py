@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.losses.tester import OBSERVED, check_loss, gradient, random_logits
 
-from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
+from tagfill.losses.focusing import generalized_robust, hill, self_paced_correction
 
 LOGITS = torch.logit(torch.tensor([[0.8, 0.5, 0.2], [0.5, 0.2, 0.8]], dtype=torch.float64))
 LABELS = torch.tensor([[1, -1, 0], [-1, 1, -1]], dtype=torch.int8)

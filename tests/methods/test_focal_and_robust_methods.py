@@ -11,8 +11,14 @@ from tagfill import methods
 from tagfill.errors import TagfillError
 from tagfill.losses.assume import assume_negative
 from tagfill.losses.entropy import entropy_maximization, entropy_minimization
-from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
-from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
+from tagfill.losses.focusing import (
+    asymmetric,
+    focal,
+    generalized_robust,
+    hill,
+    partial_asymmetric,
+    self_paced_correction,
+)
 from tagfill.losses.selection import likely_or_common
 from tagfill.methods.base import Setup, Step
 from tagfill.models.output import Output

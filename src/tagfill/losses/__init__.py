@@ -32,7 +32,14 @@ from tagfill.losses.entropy import (
     entropy_with_pseudo_labels,
 )
 from tagfill.losses.estimation import count_penalty, expected_positives, learn_from
-from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
+from tagfill.losses.focusing import (
+    asymmetric,
+    focal,
+    generalized_robust,
+    hill,
+    partial_asymmetric,
+    self_paced_correction,
+)
 from tagfill.losses.likelihood import (
     each_written,
     posterior,
@@ -48,7 +55,6 @@ from tagfill.losses.pu import (
     unbiased_risk,
     variational_risk,
 )
-from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
 from tagfill.losses.selection import large_loss_correction, large_loss_rejection
 from tagfill.losses.transfer import blended_mean, co_occurrence, known_mean, label_contrast
 from tagfill.models.plain_heads import boosted_logits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tagfill.losses.robust import generalized_robust, hill, self_paced_correction
+from tagfill.losses.focusing import generalized_robust, hill, self_paced_correction
 from tagfill.methods._settings import Reduction, Settings, reduced, setting
 from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Setup, Step, elementwise
 
@@ -51,10 +51,8 @@ class SelfPacedCorrection(Method):
 
     def loss(self, step: Step) -> LossTerms:
         tau = self.config.tau if step.epoch >= self.config.start_epoch else None
-        terms = reduced(partial(self.terms, tau=tau), self.config.reduction)(
-            step.output.logits, step.observed
-        )
-        return {"splc": terms.mean()}
+        terms = reduced(partial(self.terms, tau=tau), self.config.reduction)
+        return {"splc": terms(step.output.logits, step.observed).mean()}
 
 
 class GeneralizedRobust(Method):

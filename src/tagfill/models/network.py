@@ -108,12 +108,8 @@ def build_network(
     """A network for training.
 
     Args:
-        backbone: an offline name, a preset, any timm name, or ``hf:NAME``.
+        backbone, size, pretrained, weights, lgconv: see ``build_backbone``.
         head: its name, for the default settings, or a configuration.
-        size: input side; None takes the backbone's own.
-        pretrained: False leaves the backbone's weights random.
-        weights: a file with the backbone's weights, instead of the usual ones.
-        lgconv: give every 3x3 convolution of the backbone a global branch.
         freeze: how many stages of the backbone to fix; None fixes all.
         frozen_batch_norm: make every BatchNorm of the backbone a fixed affine map.
         frozen_statistics: fix only the statistics of every BatchNorm, the head's too.
