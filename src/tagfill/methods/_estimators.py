@@ -19,6 +19,10 @@ from torch.nn.functional import linear
 from tagfill.methods._state import Stateful
 from tagfill.methods.base import Setup, Step
 
+START_UNKNOWN = math.log(0.6 / 0.4)
+"""Unknown entries start uniformly between the logits of 0.4 and 0.6."""
+START_KNOWN = math.log(0.995 / 0.005)
+"""Positives start at the logit of 0.995, negatives at that of 0.005."""
 BETA_1, BETA_2, EPS = 0.9, 0.999, 1e-8
 HORIZON = 200
 """Steps after which momentum is negligible: (BETA_1 / sqrt(BETA_2))^200 < 1e-9."""
@@ -145,12 +149,6 @@ def _mapped(file: Path, size: int) -> mmap.mmap:
     if hasattr(mmap, "MADV_RANDOM"):
         pages.madvise(mmap.MADV_RANDOM)  # neighbors of a row are not read from disk with it
     return pages
-
-
-START_UNKNOWN = math.log(0.6 / 0.4)
-"""Unknown entries start uniformly between the logits of 0.4 and 0.6."""
-START_KNOWN = math.log(0.995 / 0.005)
-"""Positives start at the logit of 0.995, negatives at that of 0.005."""
 
 
 class Estimator(Stateful):

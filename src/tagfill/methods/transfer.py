@@ -24,6 +24,12 @@ from tagfill.methods.base import (
     Step,
 )
 
+MOST_CLASSES = 500
+"""For all pairs of which SST has weights."""
+LEAST_MARGIN, MARGIN_STEP = 0.75, 0.025
+LLOYD_STEPS = 10
+"""Of the k-means that makes prototypes."""
+
 
 class Examples(Stateful):
     """Features of the last images that showed each class.
@@ -98,10 +104,6 @@ class LabelFeatureMethod(Method):
     def faded_in(self, step: Step) -> float:
         """0 at the first step, 1 from the second epoch on."""
         return 1.0 if step.epoch > 1 else step.step / max(self.setup.steps_per_epoch, 1)
-
-
-MOST_CLASSES = 500
-LEAST_MARGIN, MARGIN_STEP = 0.75, 0.025
 
 
 @dataclass(frozen=True)
@@ -200,10 +202,6 @@ class SemanticTransfer(LabelFeatureMethod):
         later = epoch - self.config.start_epoch - 1
         lowest = min(LEAST_MARGIN, self.config.margin)
         return max(lowest, self.config.margin - MARGIN_STEP * later)
-
-
-LLOYD_STEPS = 10
-"""Of the k-means that makes prototypes."""
 
 
 @dataclass(frozen=True)
