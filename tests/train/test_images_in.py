@@ -18,13 +18,14 @@ from tagfill import scenes
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.images import open_regular
+from tagfill.models.preprocess import Preprocess
 from tagfill.train import cache
 from tagfill.train import run as runs
 from tagfill.train.inputs import ImageInputs
 from tagfill.train.limits import Interrupted
 from tagfill.train.loop import Stage
 from tagfill.train.model import Assembly
-from tagfill.train.views import Normalization, strong_view, weak_view
+from tagfill.train.views import strong_view, weak_view
 
 TINY = {
     "backbone": "test_resnet",
@@ -101,7 +102,7 @@ def test_without_known_negatives_the_end_of_training_names_what_was_evaluated(
 
 
 def test_an_error_of_a_worker_is_the_users_message_alone(data: Path) -> None:
-    view = weak_view(Normalization(64, (0.5,) * 3, (0.5,) * 3))
+    view = weak_view(Preprocess(64, (0.5,) * 3, (0.5,) * 3))
     broken = data.parent / "images" / "broken.jpg"
     inputs = ImageInputs([broken], size=64, plain_view=view, weak_view=view, workers=1)
     with pytest.raises(TagfillError, match=r"broken\.jpg") as caught:
@@ -261,7 +262,7 @@ def test_a_wrong_image_folder_is_one_clear_error(
 
 
 def test_views_depend_on_seed_epoch_and_image_alone(data: Path) -> None:
-    normal = Normalization(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+    normal = Preprocess(32, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
     paths = sorted(data.parent.glob("images/*.png"))[:4]
     inputs = ImageInputs(
         paths,

@@ -8,12 +8,12 @@ import torch
 from PIL import Image
 from tests.train.toy import toy_stage
 
+from tagfill.models.preprocess import Preprocess
 from tagfill.train.inputs import FeatureInputs, TrainingViews
 from tagfill.train.views import (
     CUT,
     CUTOUT_SIDE,
     DROPPED,
-    Normalization,
     _transforms,
     crop_view,
     cut_out,
@@ -21,7 +21,7 @@ from tagfill.train.views import (
     strong_view,
 )
 
-TO = Normalization(32, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+TO = Preprocess(32, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
 
 def half_white(width: int = 64) -> Image.Image:

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -52,21 +53,15 @@ class PermanentConfig(Settings):
     )
 
 
-class ModifiedLoss(Protocol):
-    """A loss that treats ``count`` unknown entries of the batch specially."""
-
-    def __call__(self, logits: Tensor, observed: Tensor, *, count: int) -> Tensor: ...
-
-
 class GrowingLargeLoss(Method):
     """Assume negative, more and more entries of large loss modified from the second epoch on.
 
     Args:
-        delta: by how much the modified share of entries grows each epoch.
+        modified: a loss that treats ``count`` unknown entries of the batch specially.
     """
 
-    def __init__(self, name: str, modified: ModifiedLoss, delta: float) -> None:
-        self.name, self.modified, self.delta = name, modified, delta
+    def __init__(self, name: str, modified: Callable[..., Tensor], config: GrowingConfig) -> None:
+        self.name, self.modified, self.delta = name, modified, config.delta
 
     def loss(self, step: Step) -> LossTerms:
         logits = step.output.logits
@@ -113,10 +108,6 @@ class PermanentCorrection(Method):
         return torch.where(self.corrected, 1, torch.full_like(self.observed, -1))
 
 
-def _growing(name: str, modified: ModifiedLoss) -> Callable[[GrowingConfig], Method]:
-    return lambda config: GrowingLargeLoss(name, modified, config.delta)
-
-
 def _best(config: Callable[[float], T], **deltas: float) -> dict[str, T]:
     """Presets with the authors' best delta for each data set."""
     return {name: config(delta) for name, delta in deltas.items()}
@@ -126,13 +117,13 @@ METHODS = {
     "ll_r": NamedMethod(
         Info("Large loss, rejection", "Kim et al. 2022 (Large Loss Matters), LL-R"),
         GrowingConfig,
-        _growing("ll_r", large_loss_rejection),
+        partial(GrowingLargeLoss, "ll_r", large_loss_rejection),
         _best(GrowingConfig, voc=0.002, coco=0.004, nus=0.004, cub=0.004),
     ),
     "ll_ct": NamedMethod(
         Info("Large loss, temporary correction", "Kim et al. 2022 (Large Loss Matters), LL-Ct"),
         GrowingConfig,
-        _growing("ll_ct", large_loss_correction),
+        partial(GrowingLargeLoss, "ll_ct", large_loss_correction),
         _best(GrowingConfig, voc=0.002, coco=0.002, nus=0.002, cub=0.004),
     ),
     "ll_cp": NamedMethod(

@@ -22,7 +22,7 @@ from tagfill.models.factory import given_features
 from tagfill.models.heads import build_head, configure_head
 from tagfill.models.network import Network, build_network
 from tagfill.models.plain_heads import LinearConfig, LinearHead, pooled
-from tagfill.models.preprocess import eval_transform
+from tagfill.models.preprocess import Preprocess, eval_transform
 from tagfill.train.cache import FeatureRows
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, without_unreadable
@@ -34,7 +34,6 @@ from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.resolve import finds_head_at_once
 from tagfill.train.views import (
     VIEWS_VERSION,
-    Normalization,
     strong_view,
     training_view,
     weak_view,
@@ -244,8 +243,12 @@ class Assembly:
         plain = replace(plain, on_damage=self.events.note)
         if view == "plain":
             return plain
-        jitter = view.startswith("jittered")
-        return replace(plain, view=strong_view(self._normalization(), jitter), view_name=view)
+        strong = strong_view(self._plain_view, jitter=view.startswith("jittered"))
+        return replace(plain, view=strong, view_name=view)
+
+    @property
+    def _plain_view(self) -> Preprocess:
+        return eval_transform(self.network.backbone.spec)
 
     def _features_done(self, view: str, done: int, total: int) -> None:
         rate = self._pace.at(done, total).per_second
@@ -255,21 +258,17 @@ class Assembly:
 
     def _images(self, split: Split, stage: StageConfig, needs: Needs) -> ImageInputs:
         assert split.paths is not None
-        normal = self._normalization()
-        weak = weak_view(normal) if needs.two_views else training_view(stage.augment, normal)
+        plain = self._plain_view
+        weak = weak_view(plain) if needs.two_views else training_view(stage.augment, plain)
         return ImageInputs(
             split.paths,
-            size=normal.size,
-            plain_view=eval_transform(self.network.backbone.spec),
+            size=plain.size,
+            plain_view=plain,
             weak_view=weak,
-            strong_view=strong_view(normal, stage.strong_jitter) if needs.two_views else None,
+            strong_view=strong_view(plain, stage.strong_jitter) if needs.two_views else None,
             seed=self.config.seed,
             workers=self.config.workers,
         )
-
-    def _normalization(self) -> Normalization:
-        spec = self.network.backbone.spec
-        return Normalization(spec.size, spec.mean, spec.std)
 
 
 def _recompute_activations(network: Network) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from tagfill.compat import mend_torchvision
+from tagfill.models.preprocess import Preprocess
 from tagfill.train.config import Augment
 
 View = Callable[[Image.Image], Tensor]
@@ -32,22 +32,13 @@ CUT = 0.5
 _MIXERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-@dataclass(frozen=True)
-class Normalization:
-    """Side of the square input and the statistics it is normalized with."""
-
-    size: int
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-
-
-def weak_view(to: Normalization) -> View:
+def weak_view(to: Preprocess) -> View:
     """Squash to the input size and flip at random."""
     v2 = _transforms()
     return _normalized([v2.Resize((to.size, to.size)), v2.RandomHorizontalFlip()], to)
 
 
-def strong_view(to: Normalization, jitter: bool = False, *, flip: bool = True) -> View:
+def strong_view(to: Preprocess, jitter: bool = False, *, flip: bool = True) -> View:
     """A flip, Cutout of half the side, then RandAugment (two operations of magnitude 9).
 
     Args:
@@ -68,7 +59,7 @@ def strong_view(to: Normalization, jitter: bool = False, *, flip: bool = True) -
     return _normalized(steps, to)
 
 
-def crop_view(to: Normalization) -> View:
+def crop_view(to: Preprocess) -> View:
     """A square crop of random size and position, as in PU-MLC, resized to the input.
 
     Sizes are those of the published 448 px protocol (512, 448, 384, 320, 256 out of 512), scaled to
@@ -87,9 +78,9 @@ def crop_view(to: Normalization) -> View:
     return _normalized(steps, to)
 
 
-def training_view(augment: Augment, to: Normalization) -> View:
+def training_view(augment: Augment, to: Preprocess) -> View:
     """The single view a stage trains on."""
-    views: dict[Augment, Callable[[Normalization], View]] = {
+    views: dict[Augment, Callable[[Preprocess], View]] = {
         "flip": weak_view,
         "strong": strong_view,
         "strong_unflipped": partial(strong_view, flip=False),
@@ -114,7 +105,7 @@ def cut_out(image: Tensor) -> Tensor:
     return painted
 
 
-def _normalized(steps: list[Callable[..., object]], to: Normalization) -> View:
+def _normalized(steps: list[Callable[..., object]], to: Preprocess) -> View:
     v2 = _transforms()
     after = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(to.mean, to.std)]
     composed: View = v2.Compose([*steps, *after])
