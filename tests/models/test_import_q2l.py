@@ -291,7 +291,7 @@ def test_large_backbones_take_the_released_names_and_shapes(
     spec = find_source(preset, PRESETS[preset].size, pretrained=False).draft
     with torch.device("meta"):
         body = make_body(spec)
-    stored = body.adapt(origin.rename(module.below(state, prefix)))
+    stored = body.adapt(module._renamed(module.below(state, prefix), origin.new_names))
     fit_state(body, stored, file=None)
     left = set(stored) - set(body.state_dict())
     assert all("layernorm" in name or "attn_mask" in name for name in left)

@@ -34,7 +34,7 @@ from tagfill.errors import TagfillError
 from tagfill.losses.assume import assume_negative
 from tagfill.losses.consistency import confident_labels, pseudo_label_consistency
 from tagfill.methods._settings import Settings, setting
-from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step, require_positives
+from tagfill.methods.base import Info, LossTerms, Method, Needs, Setup, Step
 from tagfill.models.output import Output
 
 Normalize = Literal["images", "entries"]
@@ -75,7 +75,7 @@ class TwoViews(Method):
     config: Any
 
     def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, self.name)
+        super().start(setup)
         self.labels = torch.full(setup.observed.shape, -1, dtype=torch.int8, device=setup.device)
 
     def assumed(self, view: Output, step: Step) -> Tensor:

@@ -28,7 +28,6 @@ from tagfill.methods.base import (
     Needs,
     Setup,
     Step,
-    require_positives,
 )
 
 RISK = """\
@@ -134,9 +133,6 @@ class Variational(Method):
         self.name, self.config = name, config
         self.needs = Needs(mixup=config.mixup > 0)
         self.risk = config.given_to(variational_risk)
-
-    def start(self, setup: Setup) -> None:
-        require_positives(setup.observed, self.name)
 
     def loss(self, step: Step) -> LossTerms:
         """The risk, and the optional terms."""

@@ -8,7 +8,7 @@ projection and the decoder's self-attention were kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,7 +74,7 @@ class _Origin:
 
     preset: str
     prefix: str
-    rename: Callable[[State], State]
+    new_names: Sequence[tuple[str, str]] = ()
 
 
 def import_q2l(
@@ -102,8 +102,8 @@ def import_q2l(
     backbone = build_backbone(
         origin.preset, size=_input_size(state, origin.preset), pretrained=False
     )
-    stored = below(state, origin.prefix)
-    fit_state(backbone.body, backbone.body.adapt(origin.rename(stored)), file=checkpoint)
+    stored = _renamed(below(state, origin.prefix), origin.new_names)
+    fit_state(backbone.body, backbone.body.adapt(stored), file=checkpoint)
     backbone.spec = replace(
         backbone.spec, weights=f"query2label:{Path(checkpoint).name}", license="mit"
     )
@@ -122,14 +122,14 @@ def find_origin(state: State, checkpoint: str | Path) -> _Origin:
         deep = "backbone.0.body.layer3.22.conv1.weight" in state
         bottleneck = "backbone.0.body.layer1.0.conv3.weight" in state
         preset = "resnet101" if deep else "resnet50" if bottleneck else "resnet34"
-        return _Origin(preset, "backbone.0.body.", dict)
+        return _Origin(preset, "backbone.0.body.")
     if "backbone.0.body.body.conv1.0.weight" in state:
         second = "backbone.0.body.body.layer1.0.conv3.0.weight" in state
-        return _Origin("tresnet_l_22k" if second else "tresnet_l", "backbone.0.body.", dict)
+        return _Origin("tresnet_l_22k" if second else "tresnet_l", "backbone.0.body.")
     if "backbone.0.patch_embed.proj.weight" in state:
-        return _Origin("swin_l_22k", "backbone.0.", dict)
+        return _Origin("swin_l_22k", "backbone.0.")
     if "backbone.0.stage0.patch_embed.proj.weight" in state:
-        return _Origin("cvt_w24_22k", "backbone.0.", lambda stored: _renamed(stored, _CVT_NAMES))
+        return _Origin("cvt_w24_22k", "backbone.0.", _CVT_NAMES)
     raise TagfillError("is not one of the released Query2Label backbones", file=checkpoint)
 
 
