@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from dataclasses import dataclass
 from typing import Any, get_type_hints
+
+from docstring_parser import parse
 
 from tagfill.methods import find
 from tagfill.methods.base import Needs
 from tagfill.settings import shown
-
-_ARGUMENT = re.compile(r"^    (?P<names>\w+(?:, \w+)*): (?P<text>.*)$")
 
 
 @dataclass(frozen=True)
@@ -64,19 +63,11 @@ def describe(name: str) -> Description:
 
 def documented_arguments(docstring: str) -> dict[str, str]:
     """Names and texts of a Google-style ``Args`` section."""
-    texts: dict[str, str] = {}
-    _, _, section = inspect.cleandoc(docstring).partition("Args:\n")
-    current: list[str] = []
-    for line in section.splitlines():
-        if line and not line.startswith(" "):
-            break
-        match = _ARGUMENT.match(line)
-        if match:
-            current = match["names"].split(", ")
-            texts |= dict.fromkeys(current, match["text"])
-        elif line.strip():
-            texts |= {name: f"{texts[name]} {line.strip()}" for name in current}
-    return texts
+    return {
+        name: " ".join((argument.description or "").split())
+        for argument in parse(docstring).params
+        for name in argument.arg_name.split(", ")
+    }
 
 
 def _needs(needs: Needs) -> dict[str, str]:
