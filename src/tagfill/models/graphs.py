@@ -71,7 +71,7 @@ def feature_engine(
     return FeatureEngine("torch", _torch_run(backbone, kind, device))
 
 
-def find_graph(backbone: Backbone, *, export: bool = True, root: Path | None = None) -> Path | None:
+def find_graph(backbone: Backbone, *, export: bool = True) -> Path | None:
     """The backbone's graph, exported and compared with torch if the cache has none yet.
 
     A file's name ends in the hash of its content; a damaged one is made again.
@@ -79,7 +79,7 @@ def find_graph(backbone: Backbone, *, export: bool = True, root: Path | None = N
     Returns:
         None if there is no graph, or the architecture cannot be exported faithfully.
     """
-    folder = (root or cache_root()) / "graphs"
+    folder = cache_root() / "graphs"
     key = f"{fingerprint(backbone)}-{backbone.spec.size}-{'-'.join(KINDS)}"
     for path in folder.glob(f"{key}-*.onnx"):
         digest = path.stem.rpartition("-")[2]

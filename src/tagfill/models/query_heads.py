@@ -68,17 +68,12 @@ LEM_PRESETS = {
 
 
 def sine_position(
-    height: int,
-    width: int,
-    channels: int,
-    *,
-    temperature: float = 10000.0,
-    device: torch.device | None = None,
+    height: int, width: int, channels: int, device: torch.device | None = None
 ) -> Tensor:
     """2-D sine code of any grid: half of the channels encode the row, the other half the column.
 
     With u = 2 pi (row + 1) / height and C = channels / 2, channels 2i and 2i + 1 of the first half
-    are sin and cos of u / temperature^(2i / C). Carion et al. 2020, as used by Query2Label.
+    are sin and cos of u / 10000^(2i / C). Carion et al. 2020, as used by Query2Label.
 
     Args:
         channels: a multiple of 4.
@@ -88,7 +83,7 @@ def sine_position(
     """
     half = channels // 2
     power = torch.arange(0, half, 2, device=device, dtype=torch.float32) / half
-    frequency = temperature**-power
+    frequency = 10000.0**-power
 
     def code(cells: int) -> Tensor:
         steps = torch.arange(1, cells + 1, device=device, dtype=torch.float32)

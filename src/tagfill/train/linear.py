@@ -44,7 +44,6 @@ def fit_linear(
     *,
     seed: int = 0,
     val: tuple[Matrix, Labels] | None = None,
-    events: Events | None = None,
 ) -> LinearFit:
     """Train a linear head; torch's global random state is unchanged.
 
@@ -62,9 +61,9 @@ def fit_linear(
         method = make_method(stage)
         require_features_suffice(method.needs, stage.method.name)
         data = _stage_data(features, observed, val)
-        sink = events or Events()
-        positives = Positives(data.observed, lambda: features, sink)
-        loop = train_head(head, method, stage, data, positives, seed=seed, events=sink)
+        events = Events()
+        positives = Positives(data.observed, lambda: features, events)
+        loop = train_head(head, method, stage, data, positives, seed=seed, events=events)
     return LinearFit(head.eval(), method, loop.selector.best_epoch, loop.history)
 
 

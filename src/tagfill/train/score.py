@@ -49,7 +49,6 @@ def score_images(
     table: LabelTable,
     *,
     images: Sequence[Path | None] = (None,),
-    workers: int = 2,
 ) -> Scored:
     """Scores of the model's classes for the images of a table; unreadable ones are left out.
 
@@ -69,7 +68,7 @@ def score_images(
         split, notes = Split(table), []
         features = torch.from_numpy(_features(dataset, table, spec.channels))
     else:
-        extractor = plain_extractor(network, device, workers)
+        extractor = plain_extractor(network, device)
         split, notes = readable(table, dataset, images, extractor.fill)
         features = extractor.extract(split.paths or ())
     logits = scores(network.head, FeatureInputs(features), World(), device)
