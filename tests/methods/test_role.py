@@ -136,7 +136,7 @@ def test_rows_forget_momentum_beyond_the_horizon():
 
 
 def test_mapped_rows_whose_pages_are_released_are_those_in_memory(monkeypatch):
-    monkeypatch.setattr("tagfill.methods._rows.RESIDENT", 1_000)
+    monkeypatch.setattr("tagfill.methods._estimators.RESIDENT", 1_000)
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(50, 7, generator=generator)
     tables = [
