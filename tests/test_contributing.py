@@ -181,7 +181,7 @@ def test_a_head(copy: Copy) -> None:
     copy.write("src/tagfill/models/toy.py", HEAD)
     copy.insert(
         "src/tagfill/models/heads.py",
-        ("from tagfill.models import graph_heads, query_heads", ", toy"),
+        ("from tagfill.errors import TagfillError\n", "from tagfill.models import toy\n"),
         ("HEADS: dict[str, HeadKind] = {\n", '    "toy": HeadKind(toy.ToyConfig, toy.ToyHead),\n'),
     )
     data = save_features(copy.folder / "data")

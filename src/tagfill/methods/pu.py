@@ -19,16 +19,7 @@ from tagfill.losses.pu import (
 )
 from tagfill.methods._prior import resolve_prior
 from tagfill.methods._settings import Settings, setting
-from tagfill.methods.base import (
-    Info,
-    LossTerms,
-    Method,
-    Mixed,
-    NamedMethod,
-    Needs,
-    Setup,
-    Step,
-)
+from tagfill.methods.base import Info, LossTerms, Method, Mixed, NamedMethod, Needs, Setup, Step
 
 RISK = """\
 PU learning with a class prior: the risk over negatives, from positives and unlabeled entries.

@@ -15,13 +15,7 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.calibration import check_calibration
 from tagfill.labels.hierarchy import as_hierarchy, check_hierarchy
 from tagfill.labels.table import Hierarchy
-from tagfill.models.checks import (
-    LARGEST_SIDE,
-    LARGEST_WIDTH,
-    class_names,
-    numbers,
-    whole_number,
-)
+from tagfill.models.checks import LARGEST_SIDE, LARGEST_WIDTH, class_names, numbers, whole_number
 from tagfill.models.network import Network
 
 FORMAT, VERSION = "tagfill-deployed", 1

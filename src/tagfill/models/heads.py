@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tagfill.errors import TagfillError
-from tagfill.models import graph_heads, query_heads
+from tagfill.models.graph_heads import SSGRL_PRESETS, MlGcnConfig, MlGcnHead, SsgrlConfig, SsgrlHead
 from tagfill.models.plain_heads import CamConfig, CamHead, Head, LinearConfig, LinearHead
+from tagfill.models.query_heads import (
+    LEM_PRESETS,
+    Q2L_PRESETS,
+    LemConfig,
+    LemHead,
+    Q2LConfig,
+    Q2LHead,
+)
 from tagfill.settings import configured
 
-HeadConfig = (
-    LinearConfig
-    | CamConfig
-    | query_heads.Q2LConfig
-    | query_heads.LemConfig
-    | graph_heads.SsgrlConfig
-    | graph_heads.MlGcnConfig
-)
+HeadConfig = LinearConfig | CamConfig | Q2LConfig | LemConfig | SsgrlConfig | MlGcnConfig
 
 
 @dataclass(frozen=True)
@@ -34,31 +35,17 @@ class HeadKind:
     config: type[Any]
     head: type[Any]
     presets: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    gives: frozenset[str] = frozenset()
+    gives: Set[str] = frozenset()
     shows: str = "class activation"
 
 
 HEADS: dict[str, HeadKind] = {
     "linear": HeadKind(LinearConfig, LinearHead),
-    "q2l": HeadKind(
-        query_heads.Q2LConfig, query_heads.Q2LHead, query_heads.Q2L_PRESETS, shows="cross-attention"
-    ),
-    "lem": HeadKind(
-        query_heads.LemConfig,
-        query_heads.LemHead,
-        query_heads.LEM_PRESETS,
-        frozenset({"embeddings"}),
-        "cross-attention",
-    ),
-    "cam": HeadKind(CamConfig, CamHead, gives=frozenset({"activation_maps"})),
-    "ssgrl": HeadKind(
-        graph_heads.SsgrlConfig,
-        graph_heads.SsgrlHead,
-        graph_heads.SSGRL_PRESETS,
-        frozenset({"label_features"}),
-        "attention",
-    ),
-    "ml_gcn": HeadKind(graph_heads.MlGcnConfig, graph_heads.MlGcnHead),
+    "q2l": HeadKind(Q2LConfig, Q2LHead, Q2L_PRESETS, shows="cross-attention"),
+    "lem": HeadKind(LemConfig, LemHead, LEM_PRESETS, {"embeddings"}, "cross-attention"),
+    "cam": HeadKind(CamConfig, CamHead, gives={"activation_maps"}),
+    "ssgrl": HeadKind(SsgrlConfig, SsgrlHead, SSGRL_PRESETS, {"label_features"}, "attention"),
+    "ml_gcn": HeadKind(MlGcnConfig, MlGcnHead),
 }
 
 

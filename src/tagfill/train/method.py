@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +23,7 @@ from tagfill.train.model import Assembly
 from tagfill.trust import trust
 
 
+@dataclass(frozen=True, eq=False)
 class Positives:
     """How many positives to expect, estimated once and only if a method asks.
 
@@ -31,15 +33,10 @@ class Positives:
             those labeled in full say more than reviewed ones.
     """
 
-    def __init__(
-        self,
-        observed: Tensor,
-        features: Callable[[], npt.NDArray[np.floating]],
-        events: Events,
-        validation: Labels | None = None,
-    ) -> None:
-        self._observed, self._features, self._events = observed, features, events
-        self._validation = validation
+    observed: Tensor
+    features: Callable[[], npt.NDArray[np.floating]]
+    events: Events
+    validation: Labels | None = None
 
     def of(self, needs: Needs) -> tuple[float | None, Tensor | None]:
         """The expected number of positives per image and the class priors, as far as needed."""
@@ -50,12 +47,12 @@ class Positives:
 
     @cached_property
     def _estimate(self) -> PriorEstimate:
-        observed, val = self._observed.numpy(), self._validation
+        observed, val = self.observed.numpy(), self.validation
         complete = None
         if regime_of(observed) == Regime.REVIEWED and val is not None and complete_rows(val).any():
             complete = val[complete_rows(val)]
-        estimate = estimate_prior(observed, features=self._features(), complete=complete)
-        self._events.note(
+        estimate = estimate_prior(observed, features=self.features(), complete=complete)
+        self.events.note(
             f"expected positives per image: {estimate.expected_positives:.2f}, estimated from the"
             f" observed labels ({estimate.how})"
         )

@@ -32,12 +32,7 @@ from tagfill.train.forward import StageData, Validate
 from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.resolve import finds_head_at_once
-from tagfill.train.views import (
-    VIEWS_VERSION,
-    strong_view,
-    training_view,
-    weak_view,
-)
+from tagfill.train.views import VIEWS_VERSION, strong_view, training_view, weak_view
 
 IN_MEMORY_BYTES = 2_000_000_000
 """Largest cached maps to hold in memory."""
