@@ -17,6 +17,12 @@ def test_a_point_is_inside_any_of_the_boxes() -> None:
     assert not inside((0.2, 0.55), boxes)
 
 
+def test_the_edge_of_a_box_belongs_to_it() -> None:
+    boxes = np.array([[0.25, 0.5, 0.25, 0.25]])
+    assert all(inside((x, y), boxes) for x in (0.25, 0.5) for y in (0.5, 0.75))
+    assert covered(np.array([[0.0, 0.0, 1.0, 1.0]])) == 1
+
+
 def test_overlapping_boxes_are_covered_once() -> None:
     left_half = [0.0, 0.0, 0.5, 1.0]
     assert covered(np.array([left_half])) == pytest.approx(0.5)
