@@ -56,15 +56,13 @@ async def predict(
     pictures = await decode(uploads, size, partial(pixels, size=size))
     _raise_if_none(pictures)
     rule = TagRule.of(service.model.engine.metadata, top=top, threshold=threshold)
-    rows = iter(await probabilities_of(service, pictures))
     answers = []
-    for upload, picture in zip(uploads, pictures, strict=True):
-        if isinstance(picture, Refused):
-            answers.append(Predicted(name=upload.name, tags=[], error=picture.reason))
-            continue
-        (prediction,) = rule.predictions([upload.name], next(rows)[None])
-        tags = [Suggested(tag=tag, probability=chance) for tag, chance in prediction.tags.items()]
-        answers.append(Predicted(name=upload.name, tags=tags))
+    for upload, tags in zip(uploads, await tags_of(service, pictures, rule), strict=True):
+        if isinstance(tags, Refused):
+            answers.append(Predicted(name=upload.name, tags=[], error=tags.reason))
+        else:
+            listed = [Suggested(tag=tag, probability=chance) for tag, chance in tags.items()]
+            answers.append(Predicted(name=upload.name, tags=listed))
     seconds = round(time.perf_counter() - began, 4)
     return Predictions(model=service.model.name, predictions=answers, seconds=seconds)
 
@@ -89,20 +87,26 @@ async def explain(
     return await service.explaining(_explained, service, uploads[0], picture, top, nearest)
 
 
-async def probabilities_of(
-    service: Service, pictures: Sequence[Numbers | Refused]
-) -> list[Numbers]:
-    """What the served model says of pictures [3, H, W]; refused ones are left out."""
+async def tags_of(
+    service: Service, pictures: Sequence[Numbers | Refused], rule: TagRule
+) -> list[dict[str, float] | Refused]:
+    """Tags of pictures [3, H, W] with their probabilities; refused pictures stay refused."""
     waiting = []
     try:
         for picture in pictures:
             if not isinstance(picture, Refused):
                 waiting.append(service.batcher.submit(picture))  # noqa: PERF401 - may be full
-        return await answered(asyncio.gather(*map(asyncio.wrap_future, waiting)))
+        rows = iter(await answered(asyncio.gather(*map(asyncio.wrap_future, waiting))))
     except QueueFullError:
         for future in waiting:
             future.cancel()
         raise busy() from None
+    return [
+        picture
+        if isinstance(picture, Refused)
+        else next(iter(rule.predictions(["picture"], next(rows)[None]))).tags
+        for picture in pictures
+    ]
 
 
 def _raise_if_none(pictures: Sequence[object]) -> None:

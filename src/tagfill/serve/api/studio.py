@@ -19,7 +19,7 @@ from pydantic import Field
 from tagfill import __version__
 from tagfill.errors import TagfillError
 from tagfill.models.tagging import Numbers, TagRule, pixels
-from tagfill.serve.api.predict import probabilities_of
+from tagfill.serve.api.predict import tags_of
 from tagfill.serve.api.schema import Model
 from tagfill.serve.service import Served, Service
 from tagfill.serve.uploads import Refused, Upload, decode, decode_base64
@@ -29,6 +29,7 @@ router = APIRouter(tags=["label studio"])
 MOST_TASKS = 100
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 _CHOICES = re.compile(r'<Choices[^>]*?\bname="([^"]+)"[^>]*?\btoName="([^"]+)"', re.IGNORECASE)
+"""The Choices control: its name, and that of what it is about."""
 
 
 class _Open(Model, extra="allow"):
@@ -71,27 +72,18 @@ async def webhook() -> dict[str, str]:
 async def predict(service: Served, wanted: PredictRequest) -> dict[str, Any]:
     """Choices for tasks, in the form Label Studio imports."""
     pictures = [await _picture(service, task) for task in wanted.tasks]
-    rows = iter(await probabilities_of(service, pictures))
-    rule = TagRule.of(service.model.engine.metadata)
-    names = _controls(wanted.label_config)
-    results = []
-    for picture in pictures:
-        if isinstance(picture, Refused):
-            results.append({"model_version": _version(service), "score": 0.0, "result": []})
-            continue
-        tags = next(iter(rule.predictions(["task"], next(rows)[None]))).tags
-        results.append(_result(service, tags, *names))
+    found = await tags_of(service, pictures, TagRule.of(service.model.engine.metadata))
+    match = _CHOICES.search(wanted.label_config or "")
+    control, about = (match[1], match[2]) if match else ("tags", "image")
+    results = [
+        _result(service, {} if isinstance(tags, Refused) else tags, control, about)
+        for tags in found
+    ]
     return {"results": results, "model_version": _version(service)}
 
 
 def _version(service: Service) -> str:
     return f"tagfill-{__version__}-{service.model.name}"
-
-
-def _controls(label_config: str | None) -> tuple[str, str]:
-    """Names of the Choices control and of what it is about."""
-    match = _CHOICES.search(label_config or "")
-    return (match[1], match[2]) if match else ("tags", "image")
 
 
 def _result(service: Service, tags: dict[str, float], control: str, about: str) -> dict[str, Any]:
