@@ -25,6 +25,8 @@ from tagfill.labels.photos import Photo, read_photo
 from tagfill.labels.table import LabelTable
 
 _LOOKED_AT = 300
+_AT_ONCE = 64
+"""Photos that a thread reads at a time."""
 _TAGGED_AMONG_FOLDERS = 0.1
 """From this share of photos with keywords, folders are not class folders."""
 
@@ -54,8 +56,7 @@ def _read(source: Source) -> Dataset:
     if not path.is_dir():
         raise source.refusal("expected a folder of photos")
     listed = list(_photos(path))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        photos = list(pool.map(lambda entry: read_photo(entry[0] / entry[1], entry[2]), listed))
+    photos = _all_read(listed)
     if not any(photo.has_keywords for photo in photos):
         raise source.refusal(
             f"none of the {len(photos):,} photos has keywords",
@@ -80,6 +81,17 @@ def _read(source: Source) -> Dataset:
     ]
     table = _with_reviewed(photos, builder, dataset.table)
     return replace(dataset, table=table, suggestions=builder.suggestions(proposed))
+
+
+def _all_read(listed: Sequence[Listed]) -> list[Photo]:
+    """What the files say; a thread takes many at a time, as handing over one costs as much."""
+    parts = [listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [photo for part in pool.map(_part_read, parts) for photo in part]
+
+
+def _part_read(part: Sequence[Listed]) -> list[Photo]:
+    return [read_photo(place / name, names) for place, name, names in part]
 
 
 def _splitter(photos: Sequence[Photo], options: ReadOptions) -> Splitter | None:
