@@ -2,17 +2,20 @@
 
     python benchmarks/targets.py PART [--images N] [--classes K]
 
-Prints one line of JSON: seconds, processor seconds (which other work on the machine disturbs less)
-and the peak memory beyond what the libraries take before the work begins.
+Prints one line of JSON: seconds, processor seconds (which other work on the machine disturbs less),
+the peak memory with libraries and mapped files, and that of the process's own pages (``own_mb``,
+without mapped files). Features and labels are made by another process.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import resource
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +31,43 @@ ROWS = 8192
 def peak() -> float:
     """Megabytes this process has had at most."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class OwnMemory:
+    """Watches the pages that belong to this process alone; ``most`` in megabytes."""
+
+    def __init__(self) -> None:
+        self.most, self._ended = 0.0, threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> OwnMemory:
+        self._watch.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._watch.join()
+
+    def _look(self) -> None:
+        status = Path("/proc/self/status")
+        while status.is_file() and not self._ended.wait(0.05):
+            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+            self.most = max(self.most, int(lines["RssAnon"].split()[0]) / 1024)
+
+
+def made_data(folder: Path, images: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mapped features and labels, made by a process whose memory does not count."""
+    process = multiprocessing.get_context("spawn").Process(
+        target=_make_data, args=(folder, images, classes)
+    )
+    process.start()
+    process.join()
+    return np.load(folder / "features.npy", mmap_mode="r"), np.load(folder / "labels.npy")
+
+
+def _make_data(folder: Path, images: int, classes: int) -> None:
+    _, hidden = made_features(folder, images)
+    np.save(folder / "labels.npy", single_positives(hidden, classes))
 
 
 def made_features(folder: Path, images: int, width: int = WIDTH) -> tuple[np.ndarray, np.ndarray]:
@@ -65,8 +105,7 @@ def linear(folder: Path, images: int, classes: int) -> Callable[[], object]:
     """The learner: all choices and the fit."""
     from tagfill.linear.fit import fit_head
 
-    features, hidden = made_features(folder, images)
-    labels = single_positives(hidden, classes)
+    features, labels = made_data(folder, images, classes)
     return lambda: fit_head(features, labels).steps
 
 
@@ -76,8 +115,7 @@ def gram(folder: Path, images: int, classes: int) -> Callable[[], object]:
 
     from tagfill.linear.ridge import Ridge, Sums
 
-    features, hidden = made_features(folder, images)
-    labels = single_positives(hidden, classes)
+    features, labels = made_data(folder, images, classes)
 
     def work() -> int:
         sums = Sums(features.shape[1], classes)
@@ -93,8 +131,7 @@ def recover(folder: Path, images: int, classes: int) -> Callable[[], object]:
     """Probabilities of all missing tags."""
     from tagfill.recover.posterior import posterior
 
-    features, hidden = made_features(folder, images)
-    labels = single_positives(hidden, classes)
+    features, labels = made_data(folder, images, classes)
     return lambda: float(posterior(features, labels).unknown.mean())
 
 
@@ -121,7 +158,22 @@ def mean_ap(folder: Path, images: int, classes: int) -> Callable[[], object]:
     return work
 
 
-def role(folder: Path, images: int, classes: int) -> Callable[[], object]:
+def steps(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """Steps of ROLE's label state with a hundredth, a tenth and all of the images."""
+    sizes = (images // 100, images // 10, images)
+    tables = {size: role(folder, size, classes) for size in sizes}
+
+    def work() -> object:
+        times = {size: float(table()) for size, table in tables.items()}
+        return {
+            "microseconds": times,
+            "slowest_of_fastest": max(times.values()) / min(times.values()),
+        }
+
+    return work
+
+
+def role(folder: Path, images: int, classes: int) -> Callable[[], float]:
     """A step of ROLE's label state in a mapped file, in microseconds: the median of 300."""
     import torch
 
@@ -189,6 +241,7 @@ PARTS = {
     "recover": recover,
     "map": mean_ap,
     "role": role,
+    "steps": steps,
     "csv": csv,
     "bad_csv": bad_csv,
     "short_csv": short_csv,
@@ -205,7 +258,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         work = PARTS[options.part](Path(name), options.images, options.classes)
         before, wall, processor = peak(), time.perf_counter(), time.process_time()
-        result = work()
+        with OwnMemory() as own:
+            result = work()
         row = {
             "part": options.part,
             "images": options.images,
@@ -213,6 +267,7 @@ def main() -> None:
             "seconds": round(time.perf_counter() - wall, 1),
             "cpu_seconds": round(time.process_time() - processor, 1),
             "peak_mb": round(peak()),
+            "own_mb": round(own.most),
             "peak_before_mb": round(before),
             "result": result,
         }
