@@ -160,3 +160,15 @@ def test_regions_can_be_left_out(photos: Path, tmp_path: Path) -> None:
     )
     assert not run.model.network.head.regions
     assert run.assembly.head_features(run.data.val).ndim == 2
+
+
+@pytest.mark.parametrize("method", ["auto", "ridge", "an"])
+def test_features_that_stay_where_they_are_give_the_same_bytes(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    held = tagfill.fit(data, out=tmp_path / "held", method=method, epochs=2)
+    for limit in ("READ_ONCE_BYTES", "IN_MEMORY_BYTES"):
+        monkeypatch.setattr(f"tagfill.train.cache.{limit}", 0)
+    streamed = tagfill.fit(data, out=tmp_path / "streamed", method=method, epochs=2)
+    assert weights(streamed.path) == weights(held.path)
+    assert np.array_equal(streamed.recovery.probability, held.recovery.probability)

@@ -28,7 +28,7 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
     if len(widths) > 1:
         listed = " and ".join(str(matrix.shape[1]) for matrix in matrices)
         raise TagfillError(f"the files have {listed} features per image", file=files[-1])
-    whole: Features = np.concatenate(matrices)
+    whole: Features = matrices[0] if len(matrices) == 1 else np.concatenate(matrices)
     if len(whole) != len(images):
         raise TagfillError(
             f"there are {len(whole):,} rows of features for {len(images):,} images",

@@ -8,7 +8,7 @@ a better head is found, not the best one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -47,9 +47,9 @@ def has_regions(features: Rows) -> bool:
 
 
 def whole(features: Rows) -> Matrix:
-    """[N, D] features of the images as a whole: the means of their regions."""
+    """[N, D] features of the images as a whole: the means of their regions; vectors as they are."""
     if not has_regions(features):
-        return features if isinstance(features, np.ndarray) else features[:]
+        return cast(Matrix, features)
     means = np.empty(features.shape[:2], np.float32)
     for rows in _blocks(len(features), features.shape):
         means[rows] = as_tensor(features[rows], np.float32).mean(dim=(2, 3)).numpy()

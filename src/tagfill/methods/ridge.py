@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,7 +52,7 @@ class Ridge(ElementwiseMethod):
     def solve(self, problem: LinearProblem) -> LinearWeights:
         wanted = self.config.strength if problem.l2 is None else problem.l2
         roots = problem.transforms[0] == "roots"
-        features = torch.from_numpy(whole(problem.features))
+        features = torch.from_numpy(np.asarray(whole(problem.features), dtype=np.float32))
         features = rooted(features) if roots else features
         weight, bias, strength = ridge(
             features,

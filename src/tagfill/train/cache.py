@@ -32,6 +32,11 @@ from tagfill.files import atomic_path, remove_leftovers, write_text
 from tagfill.images import open_regular
 
 Features = npt.NDArray[np.float16]
+Matrix = npt.NDArray[np.floating]
+IN_MEMORY_BYTES = 2_000_000_000
+"""Largest features to hold in memory in single precision, where epochs visit them."""
+READ_ONCE_BYTES = 400_000_000
+"""The same of vectors that a solver or a scorer reads in order, a few times."""
 ABOUT = "about.json"
 _MARK = "blake2b:"
 _BATCH = 128
@@ -68,12 +73,20 @@ def _hash_of(path: Path, size: int, modified: int) -> str:
 
 
 class FeatureRows:
-    """Rows gathered from memory-mapped shards; behaves like a read-only array of float16."""
+    """Rows gathered when they are used; behaves like a read-only array of its shards' numbers."""
 
     def __init__(
-        self, shards: Sequence[Features], shard: npt.NDArray[np.intp], row: npt.NDArray[np.intp]
+        self,
+        shards: Sequence[Matrix],
+        shard: npt.NDArray[np.intp],
+        row: npt.NDArray[np.intp],
     ) -> None:
         self._shards, self._shard, self._row = shards, shard, row
+
+    @classmethod
+    def of(cls, features: Matrix, rows: npt.NDArray[np.intp]) -> FeatureRows:
+        """Some rows of a matrix, not copied."""
+        return cls([features], np.zeros(len(rows), np.intp), rows)
 
     def __len__(self) -> int:
         return len(self._row)
@@ -83,13 +96,37 @@ class FeatureRows:
         """[N, ...]."""
         return (len(self), *self._shards[0].shape[1:])
 
-    def __getitem__(self, rows: Any) -> Features:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Matrix:
+        return np.asarray(self[:], dtype=dtype)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> FeatureRows:
+        """Some of the rows, not gathered."""
+        return FeatureRows(self._shards, self._shard[rows], self._row[rows])
+
+    def __getitem__(self, rows: Any) -> Matrix:
         shard, row = self._shard[rows], self._row[rows]
-        gathered = np.empty((len(row), *self.shape[1:]), dtype=np.float16)
+        gathered = np.empty((len(row), *self.shape[1:]), dtype=self._shards[0].dtype)
         for number in np.unique(shard):
             here = shard == number
             gathered[here] = self._shards[number][row[here]]
         return gathered
+
+
+def in_memory(features: Matrix | FeatureRows, *, epochs: bool) -> bool:
+    """Whether they are few enough to hold in memory in single precision.
+
+    Args:
+        epochs: whether rows are visited in random order, again and again.
+    """
+    most = IN_MEMORY_BYTES if epochs or len(features.shape) > 2 else READ_ONCE_BYTES
+    return int(np.prod(features.shape)) * 4 <= most
+
+
+def taken(features: Matrix | FeatureRows, rows: npt.NDArray[np.intp]) -> Matrix | FeatureRows:
+    """Some rows; those of very many images are not copied."""
+    if isinstance(features, FeatureRows):
+        return features.take(rows)
+    return features[rows] if in_memory(features, epochs=False) else FeatureRows.of(features, rows)
 
 
 @dataclass(frozen=True)

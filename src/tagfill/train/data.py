@@ -21,7 +21,7 @@ from tagfill.labels.regime import Regime
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Statistics
 from tagfill.remote import images_beside, local_file, local_images
-from tagfill.train.cache import content_hashes, known_hashes
+from tagfill.train.cache import FeatureRows, Matrix, content_hashes, known_hashes, taken
 from tagfill.train.config import DataConfig, is_feature_file
 
 Sources = Mapping[str, Dataset]
@@ -43,7 +43,7 @@ class Split:
     table: LabelTable
     truth: Labels | None = field(default=None, repr=False)
     paths: tuple[Path, ...] | None = field(default=None, repr=False)
-    features: npt.NDArray[np.floating] | None = field(default=None, repr=False)
+    features: Matrix | FeatureRows | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -65,7 +65,7 @@ class Split:
             self.table.take(index),
             None if self.truth is None else self.truth[index],
             None if self.paths is None else tuple(self.paths[row] for row in index),
-            None if self.features is None else self.features[index],
+            None if self.features is None else taken(self.features, index),
         )
 
 

@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
-from tagfill.linear.regions import Rows
+from tagfill.linear.regions import Rows, whole
 from tagfill.methods.base import Needs
 from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
@@ -23,19 +22,16 @@ from tagfill.models.heads import build_head, configure_head
 from tagfill.models.network import Network, build_network
 from tagfill.models.plain_heads import LinearConfig, LinearHead, pooled
 from tagfill.models.preprocess import Preprocess, eval_transform
-from tagfill.train.cache import FeatureRows
+from tagfill.train.cache import FeatureRows, Matrix, in_memory
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, without_unreadable
 from tagfill.train.events import Events, Pace
 from tagfill.train.extract import Extractor, plain_extractor
 from tagfill.train.forward import StageData, Validate
-from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, derived_seed
+from tagfill.train.inputs import FeatureInputs, ImageInputs, Inputs, as_rows, derived_seed
 from tagfill.train.limits import Interrupted, Limits
 from tagfill.train.resolve import finds_head_at_once
 from tagfill.train.views import VIEWS_VERSION, strong_view, training_view, weak_view
-
-IN_MEMORY_BYTES = 2_000_000_000
-"""Largest cached maps to hold in memory."""
 
 
 class Assembly:
@@ -104,7 +100,7 @@ class Assembly:
     def inputs(self, split: Split, stage: StageConfig) -> Inputs:
         """A split's images as evaluation sees them."""
         if stage.inputs == "features":
-            return FeatureInputs(self._features(split))
+            return FeatureInputs(self._features(split, epochs=self._has_epochs(stage)))
         return self._images(split, stage, Needs())
 
     def is_small(self, stage: StageConfig) -> bool:
@@ -129,14 +125,13 @@ class Assembly:
         """Features of a split as a linear head sees them: [N, D], or [N, D, 3, 3] by regions."""
         if self.network.head.reads != "grid":
             return self.pooled_features(split)
-        features = self._features(self.data.train if split is None else split)
-        return features.numpy() if isinstance(features, Tensor) else features
+        return as_rows(self._features(self.data.train if split is None else split, epochs=False))
 
-    def pooled_features(self, split: Split | None = None) -> npt.NDArray[np.float32]:
+    def pooled_features(self, split: Split | None = None) -> Matrix:
         """[N, D] features of a split, by default the training images; maps are averaged."""
-        features = self._features(self.data.train if split is None else split)
-        if isinstance(features, Tensor) and features.ndim == 2:
-            return features.numpy()
+        features = self._features(self.data.train if split is None else split, epochs=False)
+        if len(features.shape) == 2:
+            return whole(as_rows(features))
         batches = FeatureInputs(features).plain(range(len(features)))
         return torch.cat([pooled(batch) for batch in batches]).numpy()
 
@@ -197,7 +192,7 @@ class Assembly:
     def _training_inputs(self, stage: StageConfig, needs: Needs) -> Inputs:
         if stage.inputs == "images":
             return self._images(self.data.train, stage, needs)
-        plain = self._features(self.data.train)
+        plain = self._features(self.data.train, epochs=self._has_epochs(stage))
         if needs.mixup:
             self.events.note(
                 "deviation: mixup mixes the features of two images instead of their pixels"
@@ -216,22 +211,26 @@ class Assembly:
         )
         kind = "jittered" if stage.strong_jitter else "strong"
         strong = [
-            self._extracted(self.data.train, f"{kind}-{VIEWS_VERSION}-{number}")
+            self._extracted(self.data.train, f"{kind}-{VIEWS_VERSION}-{number}", epochs=True)
             for number in range(stage.strong_views)
         ]
         return FeatureInputs(plain, strong, seed=self.config.seed, fresh=stage.fresh_views)
 
-    def _features(self, split: Split) -> Tensor | FeatureRows:
+    def _has_epochs(self, stage: StageConfig) -> bool:
+        return not finds_head_at_once(stage, self.config.model)
+
+    def _features(self, split: Split, *, epochs: bool) -> Tensor | FeatureRows:
+        given = split.features
+        if isinstance(given, FeatureRows) and not in_memory(given, epochs=epochs):
+            return given
         if split.features is not None:
             return torch.from_numpy(np.ascontiguousarray(split.features, dtype=np.float32))
-        return self._extracted(split, "plain")
+        return self._extracted(split, "plain", epochs=epochs)
 
-    def _extracted(self, split: Split, view: str) -> Tensor | FeatureRows:
+    def _extracted(self, split: Split, view: str, *, epochs: bool) -> Tensor | FeatureRows:
         assert split.paths is not None
         rows = self._extractor(view).extract(split.paths, partial(self._features_done, view))
-        if np.prod(rows.shape) * 4 > IN_MEMORY_BYTES:
-            return rows
-        return torch.from_numpy(rows[np.arange(len(rows))]).float()
+        return torch.from_numpy(rows[:]).float() if in_memory(rows, epochs=epochs) else rows
 
     def _extractor(self, view: str = "plain") -> Extractor:
         plain = plain_extractor(self.network, self.device, self.config.workers)

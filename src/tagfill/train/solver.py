@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tagfill.errors import TagfillError
 from tagfill.linear.basis import TRANSFORMS, Transform
@@ -14,7 +14,7 @@ from tagfill.methods.base import Method
 from tagfill.models.plain_heads import LinearHead, pooled
 from tagfill.train.config import StageConfig
 from tagfill.train.forward import StageData
-from tagfill.train.inputs import FeatureInputs
+from tagfill.train.inputs import FeatureInputs, as_rows
 
 ROOTS = 0.5
 """The head's power for square roots, which are then scaled to unit length."""
@@ -70,9 +70,9 @@ def solve_head(
 
 def _features(head: LinearHead, inputs: FeatureInputs, *, by_regions: bool) -> Rows:
     """[N, D] as the head compresses them, or [N, D, 3, 3] by regions."""
-    features = inputs.features
-    if by_regions and len(features.shape) == 4:
-        return features.numpy() if isinstance(features, Tensor) else features
+    features, plain = inputs.features, head.power == 1 and not head.unit
+    if (by_regions and len(features.shape) == 4) or (plain and len(features.shape) == 2):
+        return as_rows(features)
     rows = inputs.plain(range(len(inputs)))
     return np.concatenate([head.compress(pooled(part)).numpy() for part in rows])
 
