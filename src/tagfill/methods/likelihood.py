@@ -11,9 +11,10 @@ random, share 1 that unknown tags are absent. An unknown entry is smoothed as mu
 A linear head on fixed features is found at once: full-batch L-BFGS with an L2 penalty. The writer,
 the strength of the penalty, and whether features are taken as they are, as signed square roots or
 standardized are those with the best cross-validated likelihood of the observed labels, so that no
-truth, no epochs and no learning rate are needed. In the training loop (fine-tuning, other heads)
-the writer is the most likely one given how often each tag was written. This project's own;
-docs/learner.md derives it.
+truth, no epochs and no learning rate are needed. Photos are scored as a whole and in 3 x 3 regions,
+g = (g_whole + max g_region) / 2, and the head is refined for that. In the training loop
+(fine-tuning, other heads) the writer is the most likely one given how often each tag was written.
+This project's own; docs/learner.md derives it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tagfill.linear.choice import SMOOTHING, Choice, candidates
 from tagfill.linear.choose import Chooser
 from tagfill.linear.fit import fit_head
 from tagfill.linear.problem import LinearProblem, LinearWeights
+from tagfill.linear.regions import has_regions
 from tagfill.linear.solve import information
 from tagfill.losses.likelihood import spread_penalty, written_tags_nll
 from tagfill.methods._search import Range
@@ -112,12 +114,13 @@ class WrittenTags(Method):
             seed=problem.seed,
         )
         self.choice = head.choice
+        looked = "; the whole image and its best region" if has_regions(problem.features) else ""
         return LinearWeights(
             torch.from_numpy(head.weight),
             torch.from_numpy(head.bias),
             roots=head.power == 0.5,
             details={**head.choice.as_dict(), "steps": head.steps, "loss": head.loss},
-            note=f"likelihood chose: {head.choice.describe()}",
+            note=f"likelihood chose: {head.choice.describe()}{looked}",
         )
 
     def inherit(self, previous: Method) -> None:
