@@ -2,24 +2,29 @@
 
     python benchmarks/recovery.py ../shared/data/voc2012/mlspl [--draws 3] [--only voc] [--write]
 
-VOC 2012 (the published features and training images, all 4,574 and 600 of them) and picture-book
-scenes (800, features of the offline backbone). One tag of every image, one or two tags of every
-image, and half of the tags are written, several draws each, and then the likeliest missing tags are
-answered, one for every five images; the truth answers and is compared with. Prints one line a draw,
-or writes the table of docs/results/recovery.md.
+VOC 2012 (the published features and training images, all 4,574 and 600 of them), its photos
+(256 px, 2,400 and 600 of them) and picture-book scenes (800 of 224 px), both by regions of
+EfficientNet-Lite2 at 320 px, as `tagfill fill` sees them. One tag of every image, one or two tags
+of every image, and half of the tags are written, several draws each, and then the likeliest missing
+tags are answered, one for every five images; the truth answers and is compared with. Prints one
+line a draw, or writes the table of docs/results/recovery.md. `--only`: voc, photos, scenes.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from features import LITE2
+from features import scenes as drawn_scenes
+from features import voc as voc_photos
 from pages import show_rows
-from prior_estimation import scenes
+from regions import grids
 from tagfill.labels import POSITIVE
 from tagfill.observe import positive_proportion, single_positive
 from tagfill.recover.posterior import known_entries, posterior
@@ -90,8 +95,13 @@ def cases(folder: Path, only: set[str]) -> Iterator[tuple[str, Array, Array, tup
     """Name, features, labels and numbers of images."""
     if "voc" in only:
         yield "VOC 2012", *voc(folder), (600, 4574)
+    if "photos" in only:
+        photos = voc_photos(folder.parent, 2400)
+        yield "VOC photos", grids(photos, LITE2, 320), photos.labels.astype(np.int8), (600, 2400)
     if "scenes" in only:
-        yield "scenes", *scenes(800, 224), (800,)
+        with tempfile.TemporaryDirectory() as images:
+            scenes = drawn_scenes(224, 800, Path(images))
+            yield "scenes", grids(scenes, LITE2, 320), scenes.labels.astype(np.int8), (800,)
 
 
 def rows(folder: Path, only: set[str], draws: int) -> Iterator[list[str]]:
@@ -141,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--only", default="voc,scenes")
+    parser.add_argument("--only", default="voc,photos,scenes")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     found = rows(given.folder, set(given.only.split(",")), given.draws)
