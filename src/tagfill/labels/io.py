@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -37,7 +38,7 @@ from tagfill.labels.formats._write import positives_only
 from tagfill.labels.formats.base import Source
 from tagfill.labels.formats.csv_tables import csv_shape
 from tagfill.labels.hierarchy import complete
-from tagfill.labels.table import UNKNOWN, LabelTable, Rows
+from tagfill.labels.table import LabelTable, Rows
 from tagfill.remote import local_source
 
 _LISTED = 5
@@ -305,23 +306,20 @@ def joined_splits(folder: Path, parts: Mapping[str, Dataset]) -> Dataset:
         folder: the folder of all.
         parts: name of each folder in it, and its labels with the place of their images.
     """
-    classes = tuple(dict.fromkeys(name for part in parts.values() for name in part.table.classes))
-    images: list[str] = []
+    tables: list[LabelTable] = []
     splits: dict[str, Rows] = {}
-    values = [np.empty((0, len(classes)), dtype=np.int8)]
     for name, part in parts.items():
         root = (part.image_root or folder / name).relative_to(folder).as_posix()
-        rows = np.arange(len(images), len(images) + len(part.table))
-        splits[usual_split(name)] = rows
-        images += [str(PurePosixPath(root, image)) for image in part.table.images]
-        block = np.full((len(rows), len(classes)), UNKNOWN, dtype=np.int8)
-        block[:, [classes.index(known) for known in part.table.classes]] = part.table.values
-        values.append(block)
+        images = tuple(str(PurePosixPath(root, image)) for image in part.table.images)
+        own = LabelTable(images, part.table.classes, part.table.values)
+        above = sum(map(len, tables))
+        splits[usual_split(name)] = np.arange(above, above + len(own))
+        tables.append(own)
     first = next(iter(parts.values()))
     read = ", ".join(f"{name}/{part.source.name}" for name, part in parts.items())
     notes = dict.fromkeys(note for part in parts.values() for note in part.notes)
     return Dataset(
-        table=LabelTable(tuple(images), classes, np.concatenate(values)),
+        table=reduce(LabelTable.merge, tables),
         source=folder,
         format=first.format,
         splits=splits,

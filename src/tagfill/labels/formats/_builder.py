@@ -139,6 +139,7 @@ class LabelBuilder:
         self.boxes = BoxList()
         self.place: Rows = np.empty(0, dtype=np.intp)
         self._label_of = {name: number for number, name in enumerate(source.options.classes or ())}
+        self._proposed: list[tuple[int, int, float, str]] = []
         self._closed = np.empty(0, dtype=bool)
         self._images: list[str] = []
         self._rows: list[int | None] = []
@@ -204,6 +205,11 @@ class LabelBuilder:
             for column, number in zip(self._statements, statement, strict=True):
                 column.append(number)
 
+    def suggest(self, record: int, label: int | None, score: float | None, model: str) -> None:
+        """State that a model proposes a label, with a probability."""
+        if label is not None:
+            self._proposed.append((record, label, 1.0 if score is None else score, model))
+
     def close_world(self, *, except_for: Sequence[int]) -> None:
         """Take absence for what it means in all records but those without labels of any kind."""
         if except_for:
@@ -244,6 +250,7 @@ class LabelBuilder:
             dataset,
             table=replace(dataset.table, hierarchy=self.paths.hierarchy()),
             boxes=self.boxes.boxes(self.place),
+            suggestions=self._suggestions(),
             free_tags=self.free_tags,
             notes=(*self.notes, *self.boxes.notes, *absence),
         )
@@ -281,18 +288,13 @@ class LabelBuilder:
                 int(again) if again >= 0 else None,
             )
 
-    def suggestions(self, proposed: Sequence[tuple[int, str, float, str]]) -> Suggestions | None:
-        """Tags a model proposed: record, class, probability and model of each.
-
-        Call it after ``dataset``; classes that are not known are left out.
-        """
-        known = [proposal for proposal in proposed if proposal[1] in self._label_of]
-        if not known:
+    def _suggestions(self) -> Suggestions | None:
+        if not self._proposed:
             return None
-        records, names, scores, models = zip(*known, strict=True)
+        records, labels, scores, models = zip(*self._proposed, strict=True)
         return Suggestions(
             image=self.place[np.array(records)],
-            label=np.array([self._label_of[name] for name in names], dtype=np.intp),
+            label=np.array(labels, dtype=np.intp),
             score=np.array(scores, dtype=np.float64),
             model=models[-1],
         )

@@ -1,18 +1,38 @@
-"""JSON of unknown origin: parsed, or refused with a clear error; values of a wanted type."""
+"""JSON of unknown origin: values of a wanted type; objects about images, whatever their keys."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
+from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
+from tagfill.labels.formats._names import (
+    SPLIT,
+    is_about_file,
+    is_image_name,
+    is_label_name,
+    names_tags,
+)
+from tagfill.labels.formats._splitter import Splitter, find_splitter
+from tagfill.labels.formats._tags import is_multi_hot, says_nothing, tag_names
 from tagfill.labels.formats._text import read_text
+from tagfill.labels.formats._ticks import MINUS_REMEDY, code_of, is_image, quoted
+from tagfill.labels.formats.base import ReadOptions, Source
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
+Line = tuple[int, Any]
+"""The number of an object, and the object."""
+
+LISTS = ("positives", "negatives", "classes")
+_WRAPPED = re.compile(r'"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
 _BETWEEN = re.compile(r"[\s,\ufeff]*")
 
 
@@ -108,3 +128,193 @@ def number(value: Any) -> float | None:
         return float(value) if math.isfinite(value) else None
     except OverflowError:
         return None
+
+
+def read_lines(source: Source, lines: list[Line]) -> Dataset:
+    builder = LabelBuilder(source, free_tags=True)
+    splitter = splitter_of(lines, source.options, source.path)
+    builder.notes += splitter.notes
+    reader = LineReader(builder, splitter, _about_other_things(line for _, line in lines))
+    for row, line in lines:
+        if isinstance(line, dict):
+            reader.read(row, line)
+        else:
+            source.error("the line is not a JSON object", row)
+    if reader.ignored:
+        keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
+        if not builder.classes:
+            source.problems.raise_errors()
+            raise source.refusal(f"no key holds labels (1, 0, null or a list of tags): {keys}")
+        builder.notes.append(f"keys that are not labels were skipped: {keys}")
+    return builder.dataset()
+
+
+def splitter_of(lines: Iterable[Line], options: ReadOptions, file: Path) -> Splitter:
+    """How tags are told apart where they are one text."""
+    texts = (
+        value
+        for _, line in lines
+        for key, value in mapped(line).items()
+        if isinstance(value, str) and names_tags(key)
+    )
+    return find_splitter(texts, options, file)
+
+
+def _about_other_things(lines: Iterable[Any]) -> frozenset[str]:
+    """Keys that hold no labels: numbers such as sizes, and texts other than yes and no."""
+    numbers, bad = Counter[str](), Counter[str]()
+    texts: dict[str, set[str]] = {}
+    for line in lines:
+        for key, value in mapped(line).items():
+            if isinstance(value, str):
+                texts.setdefault(key, set()).add(value)
+            elif isinstance(value, int | float) and value == value:
+                numbers[key] += 1
+                bad[key] += value not in (0, 1, -1)
+    measured = {key for key in bad if 2 * bad[key] >= numbers[key] > 1}
+    return frozenset(measured | {key for key in texts if not _are_ticks(key, texts[key])})
+
+
+def _are_ticks(key: str, texts: Iterable[str]) -> bool:
+    """Whether texts are words such as yes and no, and not single letters or all unknown."""
+    codes = {text: code_of(text) for text in texts}
+    words = [text for text in codes if codes[text] != UNKNOWN and len(text) > 1]
+    return bool(words) and None not in codes.values() and not is_about_file(key)
+
+
+class LineReader:
+    """Turns the objects of one file into records.
+
+    Args:
+        builder: where the records go.
+        splitter: how tags are told apart where they are one text.
+        other: keys that hold no labels.
+    """
+
+    def __init__(
+        self, builder: LabelBuilder, splitter: Splitter, other: frozenset[str] = frozenset()
+    ) -> None:
+        self.builder, self.splitter, self.other = builder, splitter, other
+        builder.hierarchy = splitter.path
+        self.ignored: dict[str, None] = {}
+        self._examples: dict[str, str] = {}
+
+    def read(self, row: int, line: Mapping[str, Any]) -> None:
+        """Open a record for a line and state what it says."""
+        key = id_key(line)
+        if key is None:
+            self.builder.source.error("the line has no image id (image, file_name ...)", row)
+            return
+        record = self.builder.record(image_id(line[key]) or "", row)
+        rest = {name: value for name, value in line.items() if name != key}
+        if isinstance(rest.get(SPLIT), str):
+            self.builder.split(record, rest.pop(SPLIT), row)
+        self._labels(record, row, rest)
+
+    def _labels(self, record: int, row: int, rest: dict[str, Any]) -> None:
+        own = any(isinstance(rest.get(key), list) for key in LISTS)
+        if own:
+            self.builder.declare(self._names(rest.get("classes"), row), row)
+            stated = {"positives": POSITIVE, "negatives": NEGATIVE}
+        else:
+            stated = {key: POSITIVE for key in rest if holds_tags(key, rest[key])}
+        for key, value in stated.items():
+            names = self._names(rest.get(key), row)
+            if value == POSITIVE:
+                self.builder.tags(record, dict.fromkeys(names), row)
+                continue
+            for name in names:
+                self.builder.negative(record, name, row)
+        nested = next(
+            (key for key in rest if names_tags(key) and isinstance(rest[key], dict)), None
+        )
+        if nested:
+            self._values(record, row, rest[nested])
+        elif not stated:
+            self._values(record, row, rest)
+        used = {*stated, *LISTS, nested} if stated or nested else set(rest)
+        self.ignored.update(dict.fromkeys(key for key in rest if key not in used))
+
+    def _names(self, value: Any, row: int) -> list[str]:
+        if isinstance(value, str):
+            return [tag for tag in self.splitter.tags(value) if not says_nothing(tag)]
+        if value is None:
+            return []
+        names = tag_names(value)
+        plain = [name for name in names if name]
+        if None in names:
+            remedy = "write names alone, and only of tags that you trust where there are scores"
+            shown = self._examples.setdefault("names", quoted(value))
+            self.builder.source.error(f"{shown} is not a list of class names", row, remedy)
+        elif is_multi_hot(value):
+            remedy = "write the names of the classes that apply, or an object of names and values"
+            shown = self._examples.setdefault("numbers", quoted(value))
+            self.builder.source.error(f"{shown} is a list of 1 and 0 without names", row, remedy)
+        else:
+            return plain
+        return []
+
+    def _values(self, record: int, row: int, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            code = code_of(value) if isinstance(value, str) and name not in self.other else None
+            if code is None and (isinstance(value, str | list | dict) or name in self.other):
+                self.ignored[name] = None
+                continue
+            told = value == -1 and self.builder.source.options.absent
+            if code is None and (value is None or value != value or told):
+                code = UNKNOWN
+            elif code is None and value in (0, 1):
+                code = int(value)
+            if code is None:
+                message = f"value {quoted(value)} of class {name!r} is not 1, 0 or null"
+                remedy = MINUS_REMEDY.format("-1") if value == -1 else None
+                self.builder.source.error(message, row, remedy)
+            else:
+                self.builder.mark(record, self.builder.label(name, row), code, row)
+
+
+def wrapped_list(text: str) -> str | None:
+    """The key of the list of images with tags in an object.
+
+    >>> wrapped_list('{"by": "me", "photos": [{"file": "a.jpg", "tags": ["cat"]}]}')
+    'photos'
+    """
+    for match in _WRAPPED.finditer(text) if text.startswith("{") else ():
+        try:
+            first = json.loads(match[2])
+        except (ValueError, RecursionError):
+            continue
+        tagged = any(names_tags(key) or key in LISTS for key in first)
+        if tagged and id_key(first) is not None:
+            return match[1]
+    return None
+
+
+def id_key(line: Mapping[str, Any]) -> str | None:
+    """The key of the image: one with a usual name, else one whose value is the name of a file."""
+    tagged = any(map(names_tags, line))
+    usual = [
+        key
+        for key in line
+        if is_image_name(key) and image_id(line[key]) and (tagged or not _is_number(line[key]))
+    ]
+    named = [key for key in line if isinstance(line[key], str) and is_image(line[key])]
+    return next(iter(usual or named), None)
+
+
+def image_id(value: Any) -> str | None:
+    """An image id: a text, a number, or the path in an object, as the hub has it."""
+    if isinstance(value, dict):
+        return image_id(value.get("path"))
+    return str(value) if isinstance(value, str) or _is_number(value) else None
+
+
+def holds_tags(key: str, value: Any) -> bool:
+    """Whether a value lists tags, or is the number of a class."""
+    listing = value is None or isinstance(value, list | str)
+    listing |= is_label_name(key) and _is_number(value)
+    return names_tags(key) and key != "classes" and listing
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -135,7 +135,7 @@ class Format:
     detect: Callable[[Path], bool]
     read: Reader
     write: Writer | None = None
-    default_absent: Absent | None = None
+    default_absent: Absent | None = "unknown"
     last_resort: bool = False
     holds_negatives: bool = True
     images: Callable[[Path], Iterator[tuple[str, bytes]]] | None = None

@@ -10,8 +10,15 @@ from typing import Any
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
-from tagfill.labels.formats._json import first_value, listed, load_json, mapped, number, objects
-from tagfill.labels.formats._json_lines import wrapped_list
+from tagfill.labels.formats._json import (
+    first_value,
+    listed,
+    load_json,
+    mapped,
+    number,
+    objects,
+    wrapped_list,
+)
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, Source

@@ -153,6 +153,7 @@ FORMATS = (
         partial(has_shape, shape=WIDE),
         _read,
         write=_write_wide,
+        default_absent=None,
     ),
     Format(
         LONG,
@@ -160,7 +161,6 @@ FORMATS = (
         partial(has_shape, shape=LONG),
         _read,
         write=partial(_write_rows, header=["image", "label", "value"]),
-        default_absent="unknown",
     ),
     Format(
         TAG_LIST,
@@ -168,7 +168,6 @@ FORMATS = (
         partial(has_shape, shape=TAG_LIST),
         _read,
         write=partial(_write_rows, header=["image", "tags"]),
-        default_absent="unknown",
         holds_negatives=False,
     ),
 )

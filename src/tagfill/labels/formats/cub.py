@@ -108,5 +108,9 @@ def _splits(file: Path, images: dict[int, str]) -> list[str]:
 
 
 FORMAT = Format(
-    "cub", "CUB-200-2011 attributes folder", lambda path: _home(path) is not None, _read
+    "cub",
+    "CUB-200-2011 attributes folder",
+    lambda path: _home(path) is not None,
+    _read,
+    default_absent=None,
 )

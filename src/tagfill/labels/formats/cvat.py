@@ -52,6 +52,4 @@ def _read(source: Source) -> Dataset:
     return builder.dataset()
 
 
-FORMAT = Format(
-    "cvat", "CVAT for images: annotations.xml", _detect, _read, default_absent="unknown"
-)
+FORMAT = Format("cvat", "CVAT for images: annotations.xml", _detect, _read)

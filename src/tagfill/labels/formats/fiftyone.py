@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def read_samples(
         fields: the fields to read; all by default.
     """
     builder = LabelBuilder(source)
-    proposed: list[tuple[int, str, float, str]] = []
+    proposed = 0
     for number, sample in enumerate(samples, 1):
         place = sample.get("filepath")
         record = builder.record(place if isinstance(place, str) else "", number)
@@ -55,17 +54,16 @@ def read_samples(
             elif confidence is None:
                 stated[name] = None
             else:
-                builder.label(name, number)
-                proposed.append((record, name, confidence, field))
+                builder.suggest(record, builder.label(name, number), confidence, field)
+                proposed += 1
         builder.tags(record, stated, number)
     builder.notes.append("sample tags are read as splits, labels of all fields as classes")
     if proposed:
         builder.notes.append(
-            f"{len(proposed):,} labels have a confidence: they are a model's and were read as"
+            f"{proposed:,} labels have a confidence: they are a model's and were read as"
             " suggestions"
         )
-    dataset = builder.dataset()
-    return replace(dataset, suggestions=builder.suggestions(proposed))
+    return builder.dataset()
 
 
 def _labels(
@@ -84,6 +82,4 @@ def _labels(
                 yield name, label.strip(), confidence if sure else None
 
 
-FORMAT = Format(
-    "fiftyone", "FiftyOne data set exported to disk", _detect, _read, default_absent="unknown"
-)
+FORMAT = Format("fiftyone", "FiftyOne data set exported to disk", _detect, _read)

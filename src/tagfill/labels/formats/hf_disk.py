@@ -96,5 +96,4 @@ FORMAT = Format(
     "Hugging Face datasets folder (save_to_disk)",
     _detect,
     _read,
-    default_absent="unknown",
 )

@@ -166,7 +166,6 @@ FORMAT = Format(
     _detect,
     _read,
     write=_write,
-    default_absent="unknown",
     last_resort=True,
     holds_negatives=False,
 )

@@ -19,9 +19,10 @@ from tagfill.labels.formats._json import (
     load_json,
     mapped,
     objects,
+    read_lines,
     texts,
+    wrapped_list,
 )
-from tagfill.labels.formats._json_lines import read_lines, wrapped_list
 from tagfill.labels.formats._names import is_image_name, names_tags
 from tagfill.labels.formats._tags import tag_name
 from tagfill.labels.formats._text import head, read_text
@@ -280,5 +281,4 @@ FORMAT = Format(
     "JSON of Prodigy, Labelbox, SuperAnnotate, Scale, CreateML and others",
     _detect,
     _read,
-    default_absent="unknown",
 )

@@ -17,18 +17,16 @@ from typing import Any
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import (
+    Line,
     first_value,
+    holds_tags,
+    id_key,
+    image_id,
     json_text,
     json_values,
     listed,
     load_json,
     mapped,
-)
-from tagfill.labels.formats._json_lines import (
-    Line,
-    holds_tags,
-    id_key,
-    image_id,
     read_lines,
     splitter_of,
     wrapped_list,
@@ -165,5 +163,4 @@ FORMAT = Format(
     _detect,
     _read,
     write=_write,
-    default_absent="unknown",
 )

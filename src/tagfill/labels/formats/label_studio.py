@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -75,7 +75,6 @@ def _read(source: Source) -> Dataset:
         )
     disputed = silent = empty = 0
     images = _images_of(tasks)
-    proposed: list[tuple[int, str, float, str]] = []
     for row, task in enumerate(tasks, 1):
         record = builder.record(images[row - 1], row)
         split = mapped(task["data"]).get(SPLIT)
@@ -84,10 +83,11 @@ def _read(source: Source) -> Dataset:
         silent += not votes
         empty += bool(votes) and all(set(vote.values()) == {NEGATIVE} for vote in votes)
         for name, label in labels.items():
-            value = _agreed(votes, name)
-            disputed += value is None
-            builder.mark(record, label, UNKNOWN if value is None else value, row)
-        proposed += [(record, *proposal) for proposal in _proposals(task)]
+            known = {vote[name] for vote in votes if name in vote} - {UNKNOWN}
+            disputed += len(known) > 1
+            builder.mark(record, label, known.pop() if len(known) == 1 else UNKNOWN, row)
+        for name, score, model in _proposals(task):
+            builder.suggest(record, labels.get(name), score, model)
     if disputed:
         source.warn(f"annotators disagree on {disputed} labels: left unknown")
     older = sum(max(0, len(listed(task.get("predictions"))) - 1) for task in tasks)
@@ -99,8 +99,7 @@ def _read(source: Source) -> Dataset:
             f"{empty:,} submitted annotations choose nothing: they say that no class applies"
         )
     builder.notes.append(f"in submitted annotations {absence_note(absent)}")
-    dataset = builder.dataset()
-    return replace(dataset, suggestions=builder.suggestions(proposed))
+    return builder.dataset()
 
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
@@ -233,15 +232,7 @@ def _answers(task: Task) -> list[Answer]:
     return submitted
 
 
-def _agreed(votes: list[dict[str, int]], name: str) -> int | None:
-    """What annotations say of a class: their common label, ``None`` if they disagree."""
-    known = {vote[name] for vote in votes if name in vote} - {UNKNOWN}
-    if len(known) > 1:
-        return None
-    return known.pop() if known else UNKNOWN
-
-
-def _proposals(task: Task) -> Iterator[tuple[str, float, str]]:
+def _proposals(task: Task) -> Iterator[tuple[str, float | None, str]]:
     """Class, score and model of every tag that the newest prediction of a task proposes."""
     for prediction in objects(task.get("predictions"))[-1:]:
         model = str(prediction.get("model_version") or "unknown model")
@@ -249,8 +240,7 @@ def _proposals(task: Task) -> Iterator[tuple[str, float, str]]:
             scores = mapped(mapped(entry.get("meta")).get("scores"))
             common = entry.get("score", prediction.get("score"))
             for name in names:
-                score = number(scores.get(name, common))
-                yield name, 1.0 if score is None else score, model
+                yield name, number(scores.get(name, common)), model
 
 
 def _declare_classes(tasks: Sequence[Task], builder: LabelBuilder) -> None:
@@ -358,5 +348,4 @@ FORMAT = Format(
     _detect,
     _read,
     write=_write,
-    default_absent="unknown",
 )

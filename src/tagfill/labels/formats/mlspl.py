@@ -171,4 +171,5 @@ FORMAT = Format(
     "MLSPL folder of formatted_*.npy",
     lambda path: (path / "formatted_train_labels.npy").is_file(),
     _read,
+    default_absent=None,
 )

@@ -79,4 +79,4 @@ def _labels(folder: Path, classes: tuple[str, ...], ending: str, count: int) -> 
     return values
 
 
-FORMAT = Format("nuswide", "NUS-WIDE lists folder", _detect, _read)
+FORMAT = Format("nuswide", "NUS-WIDE lists folder", _detect, _read, default_absent=None)

@@ -84,5 +84,4 @@ FORMAT = Format(
     "Open Images image-level labels csv",
     partial(has_shape, shape=OPEN_IMAGES),
     _read,
-    default_absent="unknown",
 )

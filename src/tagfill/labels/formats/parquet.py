@@ -25,7 +25,7 @@ from tagfill.labels.formats._wide import read_wide, split_column
 from tagfill.labels.formats._write import not_held
 from tagfill.labels.formats.base import Format, ReadOptions, Source
 from tagfill.labels.formats.csv_tables import header_shape, read_sheet
-from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
+from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 _MAGIC = b"PAR1"
 _SAMPLE = 500
@@ -133,30 +133,20 @@ def _text(value: Any) -> str:
 
 
 def _codes(column: pa.ChunkedArray, tally: Tally) -> Labels:
-    kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return _codes_of_numbers(column, tally)
-    codes = np.full(len(column), UNKNOWN, dtype=np.int8)
-    for row, value in enumerate(column.to_pylist()):
-        text = _text(value)
-        code = code_of(text)
-        tally.filled += bool(text)
-        if code is None:
-            tally.add(row + 1, text)
-        else:
-            codes[row] = code
-    return codes
-
-
-def _codes_of_numbers(column: pa.ChunkedArray, tally: Tally) -> Labels:
-    numbers = column.cast(pa.float64(), safe=False).to_numpy()
-    codes = np.full(len(numbers), UNKNOWN, dtype=np.int8)
-    codes[numbers == POSITIVE] = POSITIVE
-    codes[numbers == NEGATIVE] = NEGATIVE
-    tally.filled = int((~np.isnan(numbers)).sum())
-    for row in np.flatnonzero((codes == UNKNOWN) & ~np.isnan(numbers)).tolist():
-        tally.add(row + 1, f"{numbers[row]:g}")
-    return codes
+    """The labels of a column; what is none of them is counted."""
+    if pa.types.is_nested(column.type):
+        column = pa.chunked_array([[_text(value) for value in column.to_pylist()]], pa.string())
+    values = column.combine_chunks()
+    values = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    texts = np.array([*map(_text, values.dictionary.to_pylist()), ""], dtype=object)
+    place = values.indices.fill_null(len(texts) - 1).to_numpy()
+    codes = [code_of(text) for text in texts]
+    tally.filled = int((texts != "")[place].sum())
+    for row in np.flatnonzero(np.array([code is None for code in codes])[place]).tolist():
+        tally.add(row + 1, texts[place[row]])
+    known = [UNKNOWN if code is None else code for code in codes]
+    labels: Labels = np.array(known, dtype=np.int8)[place]
+    return labels
 
 
 def save_edited_parquet(
@@ -225,4 +215,5 @@ FORMAT = Format(
     _read,
     write=_write,
     images=_images,
+    default_absent=None,
 )

@@ -309,5 +309,4 @@ FORMAT = Format(
     "Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods; tables of web pages",
     _detect,
     _read,
-    default_absent="unknown",
 )

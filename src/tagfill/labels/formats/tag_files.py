@@ -13,8 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._folders import labeled_images, sample, split_of
-from tagfill.labels.formats._json import mapped, objects, parse_json
-from tagfill.labels.formats._json_lines import LineReader
+from tagfill.labels.formats._json import LineReader, mapped, objects, parse_json
 from tagfill.labels.formats._names import names_tags
 from tagfill.labels.formats._splitter import blanks_separate, find_splitter
 from tagfill.labels.formats._tags import split_tags
@@ -92,5 +91,4 @@ FORMAT = Format(
     "a file of tags per image: a.txt, a.caption or a.json beside a.jpg",
     _detect,
     _read,
-    default_absent="unknown",
 )

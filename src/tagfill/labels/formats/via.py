@@ -81,6 +81,4 @@ def _tags(attributes: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
-FORMAT = Format(
-    "via", "VGG Image Annotator (VIA): JSON or CSV", _detect, _read, default_absent="unknown"
-)
+FORMAT = Format("via", "VGG Image Annotator (VIA): JSON or CSV", _detect, _read)

@@ -287,7 +287,7 @@ def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:
 
 
 FORMATS = (
-    Format("voc", "PASCAL VOC devkit folder", _detect, _read),
+    Format("voc", "PASCAL VOC devkit folder", _detect, _read, default_absent=None),
     Format(
         "voc_xml",
         "folder of PASCAL VOC annotation files (XML), without a devkit",

@@ -11,8 +11,7 @@ from tagfill.errors import TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._json import parse_json
-from tagfill.labels.formats._json_lines import LineReader
+from tagfill.labels.formats._json import LineReader, parse_json
 from tagfill.labels.formats._splitter import find_splitter
 from tagfill.labels.formats.base import Format, Source
 
@@ -113,6 +112,5 @@ FORMAT = Format(
     "WebDataset tar shards: key.jpg beside key.json, key.cls or key.txt",
     _detect,
     _read,
-    default_absent="unknown",
     images=_images,
 )

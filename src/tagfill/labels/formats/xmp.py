@@ -20,7 +20,7 @@ from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._splitter import Splitter, marks_between
 from tagfill.labels.formats._tags import has_separator
-from tagfill.labels.formats.base import Format, ReadOptions, Source
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.photos import Photo, read_photo
 from tagfill.labels.table import LabelTable
 
@@ -63,24 +63,25 @@ def _read(source: Source) -> Dataset:
             remedy="tag some first, or give a label file",
         )
     builder = LabelBuilder(source, free_tags=True)
-    splitter = _splitter(photos, source.options)
+    splitter = None
+    if source.options.separator is not None:
+        splitter = Splitter(source.options.separator)
+    elif marks_between((tag for photo in photos for tag in photo.tags), ";,"):
+        splitter = Splitter()
     for (place, name, _), photo in zip(listed, photos, strict=True):
         record = builder.record((place / name).relative_to(path).as_posix())
-        _state(builder, record, photo, splitter)
+        tags = [splitter.split(tag) if splitter else [tag] for tag in photo.tags]
+        builder.tags(record, dict.fromkeys(name for names in tags for name in names))
+        for tag_path in photo.paths:
+            builder.path(record, tag_path)
+        for name, mark in photo.suggested.items():
+            origin = mark.origin or "tagfill"
+            builder.suggest(record, builder.label(name), mark.confidence, origin)
+        for name in photo.rejected:
+            builder.negative(record, name)
     _report(listed, photos, builder, splitter)
     dataset = builder.dataset(path)
-    proposed = [
-        (
-            record,
-            name,
-            1.0 if mark.confidence is None else mark.confidence,
-            mark.origin or "tagfill",
-        )
-        for record, photo in enumerate(photos)
-        for name, mark in photo.suggested.items()
-    ]
-    table = _with_reviewed(photos, builder, dataset.table)
-    return replace(dataset, table=table, suggestions=builder.suggestions(proposed))
+    return replace(dataset, table=_with_reviewed(photos, builder, dataset.table))
 
 
 def _all_read(listed: Sequence[Listed]) -> list[Photo]:
@@ -92,25 +93,6 @@ def _all_read(listed: Sequence[Listed]) -> list[Photo]:
 
 def _part_read(part: Sequence[Listed]) -> list[Photo]:
     return [read_photo(place / name, names) for place, name, names in part]
-
-
-def _splitter(photos: Sequence[Photo], options: ReadOptions) -> Splitter | None:
-    """How keywords that hold several are taken apart: as told, or where their parts recur."""
-    if options.separator is not None:
-        return Splitter(options.separator)
-    marks = marks_between((tag for photo in photos for tag in photo.tags), ";,")
-    return Splitter() if marks else None
-
-
-def _state(builder: LabelBuilder, record: int, photo: Photo, splitter: Splitter | None) -> None:
-    tags = [splitter.split(tag) if splitter else [tag] for tag in photo.tags]
-    builder.tags(record, dict.fromkeys(name for names in tags for name in names))
-    for tag_path in photo.paths:
-        builder.path(record, tag_path)
-    for name in photo.suggested:
-        builder.label(name)
-    for name in photo.rejected:
-        builder.negative(record, name)
 
 
 def _report(
@@ -158,5 +140,4 @@ FORMAT = Format(
     "photos with their own keywords: XMP, IPTC, EXIF, sidecars",
     _detect,
     _read,
-    default_absent="unknown",
 )
