@@ -399,3 +399,19 @@ def test_json_with_half_a_letter_is_written_again(tmp_path: Path) -> None:
     dataset = load_labels(tmp_path / "l.json")
     save_changes(dataset, dataset.table.with_values([[0]]), tmp_path / "o.json", ReadOptions())
     assert known(load_labels(tmp_path / "o.json")) == {"a.jpg": {"cat": 0}}
+
+
+@pytest.mark.parametrize("name", ["l.csv", "l.parquet"])
+def test_a_class_called_split_is_changed(name: str, tmp_path: Path) -> None:
+    columns = {"image": ["a.jpg", "b.jpg"], "cat": [1, 0], "split": [1, 0]}
+    if name == "l.csv":
+        (tmp_path / name).write_text("image,cat,split\na.jpg,1,1\nb.jpg,0,0\n")
+    else:
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / name)
+    dataset = load_labels(tmp_path / name)
+    out = tmp_path / f"o{name}"
+    save_changes(dataset, dataset.table.with_values([[1, 0], [0, 1]]), out, ReadOptions())
+    assert known(load_labels(out)) == {
+        "a.jpg": {"cat": 1, "split": 0},
+        "b.jpg": {"cat": 0, "split": 1},
+    }

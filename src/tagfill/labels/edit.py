@@ -143,6 +143,9 @@ class _TableEdit:
         column_of: dict[str, int] = {}
         for name, column in zip(names, self.plan.labels, strict=True):
             column_of.setdefault(self.name_of(name), column)
+        if self.plan.split is not None:  # it is a class where it holds labels
+            name = self.sheet.header[self.plan.split].strip()
+            column_of.setdefault(self.name_of(name), self.plan.split)
         words = _words(
             record[c] for record in self.records for c in self.plan.labels if c < len(record)
         )

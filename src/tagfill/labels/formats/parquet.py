@@ -161,7 +161,8 @@ def save_edited_parquet(
     sheet = _sheet(table, source)
     plan = plan_columns(sheet, ReadOptions())
     rows = {image: row for row, image in enumerate(_column(table, plan.image))}
-    for column in plan.labels or plan.tags[:1]:
+    classes = plan.labels if plan.split is None else (*plan.labels, plan.split)
+    for column in plan.tags[:1] or classes:
         values, kind = table.column(column).to_pylist(), table.column(column).type
         kind = pa.int8() if pa.types.is_null(kind) else kind
         for image, labels in changes.items():
