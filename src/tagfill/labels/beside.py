@@ -54,7 +54,9 @@ class Beside:
     def read(self, table: LabelTable, path: Path) -> Iterator[tuple[int, int] | None]:
         """Rows and columns of its entries; None for images or tags that no longer exist."""
         column_of = {name: column for column, name in enumerate(table.classes)}
-        place_of = _unique_names(table)
+        names = [PurePosixPath(image).name for image in table.images]
+        times = Counter(names)  # images may have been moved
+        place_of = {name: row for row, name in enumerate(names) if times[name] == 1}
         for _, fields in csv_records(path, delimiter(head(path))):
             image, name = (without_guard(text).strip() for text in (*fields, "", "")[:2])
             if (image.lower(), name.lower()) == ("image", self.column) or not image:
@@ -121,10 +123,3 @@ def with_reviewed(dataset: Dataset, source: Path) -> Dataset:
     note = f"{reviewed.sum():,} labels were answered in a review ({path.name})"
     reviewed_table = replace(table, reviewed=reviewed)
     return replace(dataset, table=reviewed_table, notes=(*dataset.notes, note))
-
-
-def _unique_names(table: LabelTable) -> dict[str, int]:
-    """Rows by bare file names that are unique: images may have been moved."""
-    names = [PurePosixPath(image).name for image in table.images]
-    times = Counter(names)
-    return {name: row for row, name in enumerate(names) if times[name] == 1}

@@ -294,17 +294,13 @@ def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
         columns = positive[:, [column_of[names[right]], column_of[names[wrong]]]]
         if rarer and not columns.all(axis=1).any():
             groups[names[right]].append(names[wrong])
-    return _each_once(groups, counts)
-
-
-def _each_once(groups: Mapping[str, list[str]], counts: Mapping[str, int]) -> list[Variants]:
     taken: set[str] = set()
     typos = []
-    for right, wrong in groups.items():
-        free = [name for name in wrong if name not in taken]
-        if free and right not in taken:
-            taken.update((right, *free))
-            typos.append(_group("typo", (right, *free), counts))
+    for name, others in groups.items():  # each name is in one group
+        free = [other for other in others if other not in taken]
+        if free and name not in taken:
+            taken.update((name, *free))
+            typos.append(_group("typo", (name, *free), counts))
     return typos
 
 

@@ -24,7 +24,7 @@ class BoxList:
     def __init__(self) -> None:
         self._owners: list[tuple[int, int]] = []
         self._pixels: list[tuple[float, ...]] = []
-        self._left_out = 0
+        self.left_out = 0
 
     def add(
         self, record: int, label: int | None, corners: Sequence[float], size: Sequence[float]
@@ -41,16 +41,10 @@ class BoxList:
         if label is None:
             return
         if not (min(size) > 0 and right > left and bottom > top):
-            self._left_out += 1
+            self.left_out += 1
             return
         self._owners.append((record, label))
         self._pixels.append((*corners, *size))
-
-    @property
-    def notes(self) -> list[str]:
-        if not self._left_out:
-            return []
-        return [f"{self._left_out} boxes without area or without image size were left out"]
 
     def boxes(self, place: Rows) -> Boxes | None:
         """All boxes, cut at the image's edges.
@@ -245,14 +239,18 @@ class LabelBuilder:
         records = Records(self.source, self._images, self._rows, self.classes, values, self._splits)
         dataset = records.dataset(image_root)
         self.place = records.place
-        absence = [absence_note(self.absent)] if self.absent else []
+        if self.boxes.left_out:
+            count = f"{self.boxes.left_out} boxes"
+            self.notes.append(f"{count} without area or without image size were left out")
+        if self.absent:
+            self.notes.append(absence_note(self.absent))
         return replace(
             dataset,
             table=replace(dataset.table, hierarchy=self.paths.hierarchy()),
             boxes=self.boxes.boxes(self.place),
             suggestions=self._suggestions(),
             free_tags=self.free_tags,
-            notes=(*self.notes, *self.boxes.notes, *absence),
+            notes=tuple(self.notes),
         )
 
     def _scatter(self) -> Labels:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.files import without_guard
@@ -83,7 +84,7 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     makers = {WIDE: columns.wide, LONG: columns.long, TAG_LIST: columns.tag_list}
     if chosen not in makers:
         return Plan(OPEN_IMAGES, columns.image)
-    return replace(makers[chosen](), folder=columns.folder)
+    return makers[chosen]()
 
 
 class _Planner(Columns):
@@ -164,13 +165,7 @@ class _Planner(Columns):
 
     def wide(self) -> Plan:
         self._check_names()
-        return Plan(
-            WIDE,
-            self.image,
-            labels=tuple(self.rest),
-            split=self.split,
-            left_out=self._and_rest(set(self.rest)),
-        )
+        return self._plan(WIDE, self.rest, labels=tuple(self.rest))
 
     def long(self) -> Plan:
         single, values = self._statements()
@@ -178,22 +173,15 @@ class _Planner(Columns):
         if len(single) != 1 or len(values) > 1:
             raise self._misfit("one column called label or class and at most one called value")
         used = {*single, *values}
-        notes = self._doubts(used)
+        notes = self._unread_ticks(used)
         if not values and {code_of(text) for text in self.sheet.column(single[0])} == {0, 1}:
             name = self._names(single)
             notes.append(
                 f"{name} holds only 1 and 0: they were read as two classes; if they are yes and no"
                 " to a tag, call the column like the tag"
             )
-        return Plan(
-            LONG,
-            self.image,
-            tags=tuple(single),
-            value=values[0] if values else None,
-            split=self.split,
-            left_out=self._and_rest(used),
-            notes=tuple(notes),
-        )
+        value = values[0] if values else None
+        return self._plan(LONG, used, tags=tuple(single), value=value, notes=tuple(notes))
 
     def tag_list(self) -> Plan:
         """Tags in one column, or in several."""
@@ -215,15 +203,13 @@ class _Planner(Columns):
         denied = [] if self._told() else self.denied
         if denied:
             notes.append(f"{self._names(denied)}: tags that are not there")
-        return Plan(
+        return self._plan(
             TAG_LIST,
-            self.image,
+            (*tags, *denied),
             tags=tuple(tags),
             denied=tuple(denied),
-            split=self.split,
             splitter=self._splitter([*plain, *denied]),
-            left_out=self._and_rest({*tags, *denied}),
-            notes=(*notes, *self._doubts(set(tags))),
+            notes=(*notes, *self._unread_ticks(tags)),
         )
 
     def _with_nameless(self, tags: list[int]) -> list[int]:
@@ -237,11 +223,14 @@ class _Planner(Columns):
                 spanned.append(number)
         return sorted(set(spanned))
 
-    def _and_rest(self, used: set[int]) -> dict[int, str]:
+    def _plan(self, shape: str, used: Collection[int], **columns: Any) -> Plan:
         unused = {n: "no tags" for n in (*self.rest, *self.denied) if n not in used}
-        return {**self.left_out, **unused}
+        left_out = {**self.left_out, **unused}
+        return Plan(
+            shape, self.image, split=self.split, folder=self.folder, left_out=left_out, **columns
+        )
 
-    def _doubts(self, used: set[int]) -> list[str]:
+    def _unread_ticks(self, used: Collection[int]) -> list[str]:
         """A note on columns of yes and no that are not read as values of tags."""
         doubtful = [
             n
