@@ -68,7 +68,8 @@ def atomic_path(path: str | Path, *, sync: bool = True, own_folder: bool = False
             if sync:
                 _sync(target.parent)
     finally:
-        shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # nothing can be removed where nothing could be written
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
 
 
 @contextmanager

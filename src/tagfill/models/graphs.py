@@ -85,12 +85,20 @@ def find_graph(backbone: Backbone, *, export: bool = True) -> Path | None:
         digest = path.stem.rpartition("-")[2]
         if digest == _UNFIT:
             return None
-        with suppress(FileNotFoundError):  # another process empties the cache
-            if _digest(path.read_bytes()) == digest:
+        if _is_whole(path, digest):
+            with suppress(OSError):
                 os.utime(path)  # in use: not to be pruned
-                return path
+            return path
+        with suppress(OSError):
             path.unlink()
     return _exported(backbone, folder, key) if export else None
+
+
+def _is_whole(path: Path, digest: str) -> bool:
+    try:
+        return _digest(path.read_bytes()) == digest
+    except OSError:  # another process empties the cache
+        return False
 
 
 def fingerprint(network: nn.Module) -> str:

@@ -158,7 +158,8 @@ class FeatureStore:
         self.folder = (root or cache_root()) / "features" / name
         self.damaged: list[Path] = []
         self._about = text
-        write_text(self.folder / ABOUT, text)
+        with suppress(TagfillError):  # a read-only cache: what it has can be used
+            write_text(self.folder / ABOUT, text)
         remove_leftovers(self.folder)
 
     def add(self, hashes: Sequence[str], features: Features) -> None:
@@ -232,8 +233,9 @@ class FeatureStore:
                 sound[file.stem] = names
             else:
                 self.damaged.append(features)
-                file.unlink(missing_ok=True)
-                features.unlink(missing_ok=True)
+                for damaged in (file, features):
+                    with suppress(OSError):
+                        damaged.unlink()
         return sound
 
 
