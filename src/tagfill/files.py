@@ -26,6 +26,8 @@ from tagfill.errors import TagfillError
 
 ABANDONED_SECONDS = 3_600.0
 """A temporary file untouched for this long was left by a process that died."""
+MOST_TEXT = 256_000_000
+"""Bytes of the largest text file of a run or model that is read."""
 _NAME = 40  # characters of the target's name that a temporary name repeats
 _FORMULA_STARTS = frozenset("=@\t\r+-'")
 _FORMULA = re.compile(r"'*(?:[=@\t\r]|[+-](?![\w./ -]*\Z))", re.DOTALL)
@@ -99,6 +101,18 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a whole text file, in UTF-8 with the line ends it has."""
     with atomic_open(path, newline="") as file:
         file.write(text)
+
+
+def read_text(path: Path, *, errors: str = "strict") -> str:
+    """A text file in UTF-8 that a program wrote: settings, metrics, a description.
+
+    Raises:
+        TagfillError: it is far larger than any of those, and would fill the memory.
+    """
+    size = path.stat().st_size
+    if size > MOST_TEXT:
+        raise TagfillError(f"is damaged: it has {size:,} bytes", file=path)
+    return path.read_text(encoding="utf-8", errors=errors)
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

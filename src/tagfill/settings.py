@@ -22,6 +22,7 @@ from typing import (
 )
 
 from tagfill.errors import TagfillError, nearest
+from tagfill.files import read_text
 
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
@@ -33,7 +34,7 @@ def load_toml(path: Path) -> dict[str, Any]:
         TagfillError: it cannot be read, or is not TOML.
     """
     try:
-        return parse_toml(path.read_text(encoding="utf-8"), path)
+        return parse_toml(read_text(path), path)
     except OSError as error:
         raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
     except UnicodeDecodeError as error:

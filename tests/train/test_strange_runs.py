@@ -19,6 +19,7 @@ from tests.train.given import write_given_features
 
 import tagfill
 from tagfill.errors import TagfillError
+from tagfill.files import MOST_TEXT
 from tagfill.recover.posterior import FILE
 from tagfill.report import headline
 from tagfill.report.page import write_report
@@ -142,6 +143,24 @@ def test_strange_model(run: RunFolder) -> None:
     for strange in tampered(document, 2 * TRIES):
         file.write_text(json.dumps(strange))
         looked_at(run)
+
+
+@pytest.mark.parametrize(
+    "name", ["config.toml", "metrics.json", "events.jsonl", "model/model.json"]
+)
+def test_records_too_large_for_the_memory_are_refused(run: RunFolder, name: str) -> None:
+    os.truncate(run.path / name, MOST_TEXT + 1)  # a hole: nothing is on the disk
+    with pytest.raises(TagfillError, match="is damaged: it has 256,000,001 bytes"):
+        write_report(run.path, images=0)
+
+
+def test_half_characters_in_class_names_are_refused(run: RunFolder) -> None:
+    file = run.model / "model.json"
+    described = json.loads(file.read_text())
+    described["classes"][0] = "\ud800"
+    file.write_text(json.dumps(described))
+    with pytest.raises(TagfillError, match="half of a character"):
+        tagfill.open_run(run.path).model  # noqa: B018
 
 
 def test_strange_checkpoints(run: RunFolder) -> None:

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.calibration import check_calibration
-from tagfill.files import atomic_folder, write_json
+from tagfill.files import atomic_folder, read_text, write_json
 from tagfill.labels.hierarchy import as_hierarchy
 from tagfill.labels.table import Hierarchy
 from tagfill.models.checks import check_finite, class_names, numbers
@@ -219,7 +219,7 @@ def _read_description(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise TagfillError(f"this folder has no model ({DESCRIPTION} is missing)", file=file.parent)
     try:
-        described = json.loads(file.read_text())
+        described = json.loads(read_text(file))
     except (ValueError, RecursionError) as error:
         raise TagfillError(f"is not JSON ({error})", file=file) from error
     if not isinstance(described, dict) or described.get("format") != FORMAT:

@@ -96,6 +96,8 @@ def class_names(values: Any, count: int | None = None) -> tuple[str, ...]:
     """The values, if they are different words."""
     if not isinstance(values, list | tuple) or not all(isinstance(name, str) for name in values):
         raise TagfillError("the class names are not a list of words")
+    if any("\ud800" <= letter <= "\udfff" for name in values for letter in name):
+        raise TagfillError("a class name has half of a character (a lone surrogate)")
     if len(set(values)) != len(values) or count not in (None, len(values)):
         raise TagfillError(f"{count or len(values)} different class names are needed")
     return tuple(values)

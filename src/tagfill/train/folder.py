@@ -21,7 +21,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from filelock import FileLock, Timeout
 
 from tagfill.errors import TagfillError
-from tagfill.files import json_value, remove_leftovers, unlinked, write_json
+from tagfill.files import json_value, read_text, remove_leftovers, unlinked, write_json
 from tagfill.settings import load_toml, misfit
 from tagfill.train.config import RunConfig, load_config, save_config
 
@@ -242,7 +242,7 @@ class RunFolder:
                 file=self.path,
                 remedy=f"continue with `tagfill train --resume {self.path}`",
             )
-        metrics = _parsed(self.metrics.read_text(encoding="utf-8", errors="replace"))
+        metrics = _parsed(read_text(self.metrics, errors="replace"))
         fault = misfit(RunMetrics, metrics)
         if fault:
             raise TagfillError(
@@ -255,7 +255,7 @@ class RunFolder:
 
 def _whole_lines(file: Path) -> Iterator[dict[str, Any]]:
     """Events of a log; a line cut off by a crash, or with something else in it, is skipped."""
-    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    text = read_text(file, errors="replace") if file.is_file() else ""
     for line in text.splitlines():
         event = _parsed(line)
         kind = event.get("event") if isinstance(event, dict) else None

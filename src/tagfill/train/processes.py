@@ -19,13 +19,17 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.compat import keep_freed_memory
+from tagfill.linear.threads import single_thread
 from tagfill.models.ema import Ema
 from tagfill.models.output import Output
 from tagfill.train.config import Precision, StageConfig
-from tagfill.train.inputs import Inputs
+from tagfill.train.inputs import FeatureInputs, Inputs
 
 if TYPE_CHECKING:  # slow to import, and predictions do without
     from accelerate import Accelerator
+
+_POOLED = 2
+"""Dimensions of pooled features; maps have four."""
 
 
 def is_first_process() -> bool:
@@ -146,11 +150,16 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
 
 @torch.no_grad()
 def scores(network: nn.Module, inputs: Inputs, world: World, device: torch.device) -> Tensor:
-    """[N, K] logits of all images, in evaluation mode; each process works on its own block."""
+    """[N, K] logits of all images, in evaluation mode; each process works on its own block.
+
+    Of pooled features they have the same bytes however many threads there are.
+    """
     was_training = network.training
     network.eval()
     block = inputs.plain(world.block(len(inputs)))
-    logits = torch.cat([network(batch.to(device)).logits.float() for batch in block])
+    pooled = isinstance(inputs, FeatureInputs) and len(inputs.features.shape) == _POOLED
+    with single_thread(pooled):
+        logits = torch.cat([network(batch.to(device)).logits.float() for batch in block])
     network.train(was_training)
     return world.gather_blocks(logits, len(inputs)).cpu()
 
