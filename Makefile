@@ -12,7 +12,7 @@ TESTERS := pytest pytest-xdist pytest-timeout pytest-cov hypothesis httpx
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: torture torture-files torture-server locked audit bench demo test fast quick install dev hooks lint types layers unit coverage doctest lowest newest notebooks docs site dist services clean
+.PHONY: torture torture-ray torture-files torture-server locked audit bench demo test fast quick install dev hooks lint types layers unit coverage doctest lowest newest notebooks docs site dist services clean
 
 demo: install
 	$(BIN)/tagfill demo
@@ -84,12 +84,17 @@ unit: dev
 coverage: dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term
 
-# The tests that disturb on purpose, at many more moments and with many more files; both halves to their end.
+# The tests that disturb on purpose, at many more moments and with many more files. Ray comes first and alone: it gives up
+# on a machine that is busy for 15 seconds. Then both halves side by side, to their end; half an hour is the server's.
 torture: dev
+	$(MAKE) torture-ray
 	$(MAKE) -k -j 2 torture-files torture-server
 
+torture-ray: dev
+	TAGFILL_TORTURE=10 $(BIN)/python -m pytest -q --timeout 3600 tests/jobs
+
 torture-files: dev
-	TAGFILL_TORTURE=10 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q -n 2 --timeout 14400 tests/torture tests/jobs tests/labels/test_mutations.py tests/models/test_bundle.py
+	TAGFILL_TORTURE=10 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q --timeout 14400 tests/torture tests/labels/test_mutations.py tests/models/test_bundle.py tests/train/test_strange_runs.py
 
 torture-server: dev
 	TAGFILL_SOAK_SECONDS=1800 $(BIN)/python -m pytest -q tests/serve/test_soak.py
