@@ -27,10 +27,10 @@ from tagfill.labels.formats._ticks import (
     Kind,
     code_of,
     column_kind,
+    examples_text,
     is_image,
     is_sum,
     quoted,
-    some,
     sums_possible,
 )
 from tagfill.labels.formats.base import Source
@@ -108,7 +108,7 @@ class Tally:
 
     def __str__(self) -> str:
         values = "value" if self.bad == 1 else "values such as"
-        return f"{self.bad:,} {values} {some(self.examples)}"
+        return f"{self.bad:,} {values} {examples_text(self.examples)}"
 
 
 def read_entries(

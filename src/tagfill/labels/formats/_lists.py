@@ -14,7 +14,7 @@ from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
-from tagfill.labels.formats._ticks import REMEDY, code_of, quoted, some
+from tagfill.labels.formats._ticks import REMEDY, code_of, examples_text, quoted
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import Source
 from tagfill.labels.table import UNKNOWN
@@ -98,7 +98,7 @@ def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
         name = sheet.header[plan.value].strip()
         several = f"{bad.bad:,} values are" if bad.bad > 1 else "a value is"
         source.error(
-            f"{several} not 1, 0 or empty: {some(bad.examples)}",
+            f"{several} not 1, 0 or empty: {examples_text(bad.examples)}",
             bad.examples[0][0],
             remedy=f"{REMEDY}; to take every row as positive: --ignore-columns {name!r}",
         )

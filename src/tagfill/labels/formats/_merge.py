@@ -75,7 +75,7 @@ class Records:
         values = self.values if len(row_of) == len(self.ids) else self._without_repeats()
         empty = ~(values == POSITIVE).any(axis=0)
         if empty.any():
-            named = _some(self.classes, empty)
+            named = _first_names(self.classes, empty)
             count = f"{int(empty.sum())} of {len(empty)} classes"
             self.source.warn(f"{count} have no positive: {named}")
         return LabelTable(tuple(row_of), self.classes, values)
@@ -120,8 +120,9 @@ class Records:
             return
         column = self.values[:, int(np.flatnonzero(clash)[0])]
         other = next(one for one in others if column[one] not in (UNKNOWN, column[record]))
+        contradicted = _first_names(self.classes, clash)
         self.source.error(
-            f"image {image!r} contradicts row {self.rows[other]} on {_some(self.classes, clash)}",
+            f"image {image!r} contradicts row {self.rows[other]} on {contradicted}",
             row,
             remedy="keep one of the two rows",
         )
@@ -132,7 +133,7 @@ def usual_split(name: str) -> str:
     return _SPLIT_NAMES.get(name.strip().lower(), name.strip())
 
 
-def _some(names: Sequence[str], chosen: npt.NDArray[np.bool_]) -> str:
+def _first_names(names: Sequence[str], chosen: npt.NDArray[np.bool_]) -> str:
     picked = [repr(name) for name, taken in zip(names, chosen, strict=True) if taken]
     more = f" and {len(picked) - _LISTED} more" if len(picked) > _LISTED else ""
     return ", ".join(picked[:_LISTED]) + more

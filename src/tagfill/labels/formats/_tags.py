@@ -118,13 +118,13 @@ def says_nothing(text: str) -> bool:
 
 def has_separator(text: str, marks: str = SEPARATORS) -> bool:
     """Whether an entry holds more than one tag."""
-    bare = _UNESCAPE.sub("", text)
-    return any(mark in bare for mark in marks)
+    unescaped = _UNESCAPE.sub("", text)
+    return any(mark in unescaped for mark in marks)
 
 
 def separators_in(texts: Iterable[str]) -> list[str]:
-    bare = [_UNESCAPE.sub("", text) for text in texts]
-    return [mark for mark in SEPARATORS if any(mark in text for text in bare)]
+    unescaped = [_UNESCAPE.sub("", text) for text in texts]
+    return [mark for mark in SEPARATORS if any(mark in text for text in unescaped)]
 
 
 def _parts(text: str, separator: str | None, kept: str | None) -> list[str]:

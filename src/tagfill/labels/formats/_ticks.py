@@ -87,9 +87,9 @@ def is_sum(image: str) -> bool:
     if len(image) > _LONGEST_SUM:
         return False
     words = _WORDS.findall(image.lower())
-    bare = [word for word in words if word not in _COUNTED and not word.isdecimal()]
-    first = "" if bare == words else bare[:1]
-    return 0 < len(bare) <= 2 and not _SUMS.isdisjoint([bare[-1], *first])
+    plain = [word for word in words if word not in _COUNTED and not word.isdecimal()]
+    first = "" if plain == words else plain[:1]
+    return 0 < len(plain) <= 2 and not _SUMS.isdisjoint([plain[-1], *first])
 
 
 def sums_possible(images: Sequence[str]) -> bool:
@@ -123,7 +123,7 @@ def column_kind(texts: Iterable[str]) -> Kind:
     return common
 
 
-def some(examples: Sequence[tuple[int | None, str]]) -> str:
+def examples_text(examples: Sequence[tuple[int | None, str]]) -> str:
     """Examples of texts with their rows, as part of a sentence."""
     shown = [quoted(text) + ("" if row is None else f" (row {row})") for row, text in examples]
     return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else shown[0]

@@ -17,7 +17,7 @@ from tagfill.labels.formats._names import SPLIT, is_about_file, names_tags
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._ticks import MINUS_REMEDY, REMEDY, code_of, some
+from tagfill.labels.formats._ticks import MINUS_REMEDY, REMEDY, code_of, examples_text
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
@@ -118,8 +118,8 @@ def _classes_among(
         tags -= {names[n].strip().lower() for n in kept}
         if tags and names_tags(name) and tally.kind == "text":
             source.error(
-                f"column {name!r} names tags, such as {some(tally.examples)}, beside columns of 1"
-                " and 0",
+                f"column {name!r} names tags, such as {examples_text(tally.examples)}, beside"
+                " columns of 1 and 0",
                 row,
                 remedy=f"read it alone: --tags-column {name!r}; or the others:"
                 f" --ignore-columns {name!r}",
@@ -164,7 +164,7 @@ def _report(source: Source, faulty: Mapping[str, Tally]) -> None:
         if tally.bad > 1:
             message = (
                 f"{tally.bad:,} entries in column {name!r} are not 1, 0 or empty, such as"
-                f" {some(tally.examples)}"
+                f" {examples_text(tally.examples)}"
             )
         source.error(message, row, remedy=_remedy(name, tally))
 

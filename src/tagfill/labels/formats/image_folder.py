@@ -50,7 +50,7 @@ def _read(source: Source) -> Dataset:
     for name in sorted({top for folder in _folders(path, depth) for top in subfolders(folder)}):
         if hierarchy is None:
             builder.label(name)
-    strangers = bare = 0
+    strangers = unlabeled = 0
     deeper: dict[str, None] = {}
     for file in files_below(path):
         if not is_image_file(file):
@@ -60,14 +60,14 @@ def _read(source: Source) -> Dataset:
         folders = file.parts[:-1]
         builder.split(record, folders[0] if split and folders else "")
         classes = folders[depth:]
-        bare += not classes
+        unlabeled += not classes
         if hierarchy is not None:
             builder.path(record, classes)
         elif classes:
             builder.positive(record, classes[0])
             deeper.update(dict.fromkeys(classes[1:2]))
-    if bare:
-        source.warn(f"{bare} images are in no class folder and have no label")
+    if unlabeled:
+        source.warn(f"{unlabeled} images are in no class folder and have no label")
     if strangers:
         builder.notes.append(f"{strangers} files are not images and were skipped")
     if deeper:

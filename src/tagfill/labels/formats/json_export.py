@@ -257,8 +257,8 @@ def _detect(path: Path) -> bool:
     if isinstance(first, list) or is_export(first):
         return is_export(first) or bool(plain_records([first]))
     try:
-        whole = text.startswith("{") and path.stat().st_size < _MOST_BYTES
-        return whole and bool(plain_records(json.loads(read_text(path))))
+        is_small_object = text.startswith("{") and path.stat().st_size < _MOST_BYTES
+        return is_small_object and bool(plain_records(json.loads(read_text(path))))
     except (ValueError, RecursionError):
         return False
 

@@ -91,7 +91,7 @@ def edited_lines(
     file: Path, changes: Mapping[str, Mapping[str, int]], name_of: Callable[[str], str]
 ) -> tuple[str, bool]:
     """The text of a file with other labels for some images, and whether it holds all of them."""
-    whole = head(file).lstrip().startswith("[")
+    is_list = head(file).lstrip().startswith("[")
     lines = _lines(file)
     values, splitter = [value for _, value in lines], splitter_of(lines, ReadOptions(), file)
     holds = True
@@ -101,7 +101,7 @@ def edited_lines(
         if image is not None and image in changes:
             holds &= _edit_line(line, changes[image], name_of, splitter)
     texts = [json_text(value) for value in values]
-    return ("[\n" + ",\n".join(texts) + "\n]\n" if whole else "\n".join(texts) + "\n"), holds
+    return ("[\n" + ",\n".join(texts) + "\n]\n" if is_list else "\n".join(texts) + "\n"), holds
 
 
 def _like(items: Sequence[Any], name: str) -> Any:

@@ -80,9 +80,9 @@ def _read(source: Source) -> Dataset:
         reader.read(row + 1, {**line, "file_name": str(image)})
         builder.split(row, split_of(image))
     builder.notes += splitter.notes
-    bare = sum(not line for line in lines.values())
-    if bare:
-        builder.notes.append(f"{bare:,} of {len(builder):,} images have no file of tags")
+    untagged = sum(not line for line in lines.values())
+    if untagged:
+        builder.notes.append(f"{untagged:,} of {len(builder):,} images have no file of tags")
     return builder.dataset(source.path)
 
 

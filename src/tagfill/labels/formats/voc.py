@@ -204,9 +204,9 @@ def _notes(
         f"{hard} objects are marked difficult; images with no other of the class count as"
         f" {options.difficult} (--difficult changes this)"
     ]
-    bare = sum(stem not in codes for stem in split_of)
-    if bare:
-        notes.append(f"{bare} images have neither class lists nor annotations: labels unknown")
+    unlabeled = sum(stem not in codes for stem in split_of)
+    if unlabeled:
+        notes.append(f"{unlabeled} images have neither class lists nor annotations: labels unknown")
     unlisted = sum(1 for _ in (devkit / "Annotations").glob("*.xml")) - len(annotations)
     if split_of and unlisted > 0:
         notes.append(f"{unlisted} annotated images are in no image set and were skipped")

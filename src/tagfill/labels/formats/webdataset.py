@@ -51,11 +51,11 @@ def _read(source: Source) -> Dataset:
 def _members(shard: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
     """The files of a shard: names, sizes, and their content when it is asked for."""
     try:
-        whole = shard.stat().st_size
+        shard_size = shard.stat().st_size
         with tarfile.open(shard, "r:") as archive:  # a compressed one may unpack to any size
             for member in archive:
                 place = PurePosixPath(member.name)
-                if member.size > whole:  # a sparse file
+                if member.size > shard_size:  # a sparse file
                     raise ValueError(f"{member.name!r} claims {member.size:,} bytes")
                 if member.isfile() and not place.name.startswith("."):
                     yield place, member.size, partial(_content, archive, member)

@@ -251,8 +251,8 @@ def _nuswide_images(root: Path) -> Path | None:
 
 def _without_concept(dataset: Dataset) -> list[str]:
     count = int((dataset.table.values != POSITIVE).all(axis=1).sum())
-    bare = counted(count, "image shows", "images show")
-    note = f"{bare} none of the concepts: there is no positive to be observed"
+    images = counted(count, "image shows", "images show")
+    note = f"{images} none of the concepts: there is no positive to be observed"
     return [note] if count else []
 
 
