@@ -21,7 +21,9 @@ from tests.torture.story import ROUNDS, model_bytes
 from tagfill.scenes import write_scenes
 
 IMAGES, WIDTH, CLASSES = 160, 24, 5
-TIMED = re.compile(r"\d+(?:\.\d+)? (?:s|min)\b|\d{4}-\d\d-\d\d \d\d:\d\d UTC|threads = \d")
+TIMED = re.compile(
+    r"\d+(?:\.\d+)? (?:s|min|h)\b|less than a second|\d{4}-\d\d-\d\d \d\d:\d\d UTC|threads = \d"
+)
 """What a report says about times and threads."""
 
 
