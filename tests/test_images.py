@@ -193,6 +193,17 @@ def test_a_wrong_folder_is_one_problem_not_many(tmp_path):
         check_images([], tmp_path / "nothing")
 
 
+def test_a_file_too_large_for_the_memory_is_reported(tmp_path):
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    with (tmp_path / "b.png").open("wb") as file:
+        file.truncate(10**12)  # a hole: nothing is on the disk
+    told = "has 1,000,000,000,000 bytes, too many for an image"
+    problems = check_images(["a.png", "b.png"], tmp_path).problems
+    assert any(told in str(problem) for problem in problems)
+    with pytest.raises(TagfillError, match=told):
+        open_image(tmp_path / "b.png", 8)
+
+
 def test_a_pipe_among_the_photos_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "pipe.jpg")
     with pytest.raises(TagfillError, match="not a regular file"):

@@ -22,6 +22,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from tagfill.errors import Problem, TagfillError
 from tagfill.image_files import find_images, is_image_file, other_names, walk_folders
 from tagfill.jpeg_scans import MOST_SCANS, too_many_scans
+from tagfill.patience import LARGEST_IMAGE
 
 MAX_PIXELS = 100_000_000
 """More than this is not decoded: a small file can claim any size and exhaust the memory."""
@@ -78,9 +79,13 @@ def open_regular(path: str | Path) -> BinaryIO:
     except (OSError, ValueError) as error:  # a name may hold a null character
         reason = getattr(error, "strerror", None) or error
         raise TagfillError(f"cannot be read ({reason})", file=path) from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
         os.close(handle)
         raise TagfillError("is not a regular file", file=path)
+    if state.st_size > LARGEST_IMAGE:
+        os.close(handle)
+        raise TagfillError(f"has {state.st_size:,} bytes, too many for an image", file=path)
     return os.fdopen(handle, "rb")
 
 
