@@ -20,7 +20,10 @@ from tagfill.linear.objective import Objective
 from tagfill.linear.scaled import Scaled, Solution
 from tagfill.linear.stream import as_tensor
 
-STEPS = 25
+STEPS = (3, 25)
+"""Fewest and most."""
+WORK = 200_000_000
+"""Entries times steps beyond which fewer steps are taken: minutes on one core."""
 TOLERANCE = 1e-5
 """Expected decrease per image at which to stop."""
 _BLOCK = 1_000_000
@@ -134,8 +137,9 @@ def refined(
         rows: which images to learn from.
     """
     problem = _WithRegions(basis, regions, objective, strength, rows)
-    memory = Memory(problem.history)
-    return problem.solution(*minimized(problem, problem.inner(start), memory, TOLERANCE, STEPS))
+    memory, entries = Memory(problem.history), problem.images * objective.classes
+    steps = int(np.clip(WORK // max(entries, 1), *STEPS))
+    return problem.solution(*minimized(problem, problem.inner(start), memory, TOLERANCE, steps))
 
 
 class _WithRegions(Scaled):
