@@ -10,6 +10,8 @@ from tagfill.evaluate import mean_average_precision
 from tagfill.linear import Choice, fit_head, out_of_fold
 from tagfill.linear import regions as module
 from tagfill.linear.basis import Basis, Transform, rooted
+from tagfill.linear.choose import Chooser
+from tagfill.linear.regional_cost import RegionalCost
 from tagfill.linear.regions import Regions, refined, scores, whole
 from tagfill.linear.solve import solve
 from tagfill.models.plain_heads import LinearConfig, LinearHead
@@ -70,7 +72,8 @@ def test_regions_find_what_fills_a_part_of_the_picture() -> None:
     unseen, wanted = _data(2, 600)
     observed = _one_each(truth)
     regional, plain = fit_head(grids, observed), fit_head(whole(grids), observed)
-    assert regional.choice == plain.choice
+    assert regional.choice.writer == plain.choice.writer
+    assert regional.choice.transform == plain.choice.transform
     gain = _mean_ap(regional.logits(unseen), wanted) - _mean_ap(plain.logits(whole(unseen)), wanted)
     assert gain > 0.03
 
@@ -102,6 +105,17 @@ def test_the_head_of_the_network_gives_the_same_logits() -> None:
         head.classifier.bias.copy_(torch.from_numpy(fitted.bias))
         logits = head(torch.from_numpy(grids)).logits.numpy()
     np.testing.assert_allclose(fitted.logits(grids), logits, atol=0.02)
+
+
+def test_the_strength_is_chosen_by_regions() -> None:
+    grids, truth = _data(10)
+    observed = _one_each(truth)
+    chosen = fit_head(grids, observed).choice
+    of_whole = fit_head(whole(grids), observed).choice
+    chooser = Chooser(whole(grids), torch.from_numpy(observed))
+    cost = RegionalCost(chooser, grids, of_whole.transform)
+    assert chosen.strength != of_whole.strength
+    assert cost(chosen) <= min(cost(of_whole.stepped(step)) for step in (-1, 0, 1)) + 1e-3
 
 
 def test_many_images_are_transformed_every_time(monkeypatch: pytest.MonkeyPatch) -> None:

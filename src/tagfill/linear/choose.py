@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -124,7 +124,7 @@ class Chooser:
         for fold in range(int(self.folds.max()) + 1):
             if sum(map(len, rows)) >= HELD_OUT:
                 break
-            kept, left = self._split(fold)
+            kept, left = self.split(fold)
             place = choice.transform, fold
             head = solve(
                 basis,
@@ -139,7 +139,7 @@ class Chooser:
             logits.append(head.scores(basis, left))
         return torch.cat(rows), torch.cat(logits)
 
-    def _split(self, fold: int) -> tuple[Tensor, Tensor]:
+    def split(self, fold: int) -> tuple[Tensor, Tensor]:
         """Rows to fit and rows to score; one image alone is both."""
         out = self.folds == fold
         kept = out if bool(out.all()) else ~out
@@ -201,9 +201,9 @@ class Chooser:
         observed = self.observed[rows]
         return choice_costs(logits, observed, choice.written_by(observed))
 
-    def refined(self, choice: Choice) -> Choice:
-        """The lowest point of the parabola through a strength and its neighbors."""
-        low, middle, high = (self.score(choice.stepped(step)) for step in (-1, 0, 1))
+    def refined(self, choice: Choice, cost: Callable[[Choice], float] | None = None) -> Choice:
+        """The lowest point of the parabola through the costs of a strength and its neighbors."""
+        low, middle, high = ((cost or self.score)(choice.stepped(step)) for step in (-1, 0, 1))
         bend = low - 2 * middle + high
         return choice.stepped(float(np.clip(0.5 * (low - high) / bend, -1, 1)) if bend > 0 else 0)
 

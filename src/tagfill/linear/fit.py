@@ -15,6 +15,7 @@ from tagfill.labels import Labels
 from tagfill.linear.basis import ENTRIES, TRANSFORMS, Basis, Transform, blocks
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
+from tagfill.linear.regional_cost import RegionalCost
 from tagfill.linear.regions import Regions, Rows, has_regions, refined, scores, whole
 from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread
@@ -112,6 +113,8 @@ def fit_head(
         seed=seed,
     )
     chosen_with_all = len(chooser.observed) == len(labels)
+    if has_regions(features) and chosen_with_all and strength is None:
+        choice = chooser.refined(choice, RegionalCost(chooser, features, choice.transform))
     basis = (
         chooser.basis(choice.transform) if chosen_with_all else Basis.of(images, choice.transform)
     )
