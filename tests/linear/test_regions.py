@@ -108,14 +108,14 @@ def test_the_head_of_the_network_gives_the_same_logits() -> None:
 
 
 def test_the_strength_is_chosen_by_regions() -> None:
-    grids, truth = _data(10)
+    grids, truth = _data(12)
     observed = _one_each(truth)
     chosen = fit_head(grids, observed).choice
     of_whole = fit_head(whole(grids), observed).choice
     chooser = Chooser(whole(grids), torch.from_numpy(observed))
     cost = RegionalCost(chooser, grids, of_whole.transform)
-    assert chosen.strength != of_whole.strength
-    assert cost(chosen) <= min(cost(of_whole.stepped(step)) for step in (-1, 0, 1)) + 1e-3
+    assert chosen.strength > of_whole.strength
+    assert cost(chosen) < cost(of_whole)
 
 
 def test_many_images_are_transformed_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
