@@ -164,3 +164,22 @@ def test_half_precision_and_rows_on_disk_will_do() -> None:
     half = grids.astype(np.float16)
     disk = fit_head(OnDisk(half), truth)
     np.testing.assert_array_equal(disk.weight, fit_head(half, truth).weight)
+
+
+@pytest.mark.parametrize(
+    ("images", "classes", "value"),
+    [(1, 1, None), (2, 3, None), (3, 1, None), (20, 300, None), (30, 4, 1.0), (30, 4, 0.0)],
+)
+def test_few_images_many_classes_and_features_that_say_nothing(
+    images: int, classes: int, value: float | None
+) -> None:
+    draw = np.random.default_rng(0)
+    grids = np.abs(draw.normal(size=(images, 16, 3, 3))).astype(np.float32)
+    if value is not None:
+        grids[:] = value
+    labels = np.where(draw.random((images, classes)) < 0.3, 1, -1).astype(np.int8)
+    labels[0, 0] = 1
+    head = fit_head(grids, labels)
+    assert np.isfinite(head.logits(grids)).all()
+    if images > 1:
+        assert np.isfinite(out_of_fold(grids, labels, head.choice, folds=2)).all()
