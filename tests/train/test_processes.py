@@ -20,6 +20,7 @@ from torch import Tensor
 from tagfill import methods
 from tagfill.cli.main import main
 from tagfill.methods.base import Setup
+from tagfill.models.plain_heads import GRID, LinearConfig, LinearHead
 from tagfill.train.config import MethodConfig, StageConfig
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.inputs import FeatureInputs
@@ -27,6 +28,21 @@ from tagfill.train.processes import World, make_accelerator, place, scores
 
 ROWS = torch.tensor([3, 7, 11, 2, 19, 23, 5])  # an odd number: one share is padded
 EPOCH = 3
+
+
+@pytest.mark.parametrize("shape", [(), (GRID, GRID)])
+def test_scores_of_features_do_not_depend_on_threads(
+    one_thread: None, shape: tuple[int, ...]
+) -> None:
+    torch.manual_seed(0)
+    head = LinearHead(1280, 28, LinearConfig(regions=bool(shape)))
+    inputs = FeatureInputs(torch.rand(8, 1280, *shape))
+    made = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        with torch.no_grad():
+            made.append(scores(head, inputs, World(), torch.device("cpu")))
+    assert torch.equal(*made)
 
 
 def started(name: str, observed: Tensor, truth: Tensor) -> methods.base.Method:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,14 +23,12 @@ from tagfill.compat import keep_freed_memory
 from tagfill.linear.threads import single_thread
 from tagfill.models.ema import Ema
 from tagfill.models.output import Output
+from tagfill.models.plain_heads import GRID
 from tagfill.train.config import Precision, StageConfig
 from tagfill.train.inputs import FeatureInputs, Inputs
 
 if TYPE_CHECKING:  # slow to import, and predictions do without
     from accelerate import Accelerator
-
-_POOLED = 2
-"""Dimensions of pooled features; maps have four."""
 
 
 def is_first_process() -> bool:
@@ -152,13 +151,13 @@ def make_accelerator(precision: Precision = "no", threads: int | None = None) ->
 def scores(network: nn.Module, inputs: Inputs, world: World, device: torch.device) -> Tensor:
     """[N, K] logits of all images, in evaluation mode; each process works on its own block.
 
-    Of pooled features they have the same bytes however many threads there are.
+    Of pooled features and grids they have the same bytes however many threads there are.
     """
     was_training = network.training
     network.eval()
     block = inputs.plain(world.block(len(inputs)))
-    pooled = isinstance(inputs, FeatureInputs) and len(inputs.features.shape) == _POOLED
-    with single_thread(pooled):
+    small = isinstance(inputs, FeatureInputs) and prod(inputs.features.shape[2:]) <= GRID**2
+    with single_thread(small):
         logits = torch.cat([network(batch.to(device)).logits.float() for batch in block])
     network.train(was_training)
     return world.gather_blocks(logits, len(inputs)).cpu()
