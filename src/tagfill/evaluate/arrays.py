@@ -91,5 +91,4 @@ def means_over_classes(values: Floats, defined: Mask, empty_classes: EmptyClasse
     """[...] means of [..., K] values; NaN where no class is defined and they are left out."""
     total = np.where(defined, values, 0.0).sum(axis=-1)
     classes = np.where(empty_classes == "zero", values.shape[-1], defined.sum(axis=-1))
-    means: Floats = np.divide(total, classes, out=np.full(total.shape, np.nan), where=classes > 0)
-    return means
+    return np.divide(total, classes, out=np.full(total.shape, np.nan), where=classes > 0)

@@ -22,8 +22,6 @@ class DecisionRule:
     """How logits become probabilities, and probabilities tags.
 
     Args:
-        calibration: what ``apply_calibration`` reads.
-        thresholds: on calibrated probabilities.
         expected: metrics expected on the images they were fitted to; defined also without known
             negatives.
     """
@@ -33,7 +31,6 @@ class DecisionRule:
     expected: PrecisionRecall
 
     def as_dict(self) -> dict[str, Any]:
-        """A summary of the fit."""
         return {
             **self.thresholds.as_dict(),
             "calibration": self.calibration["kind"],
@@ -44,7 +41,7 @@ class DecisionRule:
         """Metrics of the decisions on known entries; the labels need negatives."""
         probabilities = apply_calibration(logits, self.calibration)
         decided = at_threshold(probabilities, self.thresholds.values)
-        metrics: dict[str, Any] = without_nan(
+        return without_nan(
             {
                 "at_fitted_thresholds": asdict(precision_recall(count(decided, labels))),
                 "calibrated": {
@@ -53,7 +50,6 @@ class DecisionRule:
                 },
             }
         )
-        return metrics
 
     def estimated(
         self, logits: npt.ArrayLike, targets: npt.ArrayLike, labels: npt.ArrayLike
@@ -67,14 +63,13 @@ class DecisionRule:
         decided = at_threshold(probabilities, self.thresholds.values)
         rates = precision_recall(expected_counts(decided, targets))
         known = np.asarray(labels) == POSITIVE
-        metrics: dict[str, Any] = without_nan(
+        return without_nan(
             {
                 "mAP": expected_mean_average_precision(logits, targets),
                 **asdict(rates),
                 "recall_of_written": float(decided[known].mean()) if known.any() else float("nan"),
             }
         )
-        return metrics
 
 
 def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLike) -> float:

@@ -85,7 +85,6 @@ class Metrics:
         mAP: under the chosen definition and rule.
         mAP_by_definition: under every definition, same rule.
         definitions: what was chosen: average precision, rule for empty classes, thresholds, ...
-        classes_without_positives: their names.
         hamming_loss: share of known entries that the threshold decides wrongly.
         exact_match: share of images with all known entries decided rightly.
         top_3: the three best classes of each image.
@@ -125,8 +124,7 @@ class Metrics:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON; NaN becomes ``None``."""
-        plain: dict[str, Any] = without_nan(asdict(self))
-        return plain
+        return without_nan(asdict(self))
 
 
 def summary(

@@ -151,9 +151,11 @@ class WeightedAveragePrecision:
 
 def area_under(definition: str) -> Callable[[Curve], Floats]:
     """The area under a curve as the named definition measures it."""
-    areas = {
-        "non_interpolated": _step_area,
-        "interpolated": _envelope_area,
+    areas: dict[str, Callable[[Curve], Floats]] = {
+        "non_interpolated": lambda curve: _mean_over_positives(_precision(curve), curve),
+        "interpolated": lambda curve: _mean_over_positives(
+            np.maximum.accumulate(_precision(curve), axis=0), curve
+        ),
         "eleven_point": _eleven_point_area,
     }
     if definition not in areas:
@@ -183,14 +185,6 @@ def _mean_over_positives(values: Floats, curve: Curve) -> Floats:
     at_threshold[:-1] -= curve.true_positives[1:]
     with np.errstate(invalid="ignore"):
         return np.asarray((values * at_threshold).sum(axis=0) / curve.true_positives[0])
-
-
-def _step_area(curve: Curve) -> Floats:
-    return _mean_over_positives(_precision(curve), curve)
-
-
-def _envelope_area(curve: Curve) -> Floats:
-    return _mean_over_positives(np.maximum.accumulate(_precision(curve), axis=0), curve)
 
 
 def _eleven_point_area(curve: Curve) -> Floats:

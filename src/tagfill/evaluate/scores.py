@@ -136,8 +136,7 @@ def _numbers(content: pa.Table, name: str, path: Path) -> Scores:
     values = content.column(name).to_numpy()
     if values.dtype.kind not in "fiub":
         raise TagfillError(f"the scores of class {name!r} are not numbers", file=path)
-    numbers: Scores = values.astype(np.float64)
-    return numbers
+    return values.astype(np.float64)
 
 
 def _refuse_missing(kind: str, names: Sequence[str], scored: Container[str], path: Path) -> None:

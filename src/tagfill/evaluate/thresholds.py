@@ -46,7 +46,6 @@ class Thresholds:
     target: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """A summary of the fit."""
         return {
             "goal": self.goal,
             "target": self.target,
@@ -138,8 +137,7 @@ def _between(probabilities: Floats, common: float) -> Floats:
     own, size = (np.take_along_axis(matrix, best, 0)[0] for matrix in (f1 / 2, either))
     weight = size / (size + size.mean())
     values = np.clip(weight * common + (1 - weight) * own, _CLOSEST, 1 - _CLOSEST)
-    logits: Floats = np.log(values) - np.log1p(-values)
-    return logits
+    return np.log(values) - np.log1p(-values)
 
 
 def expected_counts(decided: npt.ArrayLike, targets: npt.ArrayLike) -> Counts:
