@@ -45,7 +45,6 @@ _ITEM = np.dtype(np.float16).itemsize
 
 
 def content_hash(content: bytes) -> str:
-    """A hash of a file's bytes."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -93,7 +92,6 @@ class FeatureRows:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """[N, ...]."""
         return (len(self), *self._shards[0].shape[1:])
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Matrix:
@@ -141,7 +139,6 @@ class StoreInfo:
 
     @property
     def hashes(self) -> set[str]:
-        """Content hashes of its images."""
         return {name for file in self.path.glob("[!.]*.txt") for name in _listed(file)[1]}
 
 
@@ -163,7 +160,6 @@ class FeatureStore:
         remove_leftovers(self.folder)
 
     def add(self, hashes: Sequence[str], features: Features) -> None:
-        """Store the features of some images."""
         name = uuid.uuid4().hex
         try:
             with atomic_path(self.folder / f"{name}.npy") as draft:
@@ -218,8 +214,7 @@ class FeatureStore:
         except (FileNotFoundError, RuntimeError):
             raise KeyError(shard) from None
         items = int(np.prod(shape)) * _ITEM
-        features: Features = whole[size - items :].view(np.float16).reshape(shape)
-        return features
+        return whole[size - items :].view(np.float16).reshape(shape)
 
     def _sound(self, wanted: set[str]) -> dict[str, list[str]]:
         """The shards with wanted images, and their images; damaged shards are deleted."""

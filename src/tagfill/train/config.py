@@ -96,8 +96,6 @@ def is_feature_file(features: str | None) -> bool:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The network."""
-
     backbone: str = "efficientnet_lite0"
     "See `tagfill backbones`."
     head: str = "linear"

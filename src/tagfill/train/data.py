@@ -128,7 +128,13 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
     if train is None or not len(train):
         raise TagfillError("there are no images left to train on", file=config.labels)
     for name in ("val", "test"):
-        _refuse_overlap(train, splits.get(name), name)
+        split = splits.get(name)
+        shared = set(split.table.images).intersection(train.table.images) if split else set()
+        if shared:
+            raise TagfillError(
+                f"{len(shared)} {name} images are training images too, first: {min(shared)!r}",
+                remedy="remove them from one of the two",
+            )
     _check_enough(train, config, notes)
     return TrainingData(train, splits.get("val"), splits.get("test"), tuple(notes), read.sources)
 
@@ -146,15 +152,6 @@ def _check_enough(train: Split, config: DataConfig, notes: list[str]) -> None:
         notes.append(
             f"warning: there are only {len(train)} images to train on; metrics will mean little"
             f" (use about {FEW_IMAGES} or more)"
-        )
-
-
-def _refuse_overlap(train: Split, split: Split | None, name: str) -> None:
-    shared = set(train.table.images) & set(split.table.images) if split is not None else set()
-    if shared:
-        raise TagfillError(
-            f"{len(shared)} {name} images are training images too, first: {min(shared)!r}",
-            remedy="remove them from one of the two",
         )
 
 
@@ -190,20 +187,12 @@ def _whole(source: Dataset, config: DataConfig, read: _Reader) -> Split:
         if not set(truth.classes) & set(source.table.classes):
             raise TagfillError("no class in common with the training labels", file=config.truth)
         truth = truth.with_classes(source.table.classes)
-    return Split(
-        source.table,
-        None if truth is None else truth.values,
-        features=_given_features(source, config),
-    )
-
-
-def _given_features(source: Dataset, config: DataConfig) -> npt.NDArray[np.floating] | None:
-    """Features of a file the user named, or of the source if no image folder is named."""
+    features = None
     if config.features is not None and is_feature_file(config.features):
-        return load_features([local_file(config.features)], source.table.images)
-    unknown = config.features is not None and not source.features
-    given = bool(source.features) and config.images is None
-    return source.load_features(config.features) if given or unknown else None
+        features = load_features([local_file(config.features)], source.table.images)
+    elif config.images is None if source.features else config.features is not None:
+        features = source.load_features(config.features)
+    return Split(source.table, None if truth is None else truth.values, features=features)
 
 
 def image_paths(table: LabelTable, source: Dataset, images: Path | None) -> tuple[Path, ...]:
@@ -221,7 +210,7 @@ def readable(
     images: Sequence[Path | None],
     fill: Callable[[Sequence[Path]], None] = lambda paths: None,
 ) -> tuple[Split, list[str]]:
-    """The images of a table that can be read, in the first of the folders that has most of them.
+    """The readable images of a table, in the first folder that has most of its images.
 
     Args:
         table: some or all images of the source.
@@ -324,7 +313,8 @@ def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str
         notes.append(f"not used: split {', '.join(unused)}")
     rows = {name: rows[name] for name in ("train", "val", "test") if name in rows}
     if config.val_split != "published":
-        rows = {name: _by_name(source.table, index) for name, index in rows.items()}
+        names = np.array(source.table.images)  # the order of the file does not matter
+        rows = {name: at[np.argsort(names[at], kind="stable")] for name, at in rows.items()}
     if "train" not in rows:
         raise TagfillError(
             "the source has splits but none is called train",
@@ -333,31 +323,19 @@ def _held_out(source: Dataset, config: DataConfig, notes: list[str]) -> dict[str
         )
     if "val" in rows or config.val is not None or config.val_fraction <= 0:
         return rows
-    train, val = _cut(source.table, rows["train"], config)
-    notes.append(
-        f"validation: {len(val)} of {len(rows['train'])} training images held out"
-        f" ({config.val_split} split, seed {config.split_seed})"
-    )
-    return {**rows, "train": train, "val": val}
-
-
-def _by_name(table: LabelTable, rows: Rows) -> Rows:
-    """The rows by the names of their images: the order of the file does not matter."""
-    names = np.array([table.images[row] for row in rows])
-    return rows[np.argsort(names, kind="stable")]
-
-
-def _cut(table: LabelTable, rows: Rows, config: DataConfig) -> tuple[Rows, Rows]:
+    labeled, share, seed = rows["train"], config.val_fraction, config.split_seed
     if config.val_split == "published":
-        train, val = published_split(len(rows), config.val_fraction, config.split_seed)
+        train, val = published_split(len(labeled), share, seed)
     else:
-        shares: Mapping[str, float] = {
-            "train": 1 - config.val_fraction,
-            "val": config.val_fraction,
-        }
-        splits = stratified_split(table.take(rows), shares, config.split_seed)
-        train, val = splits["train"], splits["val"]
-    return rows[train], rows[val]
+        drawn = stratified_split(
+            source.table.take(labeled), {"train": 1 - share, "val": share}, seed
+        )
+        train, val = drawn["train"], drawn["val"]
+    notes.append(
+        f"validation: {len(val)} of {len(labeled)} training images held out"
+        f" ({config.val_split} split, seed {seed})"
+    )
+    return {**rows, "train": labeled[train], "val": labeled[val]}
 
 
 def _other(

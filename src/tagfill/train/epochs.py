@@ -57,7 +57,6 @@ class Selector:
 
     @property
     def exhausted(self) -> bool:
-        """Whether patience has run out."""
         if self.patience is None or self.best_score is None:
             return False
         return self.last_epoch - self.best_epoch > self.patience
@@ -79,7 +78,6 @@ class Watch:
         self._seen = False
 
     def see(self, step: Step) -> None:
-        """Keep the logits of a batch."""
         if self.active:
             self.logits.index_copy_(0, step.index, step.output.logits.detach())
             self._seen = True
@@ -117,7 +115,6 @@ class Watch:
         return {"logits": self.logits} if self._seen else {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from ``state``."""
         if "logits" in state and self.active:
             self.logits.copy_(state["logits"])
             self._seen = True

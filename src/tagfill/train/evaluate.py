@@ -24,7 +24,6 @@ class Evaluation:
     """Metrics at the end of training.
 
     Args:
-        metrics: for ``metrics.json``.
         logits: [N, K] of every held-out split.
         decisions: calibration and thresholds, where they could be fitted.
     """
@@ -35,7 +34,6 @@ class Evaluation:
 
     @property
     def precisions(self) -> dict[str, float | None]:
-        """mAP by split."""
         return {name: self.metrics[name].get("mAP") for name in self.logits}
 
 
@@ -47,7 +45,10 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
         name: stage.placement.scores(stage.plain, assembly.inputs(split, last)).numpy()
         for name, split in held_out.items()
     }
-    decisions = _decisions(logits.get("val"), data.val)
+    decisions, val = None, data.val
+    if val is not None and (val.eval_labels == POSITIVE).any():
+        known = presence(logits["val"], val.eval_labels, val.eval_reviewed)
+        decisions = fit_decision_rule(logits["val"], known.probability)
     seconds = [record["seconds"] for record in stage.history]
     metrics: dict[str, Any] = {
         "method": last.method.name,
@@ -68,14 +69,6 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
     for name, split in held_out.items():
         metrics[name] = _metrics(logits[name], split, data.classes, decisions)
     return Evaluation(metrics, logits, decisions)
-
-
-def _decisions(logits: Scores | None, val: Split | None) -> DecisionRule | None:
-    """Calibration and thresholds, if there are validation images with positives."""
-    if logits is None or val is None or not (val.eval_labels == POSITIVE).any():
-        return None
-    known = presence(logits, val.eval_labels, val.eval_reviewed)
-    return fit_decision_rule(logits, known.probability)
 
 
 def _metrics(

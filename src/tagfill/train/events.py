@@ -154,11 +154,14 @@ class TensorBoard(Sink):
         self._writer: Any = None
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """Write the numbers of an epoch; the folder appears with the first of them."""
+        """Write the numbers of an epoch; the folder appears with the first epoch."""
         if kind == "epoch":
             self._writer = self._writer or self._make(str(self._folder))
-            for name, value in _numbers(metadata).items():
-                self._writer.add_scalar(name, value, metadata["epoch"])
+            numbers = {name: metadata.get(name) for name in ("loss", "score", "seconds")}
+            numbers |= {f"loss/{name}": term for name, term in metadata.get("terms", {}).items()}
+            for name, value in numbers.items():
+                if value is not None:
+                    self._writer.add_scalar(name, value, metadata["epoch"])
 
     def close(self) -> None:
         if self._writer is not None:
@@ -172,7 +175,6 @@ class Events:
         self.sinks = sinks
 
     def event(self, kind: str, **metadata: Any) -> None:
-        """Something happened."""
         for sink in self.sinks:
             sink.event(kind, metadata)
 
@@ -181,7 +183,6 @@ class Events:
         self.event("note", text=text)
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Work progressed."""
         for sink in self.sinks:
             sink.progress(done, total, label)
 
@@ -196,26 +197,14 @@ class Events:
 def _epoch_line(metadata: Mapping[str, Any]) -> str:
     stage = f"stage {metadata['stage']} " if metadata.get("stages", 1) > 1 else ""
     loss = f"  loss {metadata['loss']:.4f}" if metadata.get("terms", True) else ""
-    line = f"{stage}{_progress_words(metadata)}{loss}"
+    steps = metadata.get("solved")
+    if steps is None:
+        done = f"epoch {metadata['epoch']}/{metadata['epochs']}"
+    else:
+        done = f"solved in {steps} steps" if steps else "solved in closed form"
+    line = f"{stage}{done}{loss}"
     if metadata.get("score") is not None:
         line += (
             f"  {metadata['criterion']} {metadata['score']:.2f}{' *' if metadata['best'] else ''}"
         )
     return f"{line}  {metadata['seconds']:.1f} s"
-
-
-def _progress_words(metadata: Mapping[str, Any]) -> str:
-    steps = metadata.get("solved")
-    if steps is None:
-        return f"epoch {metadata['epoch']}/{metadata['epochs']}"
-    return f"solved in {steps} steps" if steps else "solved in closed form"
-
-
-def _numbers(metadata: Mapping[str, Any]) -> dict[str, float]:
-    terms = {f"loss/{name}": value for name, value in metadata.get("terms", {}).items()}
-    own = {
-        name: metadata[name]
-        for name in ("loss", "score", "seconds")
-        if metadata.get(name) is not None
-    }
-    return {**own, **terms}

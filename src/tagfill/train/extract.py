@@ -45,7 +45,6 @@ class Extractor:
         kind: pooled [D], grid [D, 3, 3] or maps [D, H, W].
         device: where torch runs the backbone, if it is torch.
         workers: threads that decode images.
-        root: the cache folder.
         on_damage: called with a message about damaged files.
     """
 
@@ -62,7 +61,6 @@ class Extractor:
         """Features of image files, from the cache where they are known.
 
         Args:
-            paths: N files.
             progress: called with how many images are done, and of how many.
 
         Raises:
@@ -85,7 +83,6 @@ class Extractor:
         self._fill(self.store(), paths, progress)
 
     def store(self) -> FeatureStore:
-        """The store of its features."""
         spec = self.backbone.spec
         about = {
             "backbone": spec.name,

@@ -21,7 +21,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from filelock import FileLock, Timeout
 
 from tagfill.errors import TagfillError
-from tagfill.files import json_value, read_text, remove_leftovers, unlinked, write_json
+from tagfill.files import read_text, remove_leftovers, unlinked
 from tagfill.settings import load_toml, misfit
 from tagfill.train.config import RunConfig, load_config, save_config
 
@@ -34,16 +34,12 @@ _RECORDED = ("tagfill", "torch", "timm", "accelerate", "numpy")
 
 
 class ClassMetrics(TypedDict):
-    """Metrics of one class."""
-
     name: str
     positives: int
     average_precision: float | None
 
 
 class SplitMetrics(TypedDict, total=False):
-    """Metrics of held-out images."""
-
     mAP: float | None
     observed_mAP: float | None
     mAP_by_definition: Rates
@@ -133,7 +129,6 @@ class RunFolder:
         self.model = path / "model"
 
     def scores(self, split: str) -> Path:
-        """The model's scores of the images of a split."""
         return self.path / "scores" / f"{split}.safetensors"
 
     @property
@@ -201,7 +196,6 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> tuple[RunFolder, RunConfig]:
-        """An existing run folder and its settings."""
         folder = cls(path)
         if not folder.config.is_file():
             raise TagfillError(
@@ -215,10 +209,6 @@ class RunFolder:
         """Write the final settings; other metadata stay."""
         metadata = {**self.read_metadata(), **metadata}
         save_config(config, unlinked(self.config), metadata)
-
-    def write_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """Write the metrics; the file exists only when the run is finished."""
-        write_json(unlinked(self.metrics), metrics, default=json_value)
 
     def read_metadata(self) -> dict[str, Any]:
         """Metadata of the start: time, versions, command; none if they are damaged."""
@@ -235,7 +225,6 @@ class RunFolder:
         return list(events.values())
 
     def read_metrics(self) -> dict[str, Any]:
-        """The metrics of a finished run."""
         if not self.is_finished:
             raise TagfillError(
                 "the run is not finished",

@@ -66,7 +66,9 @@ class Forward:
             views["strong"] = batch.strong.to(self.device, non_blocking=True)
         mix = self._mix(len(rows), position) if self.method.needs.mixup else None
         if mix is not None:
-            views["mixed"] = self._mixed_inputs(views["weak"], len(rows), *mix)
+            first, second, weight = mix
+            whole, own = self.world.gather(views["weak"].detach(), len(rows)), self.world.share
+            views["mixed"] = weight * whole[own(first)] + (1 - weight) * whole[own(second)]
         outputs = self._outputs(views, len(rows))
         return Step(
             output=outputs["weak"],
@@ -100,8 +102,7 @@ class Forward:
 
     def _run(self, view: Tensor) -> Output:
         if self.accelerator.mixed_precision == "no":
-            plain: Output = self.network(view)
-            return plain
+            return self.network(view)
         with self.accelerator.autocast():
             mixed: Output = self.network(view)
         whole = {name: value.float() for name, value in vars(mixed).items() if value is not None}
@@ -118,13 +119,6 @@ class Forward:
             torch.arange(half, 2 * half, device=self.device),
             float(draw.beta(MIXUP_ALPHA, MIXUP_ALPHA)),
         )
-
-    def _mixed_inputs(
-        self, weak: Tensor, total: int, first: Tensor, second: Tensor, weight: float
-    ) -> Tensor:
-        whole = self.world.gather(weak.detach(), total)
-        own = self.world.share
-        return weight * whole[own(first)] + (1 - weight) * whole[own(second)]
 
 
 def _split(output: Output, sizes: list[int]) -> list[Output]:

@@ -91,7 +91,6 @@ class FeatureInputs:
             yield InputBatch(_rows(self.features, rows), strong)
 
     def plain(self, rows: range) -> Iterator[Tensor]:
-        """The rows in order."""
         size = max(1, _EVALUATION_NUMBERS // max(1, int(np.prod(self.features.shape[1:]))))
         for start in range(rows.start, rows.stop, size):
             stop = min(start + size, rows.stop)
@@ -116,7 +115,6 @@ class TrainingViews:
         return len(self.inputs)
 
     def batches(self, order: Sequence[Tensor], epoch: int) -> Iterator[InputBatch]:
-        """Those of the inputs."""
         return self.inputs.batches(order, epoch)
 
     def plain(self, rows: range) -> Iterator[Tensor]:

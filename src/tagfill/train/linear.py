@@ -29,8 +29,6 @@ Matrix = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A trained head, its method, and its history by epoch."""
-
     head: LinearHead
     method: Method
     best_epoch: int

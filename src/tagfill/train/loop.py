@@ -52,7 +52,6 @@ class Stage:
         keep: stores checkpoints, if there is a run folder for them.
         seed: order and random draws depend on it and the position alone.
         limits: deadline, saving interval, and requests to stop.
-        number, stages: for display.
         shard: divide the network among the processes.
     """
 
@@ -287,7 +286,11 @@ class Stage:
     def _pause(self) -> None:
         """Show progress, save at intervals, and stop on request."""
         done = (self.position.epoch - 1) * self.batches_per_epoch + self.position.batch
-        self.events.progress(done, self.config.epochs * self.batches_per_epoch, self._status())
+        loss = sum(self.position.sums.values()) / self.position.batch
+        status = f"epoch {self.position.epoch}  loss {loss:.4f}"
+        if self.history and self.data.validate:
+            status += f"  {self.data.criterion} {self.history[-1]['score']:.2f}"
+        self.events.progress(done, self.config.epochs * self.batches_per_epoch, status)
         if not self._completes_update(self.position.batch):
             return
         if self.world.any(self.limits.stop_requested):
@@ -299,13 +302,6 @@ class Stage:
     def _due(self, seconds: float) -> bool:
         """Whether it is time to save in any process; all processes must call this."""
         return self.world.any(time.monotonic() - self._saved > seconds)
-
-    def _status(self) -> str:
-        loss = sum(self.position.sums.values()) / self.position.batch
-        status = f"epoch {self.position.epoch}  loss {loss:.4f}"
-        if self.history and self.data.validate:
-            status += f"  {self.data.criterion} {self.history[-1]['score']:.2f}"
-        return status
 
     def save(self) -> None:
         """Save everything needed to continue from exactly here."""
@@ -336,7 +332,6 @@ class Stage:
             self.keep(whole, metadata)
 
     def restore(self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]) -> None:
-        """Continue from a saved state."""
         mine, weights = self.placement.from_store, self.trained.state_dict()
         self.trained.load_state_dict(mine(tensors["network"], weights))
         if "best_network" in tensors:

@@ -71,7 +71,6 @@ def trust_methods(config: RunConfig) -> None:
 
 
 def begin_stage(method: Method, stage: StageConfig, data: StageData, assembly: Assembly) -> None:
-    """Start a method on a stage of a run."""
     events, val = assembly.events, assembly.data.val
     if method.needs.truth:
         source = "the full labels" if data.truth is not None else "the labels as they are"
@@ -90,7 +89,6 @@ def begin(
     seed: int,
     device: torch.device,
 ) -> None:
-    """Start a method on the data of its stage."""
     expected, prior = positives.of(method.needs)
     method.start(
         Setup(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
@@ -65,12 +65,6 @@ class Assembly:
         if network is None and config.model.init is not None:
             self._start_from(Path(config.model.init))
 
-    def trained_module(self, stage: StageConfig, needs: Needs) -> nn.Module:
-        """The trained module of a stage: the head on cached features, else the network."""
-        head = self.network.head
-        head.train_embeddings(needs.embeddings)
-        return self.network if stage.inputs == "images" else head
-
     def follow_head(self) -> None:
         """Update the description of the head if training chose its feature transform."""
         head, config = self.network.head, self.network.config
@@ -102,10 +96,6 @@ class Assembly:
         if stage.inputs == "features":
             return FeatureInputs(self._features(split, epochs=self._has_epochs(stage)))
         return self._images(split, stage, Needs())
-
-    def is_small(self, stage: StageConfig) -> bool:
-        """Whether a stage trains on matrices too small to share among threads."""
-        return stage.inputs == "features" and self.network.head.reads != "maps"
 
     def without_unreadable(self) -> TrainingData:
         """Leave out the images that cannot be decoded.
@@ -277,9 +267,3 @@ def _recompute_activations(network: Network) -> None:
         f"{network.backbone.spec.name} cannot recompute activations",
         remedy="leave out --gradient-checkpointing; --accumulate saves memory with any backbone",
     )
-
-
-def with_size(config: RunConfig, network: Network) -> RunConfig:
-    """The configuration with the input size of the backbone."""
-    size = network.backbone.spec.size or None
-    return replace(config, model=replace(config.model, input_size=size))

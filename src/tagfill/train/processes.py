@@ -45,7 +45,6 @@ class World:
 
     @classmethod
     def current(cls) -> World:
-        """The world this process was started in."""
         if dist.is_available() and dist.is_initialized():
             return cls(dist.get_rank(), dist.get_world_size())
         return cls()

@@ -122,8 +122,13 @@ class _Resolver:
         stages = self._stages(mode, method)
         model = self._fitting_head(model, stages)
         if mode == "linear":
-            stages = _as_the_head(stages, model)
-            self._note_idle_options(stages[-1], model)
+            fixed = methods.fixed_by_head(method.name, model.head_settings)
+            method = replace(method, settings={**fixed, **method.settings})
+            stages = (replace(stages[0], method=method),)
+            idle = [name for name in OF_THE_LOOP if self.request.overrides.get(name) is not None]
+            if idle and finds_head_at_once(stages[0], model):
+                why = f"{method.name} solves a linear head directly"
+                self.notes.append(f"{', '.join(idle)}: no effect, {why}")
         run = fitted_fields(RunConfig, self.overrides)
         return RunConfig(**run, data=data, model=model, stages=stages)
 
@@ -199,8 +204,15 @@ class _Resolver:
         return MethodConfig(name, preset, settings)
 
     def _stages(self, mode: Mode, method: MethodConfig) -> tuple[StageConfig, ...]:
-        own = {prefix: _prefixed(f"{prefix}_", self.overrides) for prefix in OF_ONE_STAGE}
         every = self.overrides
+        own = {
+            prefix: {
+                key.removeprefix(f"{prefix}_"): value
+                for key, value in every.items()
+                if key.startswith(f"{prefix}_")
+            }
+            for prefix in OF_ONE_STAGE
+        }
         if mode == "linear":
             return (_stage(method, "features", LINEAR, {**every, **own["linear"]}),)
         finetune = {**every, **own["finetune"]}
@@ -240,13 +252,6 @@ class _Resolver:
             self.notes.append(f"head: {wanted}, which {last.name} needs")
         return replace(model, head=wanted, head_settings={**required, **model.head_settings})
 
-    def _note_idle_options(self, stage: StageConfig, model: ModelConfig) -> None:
-        """Options of the training loop that a method without epochs ignores."""
-        idle = [name for name in OF_THE_LOOP if self.request.overrides.get(name) is not None]
-        if idle and finds_head_at_once(stage, model):
-            why = f"{stage.method.name} solves a linear head directly"
-            self.notes.append(f"{', '.join(idle)}: no effect, {why}")
-
 
 def finds_head_at_once(stage: StageConfig, model: ModelConfig) -> bool:
     """Whether a stage has no epochs: its method solves a linear head on fixed features."""
@@ -274,22 +279,6 @@ def _stage(
 ) -> StageConfig:
     settings = fitted_fields(StageConfig, {**defaults, **overrides})
     return StageConfig(**settings, method=method, inputs=inputs)
-
-
-def _prefixed(prefix: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key.removeprefix(prefix): override
-        for key, override in overrides.items()
-        if key.startswith(prefix)
-    }
-
-
-def _as_the_head(stages: tuple[StageConfig, ...], model: ModelConfig) -> tuple[StageConfig, ...]:
-    """Head settings given by the user override the method's."""
-    method = stages[-1].method
-    settings = {**methods.fixed_by_head(method.name, model.head_settings), **method.settings}
-    fixed = replace(method, settings=settings)
-    return (*stages[:-1], replace(stages[-1], method=fixed))
 
 
 def _check_choice(what: str, chosen: str, known: Iterable[str]) -> None:

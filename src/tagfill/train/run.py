@@ -27,7 +27,7 @@ from tagfill.train.folder import RunFolder, free_path
 from tagfill.train.limits import Interrupted, Limits, stop_on_signal
 from tagfill.train.loop import Stage, stage_seed
 from tagfill.train.method import begin_stage, make_method
-from tagfill.train.model import Assembly, with_size
+from tagfill.train.model import Assembly
 from tagfill.train.processes import World, make_accelerator
 from tagfill.train.quality import choose_quality
 from tagfill.train.resolve import Request, resolve
@@ -132,13 +132,18 @@ def _execute(
             events.note(note)
         try:
             assembly = Assembly(config, data, accelerator.device, events, limits=limits)
-            config = with_size(config, assembly.network)
+            size = assembly.network.backbone.spec.size or None
+            config = replace(config, model=replace(config.model, input_size=size))
             with accelerator.main_process_first():  # the others find its features in the cache
                 data = assembly.without_unreadable()
-            if saved is not None:
-                _check_unchanged(saved[1]["data_hash"], data, config)
-            elif is_main:
+            if saved is None and is_main:
                 folder.settle(config, {"data_hash": data.content_hash, "images": data.sizes})
+            elif saved is not None and saved[1]["data_hash"] != data.content_hash:
+                raise TagfillError(
+                    "the labels have changed since the run began",
+                    file=config.data.labels,
+                    remedy="start a new run, with --init to begin from this one's weights",
+                )
             stage = _train_stages(folder, assembly, accelerator, saved)
             evaluation = evaluate(stage, assembly, config)
         except Interrupted as stop:
@@ -160,7 +165,9 @@ def _train_stages(
     for number in range(first, len(stages) + 1):
         config = stages[number - 1]
         method = make_method(config)
-        module = assembly.trained_module(config, method.needs)
+        head = assembly.network.head
+        head.train_embeddings(method.needs.embeddings)
+        module = assembly.network if config.inputs == "images" else head
         with accelerator.main_process_first():
             data = assembly.stage_data(config, method.needs)
             begin_stage(method, config, data, assembly)
@@ -183,20 +190,11 @@ def _train_stages(
         if saved is not None and number == first:
             with fitting(folder):
                 stage.restore(*saved)
-        with single_thread(assembly.is_small(config)):
+        with single_thread(config.inputs == "features" and head.reads != "maps"):
             stage.run()
         assembly.follow_head()
         previous = method
     return stage
-
-
-def _check_unchanged(data_hash: str, data: TrainingData, config: RunConfig) -> None:
-    if data_hash != data.content_hash:
-        raise TagfillError(
-            "the labels have changed since the run began",
-            file=config.data.labels,
-            remedy="start a new run, with --init to begin from this one's weights",
-        )
 
 
 def _sharding(config: RunConfig) -> list[str]:

@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tagfill.errors import TagfillError
-from tagfill.files import atomic_path, unlinked
+from tagfill.files import atomic_path, json_value, unlinked, write_json
 from tagfill.models.bundle import Bundle
 from tagfill.models.network import Network
 from tagfill.settings import misfit
@@ -63,7 +63,7 @@ def save_run(
     for name, logits in evaluation.logits.items():
         key = scores_key(folder.model, data.splits[name])
         write_scores(folder.scores(name), key, logits)
-    folder.write_metrics(metrics)
+    write_json(unlinked(folder.metrics), metrics, default=json_value)
 
 
 def checkpoints_of(folder: RunFolder, data: TrainingData) -> Keep:
@@ -120,7 +120,7 @@ def fitting(folder: RunFolder) -> Iterator[None]:
         raise TagfillError(
             f"{_MISFIT} ({error})",
             file=folder.checkpoint,
-            remedy="delete the folder of checkpoints, then --resume begins anew",
+            remedy="delete the folder of checkpoints, then --resume starts from the beginning",
         ) from error
 
 

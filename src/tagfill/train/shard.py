@@ -63,14 +63,12 @@ class Sharded(Placement):
     def from_store(
         self, tensors: Mapping[str, Tensor], like: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """The shards of this process."""
         return {
             name: shard_of(tensor, like[name]) if name in like else tensor
             for name, tensor in tensors.items()
         }
 
     def moment_from_store(self, tensor: Tensor, parameter: Tensor) -> Tensor:
-        """The shard that belongs to the parameter's."""
         return shard_of(tensor, parameter)
 
     def finish(self, best: Mapping[str, Tensor]) -> None:

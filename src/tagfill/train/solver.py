@@ -34,8 +34,6 @@ def solve_head(
     """Give a linear head the weights its method finds; None if the loop has to train it.
 
     Args:
-        network: what the stage trains.
-        method: started already.
         last: no stage follows, so that the head may choose its feature transform.
     """
     inputs = data.inputs

@@ -77,12 +77,10 @@ class TrainedRun:
 
     @property
     def path(self) -> Path:
-        """The run folder."""
         return self.folder.path
 
     @property
     def name(self) -> str:
-        """Name of the run."""
         return self.path.resolve().name
 
     @property
@@ -106,7 +104,6 @@ class TrainedRun:
 
     @cached_property
     def events(self) -> Sequence[Mapping[str, Any]]:
-        """Events of training."""
         return self.folder.read_events()
 
     @cached_property
@@ -127,12 +124,10 @@ class TrainedRun:
 
     @cached_property
     def model(self) -> Bundle:
-        """The trained model."""
         return load_bundle(self.folder.model)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the K classes."""
         return self.model.classes
 
     @property
@@ -143,7 +138,6 @@ class TrainedRun:
 
     @property
     def device(self) -> torch.device:
-        """Where the network runs."""
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @cached_property

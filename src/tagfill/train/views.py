@@ -108,8 +108,7 @@ def cut_out(image: Tensor) -> Tensor:
 def _normalized(steps: list[Callable[..., object]], to: Preprocess) -> View:
     v2 = _transforms()
     after = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(to.mean, to.std)]
-    composed: View = v2.Compose([*steps, *after])
-    return composed
+    return v2.Compose([*steps, *after])
 
 
 def _transforms() -> Any:
