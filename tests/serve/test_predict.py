@@ -17,7 +17,6 @@ from PIL import Image
 from tests.serve.conftest import Reviewer
 
 from tagfill.errors import TagfillError
-from tagfill.export.files import metadata_of
 from tagfill.models.bundle import Bundle
 from tagfill.models.deploy import METADATA
 from tagfill.serve import uploads
@@ -223,7 +222,7 @@ def test_many_clients_get_their_own_answers(anna: Reviewer, service: Service) ->
 def brightness(path: Path, bundle: Bundle) -> None:
     """An export that calls every tag as likely as the picture is bright."""
     onnx = pytest.importorskip("onnx")
-    helper, metadata = onnx.helper, metadata_of(bundle)
+    helper, metadata = onnx.helper, bundle.metadata
     size, count = metadata.size, len(metadata.classes)
     weights = np.full((3, count), 1 / 3, dtype=np.float32)
     graph = helper.make_graph(

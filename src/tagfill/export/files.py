@@ -12,7 +12,7 @@ import torch
 from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
-from tagfill.models.deploy import METADATA, Deployable, Metadata
+from tagfill.models.deploy import METADATA, Deployable
 from tagfill.models.engines import ARCHIVE_FACTS, first_line
 from tagfill.models.graphs import quiet
 from tagfill.models.seal import remember, seal
@@ -22,16 +22,11 @@ OUTPUTS = ["probabilities", "logits"]
 _BATCH = 16
 
 
-def metadata_of(bundle: Bundle) -> Metadata:
-    """Metadata of an exported file."""
-    return Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
-
-
 def write_onnx(bundle: Bundle, path: Path) -> None:
     """ONNX: pixels in 0..1 (or features) in, probabilities and logits out, any batch size."""
     onnx = optional("onnx", "onnx")
     optional("onnxscript", "onnx")
-    entrance = "pixels" if metadata_of(bundle).reads == "images" else "features"
+    entrance = "pixels" if bundle.metadata.reads == "images" else "features"
     names: dict[str, Any] = {"input_names": [entrance], "output_names": OUTPUTS, "verbose": False}
     with quiet():
         try:
@@ -41,14 +36,15 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
             _export_by_tracing(bundle, path, names)
             model = onnx.load_model(str(path))
     del model.graph.value_info[:]  # shapes of constants that quantization transposes
-    _annotate(model, metadata_of(bundle))
+    entry = model.metadata_props.add()
+    entry.key, entry.value = METADATA, bundle.metadata.to_json()
     onnx.save_model(model, str(path))
     seal(path)
 
 
 def write_archive(bundle: Bundle, path: Path) -> None:
     """A torch.export archive (``.pt2``): runs without the code of tagfill or timm."""
-    files = {ARCHIVE_FACTS: metadata_of(bundle).to_json()}
+    files = {ARCHIVE_FACTS: bundle.metadata.to_json()}
     with quiet():
         torch.export.save(_traced(bundle), path, extra_files=files)
     remember(path)
@@ -112,7 +108,7 @@ def _module(bundle: Bundle) -> Deployable:
 def _export_by_tracing(bundle: Bundle, path: Path, names: Mapping[str, Any]) -> None:
     """Torch's older exporter, which does without onnxscript."""
     axes = {name: {0: "batch"} for name in (*names["input_names"], *OUTPUTS)}
-    example = (metadata_of(bundle).example,)
+    example = (bundle.metadata.example,)
     try:
         torch.onnx.export(
             _module(bundle), example, str(path), dynamo=False, dynamic_axes=axes, **names
@@ -125,7 +121,7 @@ def _export_by_tracing(bundle: Bundle, path: Path, names: Mapping[str, Any]) -> 
 
 
 def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
-    module, example = _module(bundle), metadata_of(bundle).example
+    module, example = _module(bundle), bundle.metadata.example
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -137,11 +133,6 @@ def _traced(bundle: Bundle) -> torch.export.ExportedProgram:
             f"{name} cannot be traced for any batch size: {first_line(error)}",
             remedy="use another backbone, or the model folder itself with `tagfill predict`",
         ) from error
-
-
-def _annotate(model: object, metadata: Metadata) -> None:
-    entry = model.metadata_props.add()  # type: ignore[attr-defined]
-    entry.key, entry.value = METADATA, metadata.to_json()
 
 
 def _delicate(model: object) -> list[str]:

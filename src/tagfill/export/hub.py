@@ -7,20 +7,17 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tagfill.errors import TagfillError
 from tagfill.image_files import find_images
 from tagfill.labels import Dataset
 from tagfill.labels.croissant import FILE, croissant
 from tagfill.labels.io import load_labels, save_labels
-from tagfill.models.bundle import Bundle, load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tagfill.models.bundle import Bundle, load, model_folder
 
 LISTED = 50
 """Most classes to list in a card."""
@@ -38,9 +35,8 @@ def push_model(run: Path, repository: str, *, public: bool = False) -> str:
     """
     _check_name(repository)
     bundle = load(run)
-    source = run / "model" if (run / "model").is_dir() else run
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(shutil.copytree(source, Path(temporary) / "model"))
+        folder = Path(shutil.copytree(model_folder(run), Path(temporary) / "model"))
         (folder / "README.md").write_text(model_card(bundle, repository), encoding="utf-8")
         return _push(folder, repository, "model", public)
 

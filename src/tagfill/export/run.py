@@ -30,8 +30,6 @@ class Exported:
     """An exported file and how it compares with torch.
 
     Args:
-        engine: what ran it.
-        inputs: how many inputs were compared.
         difference: largest difference of probabilities and logits, share of changed decisions.
         milliseconds: median by engine and batch size.
         mAP: by engine, in percent, where labeled images were given.

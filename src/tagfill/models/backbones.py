@@ -74,7 +74,6 @@ class Backbone(nn.Module):
 
     @property
     def body(self) -> Body:
-        """The architecture."""
         return cast(Body, self.build()._modules["body"])
 
     def _take(self, body: Body, unused: Iterable[str]) -> None:
@@ -100,8 +99,7 @@ class Backbone(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Feature map: [N, 3, H, W] to [N, D, H', W']."""
-        maps: Tensor = self.body(images)
-        return maps
+        return self.body(images)
 
     def pooled(self, images: Tensor) -> Tensor:
         """Mean of the feature map over its grid: [N, D]. The same rule for every architecture."""
@@ -114,7 +112,6 @@ class Backbone(nn.Module):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether all of it is frozen."""
         return not any(parameter.requires_grad for parameter in self.parameters())
 
     def freeze(self, stages: int | None = None) -> None:
@@ -148,8 +145,8 @@ class Backbone(nn.Module):
             self.body.eval()
         elif mode:
             for module in self.modules():
-                fixed = self._frozen_batch_norm or not _learns(module)
-                if isinstance(module, _BatchNorm) and fixed:
+                learns = any(parameter.requires_grad for parameter in module.parameters())
+                if isinstance(module, _BatchNorm) and (self._frozen_batch_norm or not learns):
                     module.eval()
         return self
 
@@ -167,7 +164,3 @@ class Backbone(nn.Module):
                 if isinstance(module, _BatchNorm) and f".{GLOBAL_BRANCH}." not in name:
                     module.requires_grad_(False)
         self.train(self.training)
-
-
-def _learns(module: nn.Module) -> bool:
-    return any(parameter.requires_grad for parameter in module.parameters())

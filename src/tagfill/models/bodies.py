@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Union
 
@@ -68,12 +69,8 @@ class TimmBody(nn.Module):
         self.net: Any = load_timm().create_model(
             architecture, pretrained=False, num_classes=0, **options
         )
-        self._drop_pooling()
-
-    def _drop_pooling(self) -> None:
-        """Drop the weights of attention pooling, which maps do not need."""
         if getattr(self.net, "attn_pool", None) is not None:
-            self.net.reset_classifier(0, "")
+            self.net.reset_classifier(0, "")  # maps need no attention pooling
 
     def forward(self, images: Tensor) -> Tensor:
         """[N, 3, H, W] to [N, D, H', W']."""
@@ -125,7 +122,6 @@ class TransformersBody(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """[N, 3, H, W] to [N, D, H', W']."""
         hidden: Tensor = self.net(images, **self._arguments).last_hidden_state
         if self.norm is not None:
             return torch.movedim(self.norm(torch.movedim(hidden, 1, -1)), -1, 1)
@@ -223,21 +219,17 @@ def look(spec: BackboneSpec) -> Look:
     """
     key = json.dumps([spec.library, spec.architecture, spec.size, dict(spec.options)], default=repr)
     if key not in _seen:
-        _seen[key] = _first_look(spec)
-    return _seen[key]
-
-
-def _first_look(spec: BackboneSpec) -> Look:
-    try:
-        return _pass(spec, "meta")
-    except Exception:  # anything may be missing on the meta device
         try:
-            return _pass(spec, "cpu")
-        except (AssertionError, RuntimeError, ValueError, IndexError) as error:
-            raise TagfillError(
-                f"{spec.name} cannot take images of {spec.size} x {spec.size} pixels ({error})",
-                remedy="choose another size, such as a multiple of 32",
-            ) from error
+            _seen[key] = _pass(spec, "meta")
+        except Exception:  # anything may be missing on the meta device
+            try:
+                _seen[key] = _pass(spec, "cpu")
+            except (AssertionError, RuntimeError, ValueError, IndexError) as error:
+                raise TagfillError(
+                    f"{spec.name} cannot take images of {spec.size} x {spec.size} pixels ({error})",
+                    remedy="choose another size, such as a multiple of 32",
+                ) from error
+    return _seen[key]
 
 
 def _pass(spec: BackboneSpec, device: str) -> Look:
@@ -270,10 +262,7 @@ def _stride(size: int, cells: int) -> int:
 def load_timm() -> ModuleType:
     """timm, whose import needs a torchvision that can be imported."""
     mend_torchvision()
-    import timm
-
-    module: ModuleType = timm
-    return module
+    return import_module("timm")
 
 
 def load_transformers() -> ModuleType:

@@ -23,6 +23,7 @@ from tagfill.files import atomic_folder, read_text, write_json
 from tagfill.labels.hierarchy import as_hierarchy
 from tagfill.labels.table import Hierarchy
 from tagfill.models.checks import check_finite, class_names, numbers
+from tagfill.models.deploy import Metadata
 from tagfill.models.engines import bundle_engine
 from tagfill.models.hub import offline
 from tagfill.models.network import Network, rebuild_network
@@ -77,7 +78,6 @@ class Bundle:
 
     Args:
         network: the network, in evaluation mode once loaded.
-        classes: names of its K classes.
         thresholds: [K] probability from which a class counts as present, where fitted.
         calibration: what turns logits into probabilities, where fitted; plain JSON values.
         details: other metadata (data, method, metrics) as plain JSON values.
@@ -93,6 +93,11 @@ class Bundle:
     def hierarchy(self) -> Hierarchy:
         """The classes each class implies, from the labels."""
         return as_hierarchy(self.details.get("hierarchy"))
+
+    @property
+    def metadata(self) -> Metadata:
+        """What an exported file says about itself."""
+        return Metadata.of(self.network, self.classes, self.thresholds, self.hierarchy)
 
     @property
     def transform(self) -> Preprocess:
@@ -157,7 +162,7 @@ def load(path: str | Path) -> Bundle:
     Raises:
         TagfillError: not a bundle, one of a newer version, or one that was changed or damaged.
     """
-    folder = _model_folder(path)
+    folder = model_folder(path)
     described = _read_description(folder / DESCRIPTION)
     tensors = folder / TENSORS
     if not tensors.is_file():
@@ -203,10 +208,11 @@ def _rebuilt(described: Mapping[str, Any], tensors: Path) -> Bundle:
 
 def description(path: str | Path) -> dict[str, Any]:
     """The description in a model folder, without the weights."""
-    return _read_description(_model_folder(path) / DESCRIPTION)
+    return _read_description(model_folder(path) / DESCRIPTION)
 
 
-def _model_folder(path: str | Path) -> Path:
+def model_folder(path: str | Path) -> Path:
+    """The model folder of a run folder; any other folder as it is."""
     folder = Path(path)
     inside = folder / "model"
     is_run = not (folder / DESCRIPTION).is_file() and (inside / DESCRIPTION).is_file()

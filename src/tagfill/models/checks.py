@@ -64,7 +64,6 @@ def check_size(name: str, value: Any) -> None:
 
 
 def whole_number(name: str, value: Any, low: int, high: int) -> int:
-    """The value, if it is an integer in a range."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise TagfillError(f"{name} must be a whole number from {low} to {high:,}, not {value!r}")
     return value
@@ -93,7 +92,6 @@ def numbers(
 
 
 def class_names(values: Any, count: int | None = None) -> tuple[str, ...]:
-    """The values, if they are different words."""
     if not isinstance(values, list | tuple) or not all(isinstance(name, str) for name in values):
         raise TagfillError("the class names are not a list of words")
     if any("\ud800" <= letter <= "\udfff" for name in values for letter in name):

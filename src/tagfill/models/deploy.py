@@ -184,7 +184,6 @@ class Platt(nn.Module):
         self.register_buffer("bias", torch.tensor(bias, dtype=torch.float32))
 
     def forward(self, logits: Tensor) -> Tensor:
-        """[N, K] to [N, K]."""
         return torch.sigmoid(logits * self.slope + self.bias)
 
 
@@ -217,6 +216,5 @@ class Stepwise(nn.Module):
         self.register_buffer("first", torch.tensor([float(level[0]) for level in values]))
 
     def forward(self, logits: Tensor) -> Tensor:
-        """[N, K] to [N, K]."""
         come = ((logits[..., None] - self.start) / self.width).clamp(0, 1)
         return self.first + (come * self.rise).sum(dim=-1)

@@ -21,7 +21,6 @@ class Ema(Generic[ModuleT]):
 
     Args:
         module: what to follow; copied, with gradients off and in evaluation mode.
-        decay: d.
         warmup: whether to start with a smaller d.
     """
 
@@ -55,7 +54,6 @@ class Ema(Generic[ModuleT]):
         return {**self.module.state_dict(), _STEPS: torch.tensor(self.steps)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from ``state_dict``."""
         weights = dict(state)
         self.steps = int(weights.pop(_STEPS))
         self.module.load_state_dict(weights)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import threading
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,7 +24,6 @@ from tagfill.models.graphs import (
 from tagfill.models.seal import known_bytes, sealed_bytes
 from tagfill.models.tagging import (
     Numbers,
-    Picture,
     Pictures,
     Prediction,
     TagRule,
@@ -52,7 +51,6 @@ class Engine:
     Args:
         metadata: classes, thresholds, what it reads.
         run: from inputs [N, ...] to probabilities and logits [N, K].
-        name: what executes it.
     """
 
     metadata: Metadata
@@ -85,14 +83,14 @@ class Engine:
         predictions: list[Prediction] = []
         for start in range(0, len(items), batch_size):
             batch = items[start : start + batch_size]
-            names = [_name(item, start + row) for row, item in enumerate(batch)]
-            predictions += rule.predictions(names, self.probabilities(self._inputs(batch)))
+            names = [
+                str(item) if isinstance(item, str | Path) else str(start + row)
+                for row, item in enumerate(batch)
+            ]
+            if not isinstance(batch, np.ndarray):
+                batch = np.stack([pixels(picture, self.metadata.size) for picture in batch])
+            predictions += rule.predictions(names, self.probabilities(batch))
         return predictions
-
-    def _inputs(self, batch: Numbers | Sequence[Picture]) -> Numbers:
-        if isinstance(batch, np.ndarray):
-            return batch
-        return np.stack([pixels(picture, self.metadata.size) for picture in batch])
 
     def _features(self, features: Pictures) -> Numbers:
         if not isinstance(features, np.ndarray):
@@ -112,7 +110,6 @@ def open_engine(
     """The engine of a run folder, a model folder, an ``.onnx`` or a ``.pt2`` file.
 
     Args:
-        path: the model.
         device: for torch: cpu, cuda ...; by default a GPU if there is one.
         images: expected number of images.
     """
@@ -131,7 +128,7 @@ def bundle_engine(
 ) -> Engine:
     """The backbone on ONNX Runtime and the head on torch; all on torch on a GPU."""
     target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
+    metadata = bundle.metadata
     if metadata.reads == "images":
         network = bundle.network.eval()
         features = feature_engine(network.backbone, network.head.reads, target, images=images)
@@ -141,12 +138,10 @@ def bundle_engine(
 
 
 def torch_engine(bundle: Bundle, device: torch.device) -> Engine:
-    """Torch on the network of a bundle."""
-    metadata = Metadata.of(bundle.network, bundle.classes, bundle.thresholds, bundle.hierarchy)
     bundle.network.backbone.build()
     module = Deployable(bundle.network, bundle.calibration).eval()
     module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return Engine(metadata, _torch_run(module, device), "torch")
+    return Engine(bundle.metadata, _torch_run(module, device), "torch")
 
 
 def archive_engine(path: Path) -> Engine:
@@ -262,9 +257,4 @@ def _metadata(text: str | bytes | None, path: Path) -> Metadata:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message."""
     return str(error).strip().partition("\n")[0]
-
-
-def _name(item: Any, number: int) -> str:
-    return str(item) if isinstance(item, str | Path) else str(number)

@@ -26,7 +26,7 @@ from tagfill.models.backbones import Backbone
 from tagfill.models.bodies import Body, load_timm, look, make_body
 from tagfill.models.lgconv import wrap_convolutions
 from tagfill.models.presets import OFFLINE, PRESETS
-from tagfill.models.sources import WeightSource, find_source, package_state
+from tagfill.models.sources import find_source, package_state
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.weights import State, fit_state, read_state
 
@@ -114,16 +114,11 @@ def describe(name: str, size: int | None = None) -> dict[str, Any]:
         **spec.to_json(),
         "weights": source.weights,
         "license": source.license,
-        "weights_here": weights_here(name, source),
+        "weights_here": OFFLINE[name].is_installed
+        if name in OFFLINE
+        else source.repository is not None and hub.is_cached(source.repository),
         "used_by": PRESETS[name].used_by if name in PRESETS else None,
     }
-
-
-def weights_here(name: str, source: WeightSource) -> bool:
-    """Whether the weights are available without a network."""
-    if name in OFFLINE:
-        return OFFLINE[name].is_installed
-    return source.repository is not None and hub.is_cached(source.repository)
 
 
 def _complete(draft: BackboneSpec) -> tuple[BackboneSpec, Sequence[str]]:

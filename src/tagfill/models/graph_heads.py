@@ -98,7 +98,6 @@ class GatedGraph(nn.Module):
         self.candidate = nn.Linear(width, width)
 
     def forward(self, nodes: Tensor, graph: Tensor) -> Tensor:
-        """[N, K, D] to [N, K, D]."""
         for _ in range(self.steps):
             heard = torch.cat([graph @ nodes, graph.T @ nodes], dim=-1)
             update, reset, new = self.message(heard).chunk(3, dim=-1)
@@ -137,8 +136,7 @@ class SsgrlHead(GraphHead):
         """[N, K, D] label-wise features to [N, K] logits."""
         related = self.network(features, self.graph)
         merged = torch.tanh(self.merge(torch.cat([related, features], dim=-1)))
-        logits: Tensor = self.classifier(merged)
-        return logits
+        return self.classifier(merged)
 
 
 @dataclass(frozen=True)
@@ -184,8 +182,7 @@ class MlGcnHead(GraphHead):
     def classifiers(self) -> Tensor:
         """[K, D] the weights computed by the graph."""
         hidden = F.leaky_relu(self.graph @ self.first(self.words), 0.2)
-        weights: Tensor = self.graph @ self.second(hidden)
-        return weights
+        return self.graph @ self.second(hidden)
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps by their largest values; with ``maps``, the scores of each position."""

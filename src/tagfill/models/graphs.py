@@ -118,15 +118,18 @@ def _exported(backbone: Backbone, folder: Path, key: str) -> Path | None:
     size = backbone.spec.size
     example = torch.randn(3, 3, size, size, generator=generator)
     draft = folder / f".{uuid.uuid4().hex}.onnx"
+    was_training = backbone.training
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _evaluating(backbone), torch.no_grad():
+        backbone.eval()
+        with torch.no_grad():
             expected = module(example)
             _export(module, example[:2], draft)
         computed = _session(draft, 1).run(list(KINDS), {"images": example.numpy()})
         fits = all(map(_agrees, computed, expected))
     except Exception:  # anything the exporter or the runtime does not support
         fits = False
+    backbone.train(was_training)
     try:
         if not fits:
             draft.unlink(missing_ok=True)
@@ -150,7 +153,6 @@ class _Features(nn.Module):
         self.backbone = backbone
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """[N, 3, H, W] to every kind of features."""
         maps: Tensor = self.backbone(images)
         return maps, maps.mean(dim=(2, 3)), grid_of(maps)
 
@@ -177,8 +179,7 @@ def _runtime_run(
         session = _opened(backbone, path, threads if together else 1)
 
         def part(images: Numbers) -> Numbers:
-            features: Numbers = session.run([kind], {"images": images})[0]
-            return features
+            return session.run([kind], {"images": images})[0]
 
         return part(images) if together else in_parts(part, images, threads)
 
@@ -241,20 +242,9 @@ def _torch_run(
     @torch.no_grad()
     def run(images: Numbers) -> Numbers:
         batch = torch.from_numpy(images).to(device).contiguous(memory_format=torch.channels_last)
-        features: Numbers = compute(batch).float().cpu().numpy()
-        return features
+        return compute(batch).float().cpu().numpy()
 
     return run
-
-
-@contextlib.contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    was_training = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(was_training)
 
 
 @contextlib.contextmanager

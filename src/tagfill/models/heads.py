@@ -62,22 +62,13 @@ def configure_head(
     kind = HEADS.get(name)
     if kind is None:
         raise TagfillError(f"there is no head {name!r}", remedy=f"use one of {', '.join(HEADS)}")
-    config: HeadConfig = configured(name, kind.config, kind.presets, settings, preset)
-    return config
+    return configured(name, kind.config, kind.presets, settings, preset)
 
 
 def head_name(config: HeadConfig) -> str:
-    """The name a configuration belongs to."""
     return next(name for name, kind in HEADS.items() if kind.config is type(config))
 
 
 def build_head(config: HeadConfig, channels: int, classes: int) -> Head:
-    """Make a head.
-
-    Args:
-        config: its settings; their type says which head.
-        channels: D of the feature maps.
-        classes: K.
-    """
-    head: Head = HEADS[head_name(config)].head(channels, classes, config)
-    return head
+    """The head whose settings these are."""
+    return HEADS[head_name(config)].head(channels, classes, config)

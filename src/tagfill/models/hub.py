@@ -85,7 +85,7 @@ def fetching(repository: str, name: str, file: str | None = None) -> Iterator[No
         file: the file to fetch; None means the weights.
 
     Raises:
-        TagfillError: it cannot be had; the message names the remedies.
+        TagfillError: it cannot be downloaded; the message names the remedies.
     """
     reachable = is_reachable()
     if not reachable and not is_cached(repository, file):

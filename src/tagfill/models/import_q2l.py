@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
@@ -99,19 +98,25 @@ def import_q2l(
     count = len(state["query_embed.weight"])
     names = _class_names(count, classes, checkpoint)
     origin = find_origin(state, checkpoint)
-    backbone = build_backbone(
-        origin.preset, size=_input_size(state, origin.preset), pretrained=False
-    )
+    stored_position = state[_POSITION]
+    _, channels, height, width = stored_position.shape
+    stride = 16 if origin.preset == "cvt_w24_22k" else 32
+    backbone = build_backbone(origin.preset, size=width * stride, pretrained=False)
     stored = _renamed(below(state, origin.prefix), origin.new_names)
     fit_state(backbone.body, backbone.body.adapt(stored), file=checkpoint)
     backbone.spec = replace(
         backbone.spec, weights=f"query2label:{Path(checkpoint).name}", license="mit"
     )
-    _check_position(state[_POSITION], checkpoint)
+    position = sine_position(height, width, channels)
+    if not torch.allclose(stored_position[0].float(), position, atol=1e-3):
+        raise TagfillError("has another position encoding", file=checkpoint)
 
     config = _head_config(state, heads)
     head = build_head(config, backbone.spec.channels, count)
-    fit_state(head, _head_state(state), file=checkpoint)
+    weights = _renamed(state, _HEAD_NAMES)
+    for name in ("classifier.weight", "classifier.bias"):
+        weights[name] = weights[name].squeeze(0)
+    fit_state(head, weights, file=checkpoint)
     network = Network(backbone, head, config, count).eval()
     return Bundle(network, names, details={"imported_from": Path(checkpoint).name})
 
@@ -133,19 +138,6 @@ def find_origin(state: State, checkpoint: str | Path) -> _Origin:
     raise TagfillError("is not one of the released Query2Label backbones", file=checkpoint)
 
 
-def _input_size(state: State, preset: str) -> int:
-    stride = 16 if preset == "cvt_w24_22k" else 32
-    return int(state[_POSITION].shape[-1]) * stride
-
-
-def _check_position(stored: Tensor, checkpoint: str | Path) -> None:
-    """Check that the computed position encoding equals that of the checkpoint."""
-    _, channels, height, width = stored.shape
-    ours = sine_position(height, width, channels)
-    if not torch.allclose(stored[0].float(), ours, atol=1e-3):
-        raise TagfillError("has another position encoding", file=checkpoint)
-
-
 def _head_config(state: State, heads: int) -> Q2LConfig:
     hidden = state["query_embed.weight"].shape[1]
     return Q2LConfig(
@@ -161,13 +153,6 @@ def _head_config(state: State, heads: int) -> Q2LConfig:
 def _count(state: State, part: str) -> int:
     pattern = re.compile(rf"^transformer\.{part}\.layers\.(\d+)\.")
     return len({match[1] for name in state if (match := pattern.match(name))})
-
-
-def _head_state(state: State) -> State:
-    renamed = _renamed(state, _HEAD_NAMES)
-    for name in ("classifier.weight", "classifier.bias"):
-        renamed[name] = renamed[name].squeeze(0)
-    return renamed
 
 
 def _renamed(state: State, rules: Sequence[tuple[str, str]]) -> State:

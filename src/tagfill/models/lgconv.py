@@ -49,7 +49,6 @@ class GlobalBranch(nn.Module):
         nn.init.normal_(self.norm.weight, std=_SCALE if groups == 1 else _GROUPED_SCALE)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[N, C, H, W] to [N, C', H', W']."""
         reduced = self.reduce(x).relu()
         mean = reduced.mean(dim=(2, 3), keepdim=True).expand_as(reduced)
         context = torch.cat((reduced, mean), dim=1)
@@ -58,8 +57,7 @@ class GlobalBranch(nn.Module):
         pooled = torch.einsum("nhp,nhcp->nhc", attention, values)
         spread = self.spread(context).sigmoid()
         out = torch.einsum("nhc,nhyx->nhcyx", pooled, spread).flatten(1, 2)
-        branch: Tensor = self.norm(self.project(x + out))
-        return branch
+        return self.norm(self.project(x + out))
 
 
 class LgConv(nn.Module):
@@ -71,9 +69,7 @@ class LgConv(nn.Module):
         self.global_branch = GlobalBranch(local)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[N, C, H, W] to [N, C', H', W']."""
-        both: Tensor = self.local(x) + self.global_branch(x)
-        return both
+        return self.local(x) + self.global_branch(x)
 
 
 def wrap_convolutions(module: nn.Module) -> int:

@@ -66,8 +66,7 @@ class Network(nn.Module):
             images: [N, 3, H, W], normalized.
             maps: also return where each class was seen.
         """
-        output: Output = self.head(self.backbone(images), maps)
-        return output
+        return self.head(self.backbone(images), maps)
 
     def features(self, images: Tensor) -> Tensor:
         """What the head reads: pooled [N, D], by regions [N, D, 3, 3] or maps [N, D, H, W]."""

@@ -108,8 +108,7 @@ class LinearHead(Head):
         return Output(logits, maps=cells)
 
     def _scores(self, features: Tensor) -> Tensor:
-        scores: Tensor = self.classifier(self.dropout(self.compress(features)))
-        return scores
+        return self.classifier(self.dropout(self.compress(features)))
 
     def compress(self, features: Tensor) -> Tensor:
         """sign(x) (|x| + tiny)^power; the addend keeps the gradient finite near 0."""

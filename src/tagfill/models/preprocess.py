@@ -42,12 +42,6 @@ class Preprocess:
         pixels /= std
         return torch.from_numpy(pixels)
 
-    def normalize(self, pixels: Tensor) -> Tensor:
-        """[..., 3, H, W] in 0..1 normalized with the statistics of the weights."""
-        mean = torch.tensor(self.mean, device=pixels.device)[:, None, None]
-        std = torch.tensor(self.std, device=pixels.device)[:, None, None]
-        return (pixels - mean) / std
-
 
 def eval_transform(spec: BackboneSpec, size: int | None = None) -> Preprocess:
     """The evaluation transform of a backbone: bilinear, at its own size by default."""

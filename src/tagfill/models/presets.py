@@ -39,7 +39,6 @@ class Offline:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the weights are on this machine."""
         return find_spec(self.module) is not None
 
     @property

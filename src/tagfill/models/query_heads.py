@@ -22,9 +22,6 @@ class DecoderConfig:
         hidden: d; a projection leads there from the backbone's channels. None takes the channels
             as they are, without projection.
         feedforward: inner width of the feed-forward parts; None means 4 d.
-        heads: of every attention.
-        encoder_layers, decoder_layers: how many.
-        dropout: everywhere in it.
         decoder_self_attention: labels attend to each other before they look at the image.
     """
 
@@ -153,7 +150,6 @@ class GroupWiseLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
 
     def forward(self, embeddings: Tensor) -> Tensor:
-        """[N, K, d] to [N, K]."""
         return torch.einsum("nkd,kd->nk", embeddings, self.weight) + self.bias
 
 

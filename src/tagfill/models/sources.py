@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,15 +48,17 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
 
     Args:
         size: input side; None takes the usual one.
-        pretrained: whether to load weights; only then may the hub be asked for a
-            configuration whose weights it is said to hold.
+        pretrained: whether weights will be loaded; without them no weights need to exist.
     """
     if size is not None and not 1 <= size <= LARGEST_SIZE:
         raise TagfillError(
             f"an image size of {size} pixels is not valid", remedy=f"use 1 to {LARGEST_SIZE}"
         )
     if name in OFFLINE:
-        return _offline_source(name, size)
+        package = OFFLINE[name]
+        draft = _timm_draft(name, package.architecture, size or package.size)
+        read = partial(read_offline, package)
+        return WeightSource(draft, package.source, package.license, None, read)
     preset = PRESETS.get(name)
     model = name if preset is None else preset.model
     size = size if preset is None else size or preset.size
@@ -64,18 +67,6 @@ def find_source(name: str, size: int | None = None, *, pretrained: bool = True) 
         license = "see the model's page" if preset is None else preset.license or "unknown"
         return _transformers_source(name, model.removeprefix(HF), size, config, license)
     return _timm_source(name, model, size, pretrained=pretrained)
-
-
-def _offline_source(name: str, size: int | None) -> WeightSource:
-    package = OFFLINE[name]
-    draft = _timm_draft(name, package.architecture, size or package.size)
-    return WeightSource(
-        draft,
-        package.source,
-        package.license,
-        None,
-        lambda: read_offline(package),
-    )
 
 
 def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -> WeightSource:
@@ -89,7 +80,10 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
     try:
         metadata = timm.get_pretrained_cfg(model)
     except RuntimeError as error:
-        raise TagfillError(f"timm has no weights {model!r}", remedy=_tags(timm, model)) from error
+        known = ", ".join(timm.list_pretrained(f"{model.partition('.')[0]}.*")) or "none"
+        raise TagfillError(
+            f"timm has no weights {model!r}", remedy=f"available weights: {known}"
+        ) from error
     repository = metadata.hf_hub_id if metadata.has_weights else None
     if pretrained and repository is None:
         raise TagfillError(
@@ -108,11 +102,6 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
     return WeightSource(
         draft, repository or "none", metadata.license or "unknown", repository, read
     )
-
-
-def _tags(timm: Any, model: str) -> str:
-    known = timm.list_pretrained(f"{model.partition('.')[0]}.*")
-    return f"available weights: {', '.join(known) or 'none'}"
 
 
 def _timm_draft(name: str, model: str, size: int) -> BackboneSpec:
@@ -158,11 +147,12 @@ def _transformers_source(
             settings = library.AutoConfig.from_pretrained(model)
             stored = _preprocessor(model)
     settings = getattr(settings, "vision_config", settings)
+    side = getattr(settings, "image_size", 224)
     draft = BackboneSpec(
         name=name,
         library="transformers",
         architecture=settings.model_type,
-        size=size or _side(getattr(settings, "image_size", 224)),
+        size=size or int(side[0] if isinstance(side, list | tuple) else side),
         channels=0,
         stride=0,
         mean=_triple(stored.get("image_mean", IMAGENET_MEAN)),
@@ -175,8 +165,7 @@ def _transformers_source(
         kind = "AutoModelForImageClassification" if settings.model_type == "cvt" else "AutoModel"
         with hub.fetching(model, name):
             network = getattr(library, kind).from_pretrained(model, config=settings)
-        state: State = network.state_dict()
-        return state
+        return network.state_dict()
 
     return WeightSource(draft, model, license, model, read)
 
@@ -190,19 +179,13 @@ def _preprocessor(model: str) -> dict[str, Any]:
             file = Path(hf_hub_download(model, file.name))  # nosec B615
         except (OSError, errors.EntryNotFoundError):
             return {}
-    stored: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
-    return stored
+    return json.loads(file.read_text()) if file.is_file() else {}
 
 
 def _plain(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration as JSON that names nothing to download or execute."""
     own = (key for key in config if key not in _LEFT_OUT and not key.startswith("_"))
-    plain: dict[str, Any] = json.loads(json.dumps({key: config[key] for key in own}, default=str))
-    return plain
-
-
-def _side(size: Any) -> int:
-    return int(size[0] if isinstance(size, list | tuple) else size)
+    return json.loads(json.dumps({key: config[key] for key in own}, default=str))
 
 
 def _triple(values: Any) -> Triple:

@@ -37,9 +37,7 @@ class BackboneSpec:
         stride: input pixels per cell of the feature map.
         mean, std: normalization of images in 0..1.
         interpolation: how the weights' authors resized images.
-        parameters: how many the backbone has.
         weights: where the weights come from, with their version tag; "random" without.
-        license: of the weights.
         lgconv: whether its 3x3 convolutions carry a global branch.
     """
 

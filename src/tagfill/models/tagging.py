@@ -32,7 +32,6 @@ class Prediction:
     """Prediction for one image.
 
     Args:
-        image: its name.
         probabilities: [K] of all classes.
         tags: probability by name of the tags given, the most probable first.
     """
@@ -48,7 +47,6 @@ class TagRule:
 
     Args:
         thresholds: one for all, [K], or None for no lower limit.
-        top: give at most this many.
         hierarchy: the classes each class implies: a tag is never more likely than those.
     """
 
@@ -123,7 +121,6 @@ def _opened(picture: Picture, size: int) -> Image.Image:
 
 
 def as_list(images: Pictures) -> list[Picture]:
-    """One picture or many, as a list."""
     if isinstance(images, str | Path | Image.Image):
         return [images]
     if isinstance(images, np.ndarray) and images.ndim == 3:

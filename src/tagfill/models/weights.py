@@ -39,17 +39,12 @@ def read_state(file: str | Path) -> State:
     path = Path(file)
     if not path.is_file():
         raise TagfillError("no such weight file", file=path)
-    state = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
-    if all(name.startswith("module.") for name in state):
-        state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
-    return state
-
-
-def _read_safetensors(path: Path) -> State:
     try:
-        state: State = load_file(path)
+        state = load_file(path) if path.suffix == ".safetensors" else _read_torch(path)
     except (SafetensorError, OSError) as error:
         raise TagfillError(f"not a safetensors file ({error})", file=path) from error
+    if all(name.startswith("module.") for name in state):
+        state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
     return state
 
 
