@@ -238,7 +238,7 @@ def test_pictures_are_opened_as_they_are_needed(
         most, opened = max(most, opened), opened - 1
         return saved(*arguments)
 
-    monkeypatch.setattr("tagfill.images.open_image", opening)
+    monkeypatch.setattr(explain_command, "open_image", opening)
     monkeypatch.setattr(explain_command, "_saved", saving)
     out = str(tmp_path / "out")
     assert main(["explain", str(run), str(photos), "--top", "1", "--out", out]) == 0

@@ -148,7 +148,7 @@ class Run(TrainedRun):
             tags: tags to explain; by default the most probable ones.
             top: how many of these.
         """
-        from tagfill.explain.draw import Seen, sheet
+        from tagfill.explain.draw import seen_tags, sheet, tag_columns
         from tagfill.explain.maps import explain_images
         from tagfill.images import open_image
 
@@ -156,12 +156,9 @@ class Run(TrainedRun):
             name, picture = Path(image).name, open_image(image)
         else:
             name, picture = "image", image.convert("RGB")
+        columns = None if tags is None else tag_columns(self.classes, tags)
         (explained,) = explain_images(self.model, [picture])
-        likeliest = (-explained.probabilities).argsort(kind="stable")[:top].tolist()
-        columns = likeliest if tags is None else [self._column(tag) for tag in tags]
-        chances, heat = explained.probabilities, explained.heat
-        seen = [Seen(self.classes[k], float(chances[k]), heat[k]) for k in columns]
-        return sheet([(name, picture, seen)])
+        return sheet([(name, picture, seen_tags(self.classes, explained, columns, top))])
 
     @speaks_python
     def report(self, out: str | Path | None = None) -> Path:
@@ -182,12 +179,6 @@ class Run(TrainedRun):
         from tagfill.export.run import export_model
 
         return export_model(self.model, Path(out), to=to, int8=int8)
-
-    def _column(self, tag: str) -> int:
-        if tag not in self.classes:
-            known = ", ".join(self.classes)
-            raise TagfillError(f"the model has no tag {tag!r}", remedy=f"tags: {known}")
-        return self.classes.index(tag)
 
     def _scored(
         self,

@@ -12,6 +12,7 @@ from tagfill.analyze.kinds import KINDS
 from tagfill.cli.options import Json, Names
 from tagfill.cli.output import emit, log, say
 from tagfill.errors import TagfillError
+from tagfill.trust import trust
 
 
 def analyze(
@@ -41,7 +42,6 @@ def analyze(
     """
     from tagfill.analyze.make import analyze as draw_all
     from tagfill.analyze.subject import Subject, open_runs
-    from tagfill.trust import trust
 
     if images < 1 or (points is not None and points < 3):
         raise TagfillError("--images must be at least 1, and --points at least 3")

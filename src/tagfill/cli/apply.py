@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from cyclopts import Parameter
 
 from tagfill.cli.labels import AS_USUAL, Reading, check_free, counts, report, save, target_format
 from tagfill.cli.options import Flag, Force, Json, require_serve
 from tagfill.cli.output import emit, log, say
 from tagfill.errors import Problems, TagfillError
+from tagfill.labels import Dataset, LabelTable
+from tagfill.labels.beside import REJECTED
+from tagfill.labels.hierarchy import complete
 from tagfill.labels.photos import Scheme
+from tagfill.labels.photos.change import (
+    change_files,
+    change_sidecars,
+    edits,
+    photo_changes,
+    photo_paths,
+)
+from tagfill.labels.table import UNKNOWN
 
 if TYPE_CHECKING:
-    from tagfill.labels import Dataset, LabelTable
     from tagfill.recover.decisions import Decision
 
 XMP = "xmp"
@@ -67,7 +78,6 @@ def apply(
         to: Format to write; by default by the suffix of OUT, else that of DATA. `xmp` writes
             keywords to the photos.
     """
-    from tagfill.labels.hierarchy import complete
     from tagfill.recover.decisions import apply_decisions
 
     read, problems = reading.load(data), Problems()
@@ -119,9 +129,7 @@ def _write_file(
     *,
     force: bool,
 ) -> dict[str, Any]:
-    from dataclasses import replace
 
-    from tagfill.labels.beside import REJECTED
     from tagfill.labels.edit import editable, save_changes
 
     target = to or target_format(dataset, out)
@@ -142,15 +150,6 @@ def _write_photos(
     out: Path | None,
     options: PhotoOptions,
 ) -> dict[str, Any]:
-    from tagfill.labels.photos.change import (
-        change_files,
-        change_sidecars,
-        edits,
-        photo_changes,
-        photo_paths,
-    )
-    from tagfill.labels.table import UNKNOWN
-
     sure = {(decision.image, decision.tag): decision.probability for decision in decisions}
     undecided = [(d.image, d.tag) for d in decisions if d.value == UNKNOWN and options.suggested]
     changes = photo_changes(dataset, after, sure, undecided)
@@ -163,8 +162,6 @@ def _write_photos(
 
 
 def _changes(before: LabelTable, after: LabelTable) -> list[dict[str, Any]]:
-    import numpy as np
-
     return [
         {
             "image": after.images[row],

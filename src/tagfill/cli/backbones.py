@@ -8,6 +8,7 @@ from typing import Any
 
 from tagfill.cli.options import Json
 from tagfill.cli.output import emit, say, show_table
+from tagfill.models.presets import DEFAULT, HF, OFFLINE, PRESETS
 
 
 def backbones(
@@ -31,8 +32,6 @@ def backbones(
 
 
 def _listed() -> dict[str, Any]:
-    from tagfill.models.presets import DEFAULT, HF, OFFLINE, PRESETS
-
     return {
         "default": DEFAULT,
         "offline": [

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tagfill.cli.options import Json
 from tagfill.cli.output import log, print_json, say, show_table
+from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
-
-if TYPE_CHECKING:
-    from tagfill.train.cache import StoreInfo
+from tagfill.train import cache as store_cache
 
 
 def cache(*, prune: float | None = None, json: Json = False) -> None:
@@ -19,9 +18,6 @@ def cache(*, prune: float | None = None, json: Json = False) -> None:
     Args:
         prune: Delete features not used for this many days; 0 deletes all.
     """
-    from tagfill.compat import cache_root
-    from tagfill.train import cache as store_cache
-
     if prune is not None and not prune >= 0:
         raise TagfillError(f"--prune takes a number of days, 0 or more, got {prune:g}")
     deleted = [] if prune is None else store_cache.prune(prune)
@@ -51,6 +47,6 @@ def cache(*, prune: float | None = None, json: Json = False) -> None:
         say(f"and {len(graphs)} backbones as ONNX graphs, {size:.1f} MB")
 
 
-def _metadata(store: StoreInfo) -> dict[str, Any]:
+def _metadata(store: store_cache.StoreInfo) -> dict[str, Any]:
     counted = {"images": store.images, "bytes": store.bytes, "last_used": store.used}
     return {"path": store.path, **store.about, **counted}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tagfill.cli.options import Json
 from tagfill.cli.output import log, print_json, say, show_table
+from tagfill.labels.stats import Statistics
 
 if TYPE_CHECKING:
     from tagfill.demo import Suggested
@@ -33,7 +34,6 @@ def demo(
         workers: Processes that draw and read pictures.
     """
     from tagfill import demo as story
-    from tagfill.labels.stats import Statistics
 
     log.print(f"drawing {count} picture-book scenes into {out / 'scenes'}")
     data, masked = story.draw_and_mask(out, count, workers)

@@ -13,9 +13,10 @@ from tagfill.cli.options import Flag, Json
 from tagfill.cli.output import emit, say, show_table
 from tagfill.errors import TagfillError
 from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, summary
+from tagfill.evaluate.calibration import apply_calibration
+from tagfill.labels import Dataset, LabelTable
 
 if TYPE_CHECKING:
-    from tagfill.labels import Dataset, LabelTable
     from tagfill.train.trained import TrainedRun
 
 DEFAULT_THRESHOLD = 0.5
@@ -146,7 +147,6 @@ def _run_scores(
     model: Path, dataset: Dataset, labels: LabelTable, reading: Reading
 ) -> tuple[LabelTable, ScoreFile, list[float] | None]:
     """A trained model's probabilities, the labels over its classes, and its thresholds."""
-    from tagfill.evaluate.calibration import apply_calibration
     from tagfill.models.bundle import load
     from tagfill.train.score import score_images
     from tagfill.train.trained import TrainedRun

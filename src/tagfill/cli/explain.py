@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,21 @@ from tagfill.cli.options import Json
 from tagfill.cli.output import emit, log, say, show_table
 from tagfill.console import printable, quote_name
 from tagfill.errors import TagfillError
+from tagfill.explain.draw import Seen, overlay, seen_tags, sheet, tag_columns
+from tagfill.explain.heat import peak
 from tagfill.files import atomic_path
+from tagfill.images import list_images, open_image
+from tagfill.labels.formats import ReadOptions
+from tagfill.train.events import Terminal
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from tagfill.explain.draw import Seen
     from tagfill.models.bundle import Bundle
 
 LARGEST, THUMBNAIL = 2048, 672
 """Longest sides of pictures with heat maps, and of those on the sheet."""
 ON_SHEET = 100
-Pending = deque[tuple[Path, str, "Image"]]
-"""File, name and picture of what waits to be drawn."""
 
 
 def explain(
@@ -57,7 +59,6 @@ def explain(
         image_root: With --pointing: the image folder, if the boxes do not imply it.
         limit: With --pointing: at most this many images, evenly spread.
     """
-    from tagfill.images import list_images
     from tagfill.models.bundle import load
 
     if (pointing is None) == (not images):
@@ -70,42 +71,25 @@ def explain(
     if out is None:
         raise TagfillError("set the output folder with --out")
     files = [file for path in images for file in (list_images(path) if path.is_dir() else [path])]
-    result = _draw(bundle, files, out, _columns(bundle, tags), top)
+    names = [name.strip() for name in (tags or "").split(",") if name.strip()]
+    result = _draw(bundle, files, out, tag_columns(bundle.classes, names) or None, top)
     emit(result, _show_pictures, json=json)
     return 1 if result["skipped"] else 0
-
-
-def _columns(bundle: Bundle, tags: str | None) -> list[int] | None:
-    if tags is None:
-        return None
-    names = [name.strip() for name in tags.split(",") if name.strip()]
-    unknown = [name for name in names if name not in bundle.classes]
-    if unknown:
-        raise TagfillError(
-            f"the model has no tag {unknown[0]!r}", remedy=f"tags: {', '.join(bundle.classes)}"
-        )
-    return [bundle.classes.index(name) for name in names]
 
 
 def _draw(
     bundle: Bundle, files: Sequence[Path], out: Path, columns: list[int] | None, top: int
 ) -> dict[str, Any]:
-    from tagfill.explain.draw import Seen, sheet
     from tagfill.explain.maps import explain_images, map_kind
-    from tagfill.train.events import Terminal
 
     out.mkdir(parents=True, exist_ok=True)
     rows: list[tuple[str, Image, list[Seen]]] = []
-    pending: Pending = deque()
     skipped: list[dict[str, str]] = []
     listed, terminal = [], Terminal(log)
-    for explained in explain_images(bundle, _pictures(files, pending, skipped)):
-        file, name, picture = pending.popleft()
-        shown = columns or (-explained.probabilities).argsort(kind="stable")[:top].tolist()
-        seen = [
-            Seen(bundle.classes[k], float(explained.probabilities[k]), explained.heat[k])
-            for k in shown
-        ]
+    opened, again = tee(_pictures(files, skipped))
+    explanations = explain_images(bundle, (picture for *_, picture in again))
+    for (file, name, picture), explained in zip(opened, explanations, strict=True):
+        seen = seen_tags(bundle.classes, explained, columns, top)
         targets = _free_names([f"{name}-{_slug(tag.tag)}" for tag in seen])
         tags = [
             _saved(picture, tag, out / f"{target}.png")
@@ -132,11 +116,9 @@ def _draw(
 
 
 def _pictures(
-    files: Sequence[Path], pending: Pending, skipped: list[dict[str, str]]
-) -> Iterator[Image]:
-    """Open pictures one by one; they are ``pending`` until drawn, or ``skipped``."""
-    from tagfill.images import open_image
-
+    files: Sequence[Path], skipped: list[dict[str, str]]
+) -> Iterator[tuple[Path, str, Image]]:
+    """Files, free names and pictures, opened one by one; unreadable files are ``skipped``."""
     for file, name in zip(files, _free_names([file.stem for file in files]), strict=True):
         try:
             picture = open_image(file, LARGEST)
@@ -145,8 +127,7 @@ def _pictures(
             log.print(f"skipped: {quote_name(str(file))}: {error.message}")
             continue
         picture.thumbnail((LARGEST, LARGEST))
-        pending.append((file, name, picture))
-        yield picture
+        yield file, name, picture
 
 
 def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
@@ -160,9 +141,6 @@ def _unwritten(rows: Sequence[tuple[str, Image, Sequence[Seen]]]) -> list[str]:
 
 def _saved(picture: Image, seen: Seen, file: Path) -> dict[str, Any]:
     """Save a heat map over its picture; returns its record."""
-    from tagfill.explain.draw import overlay
-    from tagfill.explain.heat import peak
-
     with atomic_path(file) as draft:
         overlay(picture, seen.heat).save(draft)
     x, y = peak(seen.heat)
@@ -199,7 +177,6 @@ def _play(
 ) -> dict[str, Any]:
     from tagfill.explain.evaluate import evaluate_pointing
     from tagfill.explain.maps import map_kind
-    from tagfill.labels.formats import ReadOptions
     from tagfill.labels.io import load_labels
 
     dataset = load_labels(boxes, options=ReadOptions(image_root=image_root))

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
+from tagfill.cli.features import image_progress
 from tagfill.cli.options import Flag, Force, Json
 from tagfill.cli.output import log, print_json, say, show_table
 from tagfill.errors import TagfillError
 from tagfill.files import refuse_existing
+from tagfill.labels import LabelTable
+from tagfill.labels.formats import ReadOptions
 
 if TYPE_CHECKING:
     from tagfill.export.run import Exported
-    from tagfill.labels import LabelTable
     from tagfill.models.bundle import Bundle
     from tagfill.models.tagging import Numbers
 
@@ -51,7 +55,6 @@ def export(
         split: The split of DATA to use, if it has splits.
         tolerance: Largest difference of a probability that is accepted.
     """
-    from tagfill.cli.features import image_progress
     from tagfill.export.run import SUFFIX, export_model
     from tagfill.models.bundle import load
 
@@ -81,7 +84,6 @@ def export(
 
 def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
     """Pixels of some training photos of the run; None without a run or without photos."""
-    import numpy as np
 
     from tagfill.models.tagging import pixels
     from tagfill.train.data import prepare
@@ -100,7 +102,6 @@ def _calibration(run: Path, bundle: Bundle) -> Numbers | None:
 
 
 def _labeled(data: Path, images: Path | None, split: str | None) -> tuple[LabelTable, Path]:
-    from tagfill.labels.formats import ReadOptions
     from tagfill.labels.io import load_labels
 
     dataset = load_labels(data, options=ReadOptions(image_root=images))

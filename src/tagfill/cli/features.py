@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from tagfill.cli.options import Force, Json, Quiet
 from tagfill.cli.output import log, print_json
 from tagfill.errors import TagfillError
+from tagfill.predict.sources import Unreadable, find_files
+from tagfill.remote import RemoteFile
+from tagfill.train.events import Pace, Terminal
+from tagfill.train.folder import RunFolder
 
 if TYPE_CHECKING:
     from tagfill.jobs.work import Work
@@ -50,7 +55,6 @@ def features(
         quiet: No progress and no closing line on stderr.
     """
     from tagfill.jobs.work import FeatureWork
-    from tagfill.train.folder import RunFolder
 
     for name, value in (("workers", workers), ("actors", 1 if actors is None else actors)):
         if not 1 <= value <= 1_024:
@@ -75,11 +79,8 @@ def run_job_of(
     json: bool = False,
 ) -> int:
     """Find the files, run the job and print the result; returns the exit code."""
-    import time
 
     from tagfill.jobs.folder import run_job
-    from tagfill.predict.sources import Unreadable, find_files
-    from tagfill.remote import RemoteFile
 
     if out is None:
         raise TagfillError("a job needs a folder for its results", remedy="name it with --out")
@@ -118,8 +119,6 @@ def run_job_of(
 @contextmanager
 def image_progress(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Shows images per second and the time left on stderr."""
-    from tagfill.train.events import Pace, Terminal
-
     if quiet:
         yield None
         return

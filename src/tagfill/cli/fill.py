@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tagfill.cli.options import Json, Quiet, given
 from tagfill.cli.output import log, print_json, say
-from tagfill.cli.train import DataOptions
+from tagfill.cli.train import DataOptions, make_request
+from tagfill.train.events import Terminal
 
 
 def fill(
@@ -30,8 +31,6 @@ def fill(
         out: The run folder; by default one named after DATA, under `tagfill-runs`.
     """
     from tagfill.api.fill import fill as fill_labels
-    from tagfill.cli.train import make_request
-    from tagfill.train.events import Terminal
 
     request = make_request(data, given(data_options), {})
     sinks = [] if quiet else [Terminal(log)]

@@ -76,7 +76,6 @@ def _propose(dataset: Dataset, path: Path) -> None:
 
 
 def inspected(dataset: Dataset, images: Path | None, workers: int | None) -> dict[str, Any]:
-    """Everything ``inspect`` reports."""
     total = Statistics.of(dataset.table)
     check = _check(dataset, images, workers)
     files = {} if check is None else {**vars(check)}

@@ -94,7 +94,6 @@ class Reading(TableOptions):
     images: Path | None = None
 
     def options(self) -> ReadOptions:
-        """The options for the readers."""
         return ReadOptions(
             absent=self.absent,
             classes=None if self.classes is None else read_classes(self.classes),
@@ -105,7 +104,6 @@ class Reading(TableOptions):
         )
 
     def load(self, data: Path, problems: Problems | None = None) -> Dataset:
-        """Read a label file."""
         from tagfill.labels.io import load_labels
 
         if self.images is not None and not (url_of(self.images) or self.images.is_dir()):

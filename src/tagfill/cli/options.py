@@ -8,6 +8,8 @@ from typing import Annotated, Any, get_origin, get_type_hints
 from cyclopts import Parameter
 from docstring_parser import parse_from_object
 
+from tagfill.compat import optional
+
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Force = Annotated[Flag, Parameter(help="Overwrite existing files.")]
 Json = Annotated[Flag, Parameter(help="Print one JSON object.")]
@@ -17,8 +19,6 @@ Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative=()
 
 def require_serve() -> None:
     """Refuse to go on without the packages of the web app."""
-    from tagfill.compat import optional
-
     web = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
     for module in (*web, "sqlalchemy", "alembic"):
         optional(module, "serve")

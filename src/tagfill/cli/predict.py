@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 from cyclopts import Parameter
 
+from tagfill.cli.features import image_progress, run_job_of
 from tagfill.cli.options import Force, Json, Quiet
 from tagfill.cli.output import log
 from tagfill.errors import TagfillError
 from tagfill.files import refuse_existing
+from tagfill.predict.sources import STANDARD_INPUT, Unreadable, find_files
 
 if TYPE_CHECKING:
     from tagfill.predict.writers import OutputFormat
@@ -58,12 +60,10 @@ def predict(
         quiet: No progress and no closing line on stderr.
         json: The same as --format json.
     """
-    from tagfill.cli.features import image_progress, run_job_of
     from tagfill.jobs.work import PredictWork
     from tagfill.models.engines import open_engine
     from tagfill.models.graphs import WORTH_EXPORTING
     from tagfill.models.tagging import TagRule
-    from tagfill.predict.sources import STANDARD_INPUT, Unreadable, find_files
     from tagfill.predict.stream import FEATURES, predict_stream
     from tagfill.predict.writers import open_writer
 
@@ -107,8 +107,6 @@ def predict(
 
 
 def _refuse_options(paths: tuple[str, ...]) -> None:
-    from tagfill.predict.sources import STANDARD_INPUT
-
     if not paths:
         raise TagfillError("give image files, folders or patterns, or - for names on stdin")
     for path in paths:

@@ -21,7 +21,7 @@ from tagfill.labels import Dataset
 from tagfill.labels.prepare import SOURCES, Options, Prepared
 from tagfill.labels.prepare import prepare as read_official
 from tagfill.labels.prepare.base import DIFFERS
-from tagfill.observe import REGIMES
+from tagfill.observe import REGIMES, defaults, make, observe_official
 
 CSV_CELLS = 2_000_000
 """Larger tables are written as parquet."""
@@ -104,8 +104,6 @@ def _write(
     force: bool,
 ) -> dict[str, Any]:
     """Write the table, or the masked one and the truth beside it."""
-    from tagfill.observe import defaults, make, observe_official
-
     format = _SUFFIX[target.suffix.lower()]
     bare = replace(dataset, boxes=None, truth=None)
     metadata: dict[str, Any] = {"out": target, "format": format, "truth": None, "regime": regime}
@@ -167,7 +165,6 @@ def _show(result: Mapping[str, Any]) -> None:
 
 
 def _next(result: Mapping[str, Any]) -> str:
-    """The command that trains on the result."""
     words = ["tagfill", "train", str(result["out"])]
     words += ["--images", str(result["image_root"] or "FOLDER")]
     if result["truth"] is not None:

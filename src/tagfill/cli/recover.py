@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from tagfill.cli.features import image_progress
+from tagfill.cli.labels import counts, save, target_format
 from tagfill.cli.options import Force, Json, Quiet
 from tagfill.cli.output import emit, log, say, show_table
 from tagfill.files import refuse_existing
+from tagfill.labels import LabelTable
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
+from tagfill.recover.evaluate import cuts, train_map
+from tagfill.train.events import Terminal
 
 if TYPE_CHECKING:
-    from tagfill.labels import LabelTable
     from tagfill.recover.recovery import Recovery
     from tagfill.train.trained import TrainedRun
 
@@ -52,7 +56,6 @@ def recover(
     """
     from tagfill.recover.files import check_target, write_suggestions, write_suspects
     from tagfill.recover.recovery import recover as recover_run
-    from tagfill.train.events import Terminal
     from tagfill.train.trained import TrainedRun
 
     check_target(out, force=force)
@@ -82,7 +85,6 @@ def recover(
 
 
 def _fill(run: TrainedRun, *, quiet: bool) -> None:
-    from tagfill.cli.features import image_progress
     from tagfill.jobs.feature_cache import fill_features
 
     with image_progress("features, ray", quiet=quiet) as progress:
@@ -90,8 +92,6 @@ def _fill(run: TrainedRun, *, quiet: bool) -> None:
 
 
 def _summary(recovery: Recovery) -> dict[str, Any]:
-    from tagfill.recover.evaluate import cuts, train_map
-
     truth = recovery.truth
     return {
         "run": str(recovery.run),
@@ -111,8 +111,6 @@ def _save_completed(
     run: TrainedRun, filled: LabelTable, out: Path, *, force: bool
 ) -> dict[str, Any]:
     """Write the complete label file of the run with its training images filled in."""
-    from tagfill.cli.labels import counts, save, target_format
-
     dataset = run.data.sources[run.config.data.labels]
     values = dataset.table.values.copy()
     values[[dataset.table.row_of[image] for image in filled.images]] = filled.values

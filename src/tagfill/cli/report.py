@@ -24,8 +24,7 @@ _TOGETHER = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 class Bar(Terminal):
     """Progress only; decisions are on the page."""
 
-    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
-        """Print nothing."""
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None: ...
 
 
 def report(

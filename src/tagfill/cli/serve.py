@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -39,8 +41,6 @@ def serve(
         name: Another host name of the server.
         engine: Answer requests with this export of the model (.onnx or .pt2) instead of torch.
     """
-    import os
-    import secrets
 
     require_serve()
     from tagfill.serve.server import Options, check_free, make_server, open_service

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +14,13 @@ from cyclopts import Parameter
 from tagfill.cli.labels import TableOptions, settled
 from tagfill.cli.options import Flag, Json, Quiet, given, options_of
 from tagfill.cli.output import emit, log, say, show_table
+from tagfill.cli.report import after_training
 from tagfill.errors import TagfillError
-from tagfill.train.config import DataConfig, Mode, ModelConfig, RunConfig, StageConfig
+from tagfill.train.config import DataConfig, Mode, ModelConfig, RunConfig, StageConfig, load_config
+from tagfill.train.events import Sink, TensorBoard, Terminal
+from tagfill.train.folder import free_path
 from tagfill.train.protocols import PresetName, ProtocolName
+from tagfill.trust import trust
 
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
@@ -23,8 +29,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _StageOptions:
-    """Settings of one of several stages."""
-
     linear_epochs: int | None = None
     "Epochs of the linear stage of linear_init."
     linear_learning_rate: float | None = None
@@ -100,7 +104,6 @@ def train(
         tensorboard: Also write TensorBoard scalars into the run folder.
         report: Write report.html into the run folder.
     """
-    from tagfill.cli.report import after_training
     from tagfill.train.processes import is_first_process
 
     if sum(option is not None for option in (data, resume, config)) != 1:
@@ -137,10 +140,7 @@ def _run(
     previous: bool,
 ) -> TrainedRun:
     from tagfill.train import run as runs
-    from tagfill.train.config import load_config
     from tagfill.train.data import prepare
-    from tagfill.train.events import Sink, TensorBoard, Terminal
-    from tagfill.train.folder import free_path
     from tagfill.train.processes import is_first_process
 
     sinks: list[Sink] = [] if quiet else [Terminal(log)]
@@ -175,7 +175,6 @@ def make_request(
         preset: fast, good or best.
     """
     from tagfill.train.resolve import Request
-    from tagfill.trust import trust
 
     parts: dict[str, dict[str, Any]] = {"method": {}, "head": {}}
     for setting in choices.set_ or ():
@@ -200,8 +199,6 @@ def make_request(
 
 
 def _setting(text: str) -> tuple[str, str, Any]:
-    import tomllib
-
     key, equals, value = text.partition("=")
     part, dot, name = key.partition(".")
     if not (equals and dot) or part not in ("method", "head"):
@@ -217,8 +214,6 @@ def _setting(text: str) -> tuple[str, str, Any]:
 
 def seconds_of(text: str) -> float:
     """Seconds in a duration such as 90s, 20m, 1h30m or 2h."""
-    import re
-
     match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
     if not match or not any(match.groups()):
         raise TagfillError(f"{text!r} is not a duration", remedy="write 90s, 20m or 1h30m")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tagfill.cli.options import Json, Quiet, given
 from tagfill.cli.output import log, print_json, say, show_table
-from tagfill.cli.train import AUTOMATIC, Choices, DataOptions, LoopOptions, NetworkOptions
+from tagfill.cli.train import (
+    AUTOMATIC,
+    Choices,
+    DataOptions,
+    LoopOptions,
+    NetworkOptions,
+    make_request,
+)
+from tagfill.train.events import Terminal
 
 if TYPE_CHECKING:
     from tagfill.train.resolve import Request
@@ -47,8 +57,6 @@ def tune(
         storage: URL of a database that several machines share; by default a file in the folder.
         study: Name of the study in a shared database.
     """
-    from tagfill.cli.train import make_request
-    from tagfill.train.events import Terminal
     from tagfill.tune.objective import Objective
     from tagfill.tune.report import write_picture, write_table
     from tagfill.tune.space import find_grid, narrowed, space_of
@@ -81,8 +89,6 @@ def tune(
 
 def command(request: Request, point: Mapping[str, Any]) -> str:
     """The `tagfill train` command with the settings of a point."""
-    import dataclasses
-    import shlex
 
     from tagfill.tune.space import METHOD, at_point
 

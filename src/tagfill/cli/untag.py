@@ -6,6 +6,9 @@ from pathlib import Path
 
 from tagfill.cli.options import Flag, Json
 from tagfill.cli.output import print_json, say
+from tagfill.images import list_images
+from tagfill.labels.photos import sidecars_of
+from tagfill.labels.photos.change import change_files, change_sidecars, removals
 
 
 def untag(
@@ -20,10 +23,6 @@ def untag(
         confirmed: Also remove tags that were suggested and then confirmed.
         in_place: Change the files themselves, with exiftool; sidecars are always changed.
     """
-    from tagfill.images import list_images
-    from tagfill.labels.photos import sidecars_of
-    from tagfill.labels.photos.change import change_files, change_sidecars, removals
-
     images = list_images(photos)
     beside = [image for image in images if sidecars_of(image)]
     sidecars = change_sidecars(removals(beside, confirmed=confirmed))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from tagfill.errors import TagfillError
 from tagfill.explain.heat import Heat, enlarge
+
+if TYPE_CHECKING:
+    from tagfill.explain.maps import Explanation
 
 STOPS = ((13, 8, 60), (84, 15, 109), (187, 55, 84), (249, 142, 9), (252, 255, 164))
 """Colors from cold to hot, of evenly rising lightness."""
@@ -24,11 +29,31 @@ INK, FAINT, BAR, PAPER = (30, 34, 42), (112, 118, 130), (214, 84, 60), (255, 255
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """One tag in one image."""
-
     tag: str
     probability: float
     heat: Heat
+
+
+def tag_columns(classes: Sequence[str], tags: Iterable[str]) -> list[int]:
+    """The columns of tags; one that the model does not know is an error."""
+    columns = []
+    for tag in tags:
+        if tag not in classes:
+            raise TagfillError(
+                f"the model has no tag {tag!r}", remedy=f"tags: {', '.join(classes)}"
+            )
+        columns.append(classes.index(tag))
+    return columns
+
+
+def seen_tags(
+    classes: Sequence[str], explained: Explanation, columns: Sequence[int] | None, top: int
+) -> list[Seen]:
+    """The chosen tags of an image, by default the ``top`` most probable ones."""
+    chances = explained.probabilities
+    if columns is None:
+        columns = (-chances).argsort(kind="stable")[:top].tolist()
+    return [Seen(classes[k], float(chances[k]), explained.heat[k]) for k in columns]
 
 
 def overlay(image: Image.Image, heat: Heat) -> Image.Image:
@@ -131,8 +156,7 @@ def _stretched(heat: Heat) -> Heat:
     low, high = float(np.median(heat)), float(heat.max())
     if high <= low:
         return np.zeros_like(heat)
-    stretched: Heat = np.clip((heat - low) / (high - low), 0.0, 1.0)
-    return stretched
+    return np.clip((heat - low) / (high - low), 0.0, 1.0)
 
 
 def _colors(strength: Heat) -> Heat:

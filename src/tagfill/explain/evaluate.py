@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import tee
 from pathlib import Path
 
 import numpy as np
@@ -83,18 +83,14 @@ def _spread(paths: dict[int, Path], limit: int | None) -> dict[int, Path]:
 def _cases(
     bundle: Bundle, boxes: Boxes, paths: dict[int, Path], columns: Sequence[int | None]
 ) -> Iterator[tuple[int, tuple[float, float], Floats]]:
-    size = bundle.network.backbone.spec.size
-    under_way: deque[int] = deque()
-
-    def pictures() -> Iterator[Image.Image]:
+    def pictures() -> Iterator[tuple[int, Image.Image]]:
         for row, path in paths.items():
             with suppress(TagfillError):
-                picture = open_image(path, size)
-                under_way.append(row)
-                yield picture
+                yield row, open_image(path, bundle.network.backbone.spec.size)
 
-    for explained in explain_images(bundle, pictures()):
-        row = under_way.popleft()
+    opened, again = tee(pictures())
+    explanations = explain_images(bundle, (picture for _, picture in again))
+    for (row, _), explained in zip(opened, explanations, strict=True):
         for label, chosen in cases_of(boxes, row):
             column = columns[label]
             if column is not None:

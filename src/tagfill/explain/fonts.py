@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 
 from matplotlib import font_manager
@@ -21,8 +22,11 @@ SHOWN = 10
 
 @cache
 def fallbacks() -> tuple[str, ...]:
-    """The installed ones of ``FALLBACKS``."""
-    _notice_new_fonts()
+    """The installed ones of ``FALLBACKS``; matplotlib's own list lacks those installed lately."""
+    listed = {font.fname for font in font_manager.fontManager.ttflist}
+    for file in sorted({*font_manager.findSystemFonts()} - listed):
+        with suppress(OSError, RuntimeError, ValueError):
+            font_manager.fontManager.addfont(file)
     installed = set(font_manager.get_font_names())
     return tuple(family for family in FALLBACKS if family in installed)
 
@@ -48,20 +52,6 @@ def boxes_note(letters: Iterable[str]) -> list[str]:
     shown = " ".join(lacking[:SHOWN]) + (f" and {more} more" if more > 0 else "")
     remedy = "install a font that has them (Noto Sans CJK for Chinese, Japanese and Korean)"
     return [f"no installed font has {shown}: drawn as boxes; {remedy}"]
-
-
-def _notice_new_fonts() -> None:
-    """Refresh matplotlib's list of fonts, which lacks those installed later."""
-    listed = {font.fname for font in font_manager.fontManager.ttflist}
-    for file in sorted({*font_manager.findSystemFonts()} - listed):
-        _add(file)
-
-
-def _add(file: str) -> None:
-    try:
-        font_manager.fontManager.addfont(file)
-    except (OSError, RuntimeError, ValueError):
-        return
 
 
 @cache

@@ -34,7 +34,6 @@ class Explanation:
 
 
 def map_kind(bundle: Bundle) -> str:
-    """The kind of a model's maps."""
     return HEADS[head_name(bundle.network.config)].shows
 
 

@@ -78,7 +78,6 @@ def play(
 
     Args:
         cases: class, the point, and the boxes of the class in the image.
-        names: of the classes.
     """
     labels, outcomes = [], []
     for label, point, boxes in cases:
