@@ -26,7 +26,6 @@ class Batcher:
 
     Args:
         engine: returns the function that runs a batch; called for each, as the model may change.
-        most: images in a batch.
         wait: seconds to wait for more while the model is idle.
         room: images that may wait; more are refused.
     """
@@ -96,7 +95,7 @@ class Batcher:
                     future.set_result(next(rows))
                 else:
                     future.set_exception(QueueFullError())  # the model changed while it waited
-        except Exception as error:  # whatever it is, those who wait must be told
+        except Exception as error:  # any error goes to those who wait
             for _, future in batch:
                 if not future.done():
                     future.set_exception(error)

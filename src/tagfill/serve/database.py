@@ -95,7 +95,6 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection for reading."""
         with self.engine.execution_options(writes=False).connect() as connection:
             yield connection
 
@@ -123,7 +122,6 @@ class Database:
             connection.execute(table.insert().values(**row))
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
 
 
@@ -157,21 +155,18 @@ def _engine(url: str, *, create: bool) -> Engine:
     engine = sa.create_engine(
         address, connect_args={"timeout": PATIENCE, "check_same_thread": False}
     )
-    sa.event.listen(engine, "connect", _prepare_sqlite)
-    sa.event.listen(engine, "begin", _begin_immediately)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below
+        connection.execute("PRAGMA synchronous=FULL").close()
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
     return engine
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by _begin_immediately
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.close()
-
-
-def _begin_immediately(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _migrate(connection: Connection) -> None:

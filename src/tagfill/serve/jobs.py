@@ -49,10 +49,9 @@ class Jobs:
         """All jobs, the newest first."""
         with self.service.database.read() as connection:
             rows = connection.execute(sa.select(jobs).order_by(sa.desc("at"))).mappings().all()
-        return [self._told(dict(row)) for row in rows]
+        return [self._described(dict(row)) for row in rows]
 
     def one(self, job: str) -> dict[str, Any] | None:
-        """A job, or None."""
         return next((listed for listed in self.all() if listed["id"] == job), None)
 
     def start(self, who: str) -> dict[str, Any]:
@@ -60,7 +59,10 @@ class Jobs:
         with self._lock:
             self.all()  # settles those that have ended
             job = secrets.token_hex(6)
-            folder, run = self.service.home / FOLDER / job, self._free_name()
+            folder, home = self.service.home / FOLDER / job, self.service.home
+            base = self.service.model.name.partition("-review-")[0]
+            names = (home / f"{base}-review-{number}" for number in count(1))
+            run = next(path for path in names if not path.exists())
             folder.mkdir(parents=True)
             with self.service.current():
                 dataset = self.service.library.dataset(self.service.ledger.table)
@@ -80,7 +82,7 @@ class Jobs:
             except TagfillError:
                 shutil.rmtree(folder)
                 raise
-        return self._told(row)
+        return self._described(row)
 
     def cancel(self, job: str) -> None:
         """Stop a job of this machine and remove its files."""
@@ -92,11 +94,6 @@ class Jobs:
         run = Path(row["path"])
         if not (run / "metrics.json").is_file():
             shutil.rmtree(run, ignore_errors=True)
-
-    def _free_name(self) -> Path:
-        base = self.service.model.name.partition("-review-")[0]
-        names = (self.service.home / f"{base}-review-{number}" for number in count(1))
-        return next(path for path in names if not path.exists())
 
     def _spawn(self, folder: Path, run: Path) -> subprocess.Popen[bytes]:
         command = [*COMMAND, str(self.service.origin), str(folder), str(run)]
@@ -111,7 +108,7 @@ class Jobs:
                 pass_fds=(alive.fileno(),),
             )
 
-    def _told(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _described(self, row: dict[str, Any]) -> dict[str, Any]:
         """A job for display; if its process has ended, its result is recorded first."""
         folder = Path(row["folder"])
         if row["state"] == RUNNING and not self._alive(row["id"], folder):
@@ -119,7 +116,7 @@ class Jobs:
             ended = _read(folder / RESULT) or lost
             row["state"], row["message"] = ended["state"], ended["message"]
             self._settle(row["id"], row["state"], row["message"])
-        run = Path(row["run"])
+        run, running = Path(row["run"]), row["state"] == RUNNING
         return {
             **row,
             "run": run.name,
@@ -127,7 +124,8 @@ class Jobs:
             "base": self.service.origin.name,
             "trained": is_run(run),
             "progress": _read(folder / PROGRESS),
-            "seconds": _seconds_since(row["at"]) if row["state"] == RUNNING else None,
+            # the clock may have been put back since
+            "seconds": round(max(time.time() - row["at"], 0), 1) if running else None,
             "usual": self._usual(),
         }
 
@@ -150,7 +148,7 @@ class Jobs:
     def _alive(self, job: str, folder: Path) -> bool:
         child = self._children.get(job)
         if child is not None:
-            child.poll()  # one that has ended is let go of
+            child.poll()  # releases a process that has ended
         try:
             with (folder / ALIVE).open("rb") as alive:
                 fcntl.flock(alive, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -176,11 +174,6 @@ class Jobs:
         change = jobs.update().where(jobs.c.id == job).values(state=state, message=message)
         with self.service.database.write() as connection:
             connection.execute(change)
-
-
-def _seconds_since(moment: float) -> float:
-    """How long ago it was; 0 if the clock was put back since."""
-    return round(max(time.time() - moment, 0), 1)
 
 
 def _is_job(pid: int, folder: Path) -> bool:

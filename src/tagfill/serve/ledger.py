@@ -75,7 +75,7 @@ def _is_sound(entry: Entry) -> bool:
 
 @dataclass(frozen=True)
 class Line(Entry):
-    """An entry as it is told: whether it was undone, and the number of its photo."""
+    """A line of the log in a response: whether it was undone, and the number of its photo."""
 
     undone: bool = False
     photo: int | None = None
@@ -101,10 +101,13 @@ class Columns:
         self.names = list(dict.fromkeys(named))
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self.sources = np.array([self._numbers[name] for name in named], dtype=np.intp)
-        self.base = _merged(table.values, self.sources, len(self.names))
+        self.base: Labels = np.full((len(table), len(self.names)), UNKNOWN, dtype=np.int8)
+        for column, target in enumerate(self.sources):  # of the same name: any yes, else any no
+            given, known = table.values[:, column], self.base[:, target]
+            known[(given == NEGATIVE) & (known == UNKNOWN)] = NEGATIVE
+            known[given == POSITIVE] = POSITIVE
 
     def name(self, tag: str) -> str:
-        """The current name of a tag."""
         return self._new_name.get(tag, tag)
 
     def number(self, tag: str) -> int:
@@ -116,18 +119,7 @@ class Columns:
         return self._numbers[name]
 
     def find(self, tag: str) -> int | None:
-        """The column of an existing tag."""
         return self._numbers.get(self.name(tag))
-
-
-def _merged(values: Labels, sources: np.ndarray, count: int) -> Labels:
-    """Merge columns of the same name: yes if any says yes, else no if any says no."""
-    merged: Labels = np.full((len(values), count), UNKNOWN, dtype=np.int8)
-    for column, target in enumerate(sources):
-        given, known = values[:, column], merged[:, target]
-        known[(given == NEGATIVE) & (known == UNKNOWN)] = NEGATIVE
-        known[given == POSITIVE] = POSITIVE
-    return merged
 
 
 class Ledger:
@@ -272,7 +264,6 @@ class Ledger:
 
     @property
     def completed(self) -> list[int]:
-        """Photos marked as complete."""
         return list(self._complete)
 
     def answer(self, row: int, column: int) -> Entry | None:
@@ -291,7 +282,6 @@ class Ledger:
         return list(islice(lines, limit))
 
     def is_undone(self, batch: str) -> bool:
-        """Whether an action was undone."""
         return batch in self._undone
 
     def __len__(self) -> int:

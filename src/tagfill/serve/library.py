@@ -35,7 +35,6 @@ class Library:
 
     @cached_property
     def split_of(self) -> tuple[str, ...]:
-        """The split of every photo."""
         names = [""] * len(self)
         for name, rows in self.splits.items():
             for row in rows.tolist():

@@ -70,7 +70,7 @@ def compared(service: Service, *paths: Path) -> Compared:
 def precision_curve(service: Service, path: Path, tag: str | None = None) -> Curve:
     """Precision at every recall on held-out photos, of one tag or of all tags together.
 
-    The precision at a recall is the best that can be had with at least this recall; the list is
+    The precision at a recall is the best one with at least this recall; the list is
     empty where the labels known do not hold both yes and no.
     """
     split, columns, known = _held_out_labels(service)

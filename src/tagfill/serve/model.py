@@ -19,7 +19,6 @@ from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, bundle_engine, open_engine
 from tagfill.serve.ledger import Columns
 from tagfill.serve.library import Library, library_of
-from tagfill.train.events import Sink
 from tagfill.train.folder import RunFolder
 
 KEPT = 64
@@ -31,7 +30,6 @@ class Posterior:
     """Probabilities of a model for all photos of a library.
 
     Args:
-        classes: its K classes.
         unwritten: [N, K] probability that the tag is there although nobody wrote it.
         written: [N, K] probability that it is there: of held-out photos by the model itself, of
             training photos by heads that have not seen them.
@@ -136,22 +134,17 @@ class ServedModel:
 def open_model(path: Path, library: Library) -> ServedModel:
     """Load a run's model and its probabilities for the photos of the library."""
     run = Run.open(path)
-    return ServedModel(run, _posterior(run, library), library)
+    return ServedModel(run, posterior_of(run, library), library)
 
 
 def open_run(path: Path, exported: Path | None = None) -> tuple[Library, ServedModel]:
     """The photos of a run and its model."""
     run = Run.open(path)
     library = library_of(run.data, Path(run.config.data.labels))
-    return library, ServedModel(run, _posterior(run, library), library, exported)
+    return library, ServedModel(run, posterior_of(run, library), library, exported)
 
 
-def posterior_of(path: Path, library: Library, sinks: Sequence[Sink] = ()) -> Posterior:
-    """Probabilities of a run for the photos of the library."""
-    return _posterior(Run.open(path, sinks), library)
-
-
-def _posterior(run: Run, library: Library) -> Posterior:
+def posterior_of(run: Run, library: Library) -> Posterior:
     """Probabilities of a run for the photos of the library, cached in its folder."""
     if set(run.classes).isdisjoint(library.table.classes):
         raise TagfillError("has none of the tags of these photos", file=run.path)
@@ -201,12 +194,10 @@ def class_metrics(path: Path, split: str) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=8)
 def _classes_of(path: Path, split: str, _time: int) -> list[dict[str, Any]]:
-    classes: list[dict[str, Any]] = Run.open(path).evaluate(split=split).as_dict()["per_class"]
-    return classes
+    return Run.open(path).evaluate(split=split).as_dict()["per_class"]
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder holds a run."""
     return RunFolder(path).config.is_file()
 
 

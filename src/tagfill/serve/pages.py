@@ -25,7 +25,6 @@ for _path in PAGES:
 
 @router.get("/favicon.ico")
 def icon() -> FileResponse:
-    """The icon at the usual address."""
     return FileResponse(str(STATIC / "icon.svg"), media_type="image/svg+xml")
 
 
@@ -33,7 +32,6 @@ def icon() -> FileResponse:
 def login(
     request: Request, service: Served, token: Annotated[str, Form(max_length=500)]
 ) -> Response:
-    """Start a session with the token."""
     if service.policy.token is None or not same_text(token, service.policy.token):
         raise HTTPException(401, "the token is wrong", {"www-authenticate": "Bearer"})
     request.scope["state"].update(session=secrets.token_hex(16), fresh=True)

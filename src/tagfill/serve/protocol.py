@@ -24,14 +24,12 @@ class TimeoutProtocol(H11Protocol):
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """A client has connected."""
         super().connection_made(transport)
         self._wait_for_headers()
         if len(self.connections) > MOST_CONNECTIONS:
             self._most_dispensable().transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Part of a request has arrived."""
         if self._timer is None and self._idle:
             self._wait_for_headers()
         rest_of_answered = self._idle and self.conn.their_state is h11.SEND_BODY
@@ -43,18 +41,15 @@ class TimeoutProtocol(H11Protocol):
             self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
         self._stop_waiting()
         self._stop_offering()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client reads too slowly."""
         super().pause_writing()
         self._unread = self.loop.call_later(READ_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
         self._stop_offering()
         super().resume_writing()
 

@@ -46,7 +46,6 @@ class Queue:
         self.update()
 
     def update(self) -> None:
-        """Update to the current tags."""
         names = tuple(self.ledger.columns.names)
         before, self._names = self._names, names
         if names == before:
@@ -62,8 +61,11 @@ class Queue:
         self.askable = unknown & ~np.isnan(self.probability)
         chance = np.where(self.askable, self.probability, 0.0)
         self.suggested = self.askable & as_many_as_expected(chance)
-        shown = self.suggested | (chance >= POSSIBLE) | _likeliest_of_photos(chance)
-        self._on_cards = self.askable & shown
+        few = min(ALWAYS_SHOWN, chance.shape[1])
+        likeliest = np.zeros(chance.shape, dtype=bool)
+        of_photos = np.argpartition(-chance, few - 1, axis=1)[:, :few]
+        np.put_along_axis(likeliest, of_photos, True, axis=1)
+        self._on_cards = self.askable & (self.suggested | (chance >= POSSIBLE) | likeliest)
         worth = expected_gain(np.nan_to_num(self.probability), unknown)
         self._gain = np.where(self._on_cards, worth, 0.0)
         self._drawn: dict[int, Rows] = {}
@@ -77,8 +79,7 @@ class Queue:
 
     def _on_open_cards(self) -> Mask:
         """[N, K] entries that cards of photos still ask about."""
-        still: Mask = self._on_cards & (self.ledger.decided == 0)
-        return still
+        return self._on_cards & (self.ledger.decided == 0)
 
     def chance(self, row: int, column: int) -> float | None:
         """The probability of an entry; None if the model does not know the tag."""
@@ -106,7 +107,6 @@ class Queue:
         return self._drawn[column]
 
     def status(self, column: int) -> TagReview:
-        """Progress of the review of a tag."""
         values, decided = self.ledger.values[:, column], self.ledger.decided[:, column]
         likely, asked = self._likely(column), self.askable[:, column] & (decided > 0)
         suggested, left = self.suggested[:, column], self.askable[:, column] & (decided == 0)
@@ -131,8 +131,7 @@ class Queue:
     def remaining(self, column: int) -> Rows:
         """Unreviewed likely photos of a tag."""
         likely = self._likely(column)
-        rows: Rows = likely[self.ledger.decided[likely, column] == 0]
-        return rows
+        return likely[self.ledger.decided[likely, column] == 0]
 
     def tag_page(self, column: int, holder: str, count: int, exclude: Collection[int] = ()) -> Rows:
         """The next photos of a tag, leased to one person, most likely first."""
@@ -140,8 +139,7 @@ class Queue:
         still_open = order[self.ledger.decided[order, column] == 0].tolist()
         rows = (row for row in still_open if row not in exclude)
         chosen = np.array(self._lease(rows, self._names[column], holder, count), dtype=np.intp)
-        page: Rows = chosen[np.argsort(-self.probability[chosen, column], kind="stable")]
-        return page
+        return chosen[np.argsort(-self.probability[chosen, column], kind="stable")]
 
     # by photo
 
@@ -174,8 +172,7 @@ class Queue:
         parts = stratified_split(library.table.take(pool), {"yes": share, "no": 1 - share}, seed=0)
         draw = np.random.default_rng(0)
         chosen, rest = draw.permutation(parts["yes"]), draw.permutation(parts["no"])
-        sample: Rows = np.sort(pool[np.concatenate([chosen, rest])[:GUIDED]])
-        return sample
+        return np.sort(pool[np.concatenate([chosen, rest])[:GUIDED]])
 
     def is_complete(self, row: int) -> bool:
         """Whether all tags of a photo are known, from the label file or from a person."""
@@ -233,14 +230,6 @@ def as_many_as_expected(chance: Floats) -> Mask:
     for column in np.flatnonzero(counts).tolist():
         count = int(counts[column])
         chosen[np.argpartition(-chance[:, column], count - 1)[:count], column] = True
-    return chosen
-
-
-def _likeliest_of_photos(chance: Floats) -> Mask:
-    """[N, K] the few likeliest tags of every photo."""
-    few = min(ALWAYS_SHOWN, chance.shape[1])
-    chosen = np.zeros(chance.shape, dtype=bool)
-    np.put_along_axis(chosen, np.argpartition(-chance, few - 1, axis=1)[:, :few], True, axis=1)
     return chosen
 
 

@@ -52,7 +52,6 @@ class SafeJSON(JSONResponse):
     """JSON in ASCII: no text of a client can make the response fail."""
 
     def render(self, content: Any) -> bytes:
-        """The bytes of the response."""
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 

@@ -16,6 +16,7 @@ from tagfill.serve.library import library_of
 from tagfill.serve.model import posterior_of
 from tagfill.train import run as runs
 from tagfill.train.config import DataConfig, Mode
+from tagfill.train.events import Sink
 from tagfill.train.resolve import Request
 
 LABELS, PROGRESS, RESULT = "labels.csv", "progress.json", "result.json"
@@ -23,14 +24,14 @@ STEPS = {"features": 1, "training": 1, "measuring": 2, "suggestions": 3}
 """What is done in which step; photos are read only where their features are not kept."""
 
 
-class ProgressFile:
+class ProgressFile(Sink):
     """Reports the step of a training to the server, and what is counted in it."""
 
     every = 0.5
     """Fewest seconds between two reports of counted work."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._told = path, 0.0
+        self._path, self._reported = path, 0.0
         self._write("training")
 
     def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
@@ -43,16 +44,12 @@ class ProgressFile:
             self._write("training", int(metadata["epoch"]), int(metadata["epochs"]))
 
     def progress(self, done: int, total: int, label: str) -> None:
-        """Work progressed."""
-        if time.monotonic() - self._told >= self.every:
+        if time.monotonic() - self._reported >= self.every:
             what = "features" if label.startswith("features") else "training"
             self._write(what, done, total)
 
-    def close(self) -> None:
-        """Nothing to close."""
-
     def _write(self, label: str, done: int = 0, total: int = 0) -> None:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         step = {"step": STEPS[label], "steps": max(STEPS.values()), "label": label}
         write_text(self._path, json.dumps({**step, "done": done, "total": total}))
 
@@ -64,11 +61,11 @@ def retrain(base: Path, folder: Path, out: Path) -> None:
     request = _request(earlier, folder / LABELS)
     runs.fit(request, out, [sink])
     library = library_of(earlier.data, Path(earlier.config.data.labels))
-    posterior_of(out, library, [sink])
+    posterior_of(Run.open(out, [sink]), library)
 
 
 def _request(earlier: Run, labels: Path) -> Request:
-    """The earlier run's network and seed; the method is chosen anew, as the labels have changed."""
+    """The earlier run's network and seed; the method is chosen again for the changed labels."""
     config, data = earlier.config, earlier.config.data
     mode: Mode = "linear" if earlier.stage.inputs == "features" else "finetune"
     kept = ("backbone", "head", "head_preset", "head_settings", "weights", "input_size", "lgconv")
@@ -94,7 +91,7 @@ def main(arguments: list[str]) -> int:
         retrain(base, folder, out)
     except TagfillError as error:
         result = {"state": "failed", "message": str(error)}
-    except Exception as error:  # the person who waits must be told, whatever it is
+    except Exception as error:  # any error is shown to the person who waits
         result = {"state": "failed", "message": f"{type(error).__name__}: {error}"}
         raise
     finally:

@@ -62,7 +62,6 @@ class Policy:
         secret: signs sessions.
         token: needed by everybody, where given.
         hosts: names the server may be called by; empty where any address is fine.
-        read_only: refuse all changes.
         uploads: requests with images at the same time.
         upload_bytes: most bytes of such a request.
         arriving_bytes: most bytes of all such requests together.
@@ -163,7 +162,8 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        scope = _as_get(scope)
+        # HEAD is answered as GET is; uvicorn leaves the body out
+        scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         headers = Headers(scope=scope)
         # servers on other ports of one machine need their own sessions
         cookie = f"tagfill_{(scope.get('server') or ('', 0))[1] or 0}"
@@ -290,20 +290,11 @@ class Gate:
 
 def _from_other_site(headers: Headers) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    foreign = origin is not None and _place(origin) != headers.get("host")
-    return foreign or site not in (None, "same-origin", "none")
-
-
-def _place(origin: str) -> str | None:
     try:
-        return urlsplit(origin).netloc
+        foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
     except ValueError:  # half an IPv6 address
-        return None
-
-
-def _as_get(scope: Scope) -> Scope:
-    """A HEAD request is answered as GET is; uvicorn leaves the body out."""
-    return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        return True
+    return foreign or site not in (None, "same-origin", "none")
 
 
 def _refuse(status: int, message: str, headers: Mapping[str, str] | None = None) -> SafeJSON:

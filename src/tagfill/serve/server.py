@@ -26,8 +26,6 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # nosec B104
 
 @dataclass(frozen=True)
 class Options:
-    """The options of ``tagfill serve``."""
-
     host: str = "127.0.0.1"
     port: int = 8731
     database: str | None = None
@@ -65,10 +63,10 @@ def is_loopback(host: str) -> bool:
 def check_free(options: Options) -> None:
     """Raise ``TagfillError`` if nobody can listen there; asked before a model is loaded."""
     try:
-        found = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)
-        with socket.socket(found[0][0]) as probe:
+        addresses = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)
+        with socket.socket(addresses[0][0]) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(found[0][4])
+            probe.bind(addresses[0][4])
     except OSError as error:
         raise TagfillError(
             f"cannot listen on {options.host}, port {options.port} ({error.strerror or error})",
@@ -103,7 +101,6 @@ def build_service(library: Library, model: ServedModel, options: Options) -> Ser
 
 
 def make_server(service: Service, options: Options) -> uvicorn.Server:
-    """A server that is ready to run."""
     import logging
 
     import uvicorn

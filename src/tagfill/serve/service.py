@@ -140,7 +140,6 @@ class Service:
         return Saved(batch=batch, saved=len(entries))
 
     def person(self, session: str | None, header: str | None) -> Person:
-        """Who a request is from."""
         if session is None:
             return Person((header or "api")[:80])
         query = sa.select(people.c.name).where(people.c.session == session)
@@ -181,12 +180,10 @@ class Service:
 
 def service_of(request: Request) -> Service:
     """The service a request is for; its log is up to date."""
-    service: Service = request.app.state.service
-    return service
+    return request.app.state.service
 
 
 def person_of(request: Request) -> Person:
-    """Who a request is from."""
     state: dict[str, Any] = request.scope["state"]
     session = None if state["trusted"] else state["session"]
     name = request.headers.get("x-reviewer")
@@ -196,7 +193,6 @@ def person_of(request: Request) -> Person:
 
 
 def row_of(request: Request, photo: int) -> int:
-    """The photo that is named in the address."""
     return service_of(request).row(photo)
 
 

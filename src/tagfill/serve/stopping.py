@@ -31,7 +31,6 @@ class Rest:
     """Share of the unreviewed suggestions that is right.
 
     Args:
-        count: how many there are.
         low, high: bounds that hold at all times with probability 1 - error.
         expected: the mean under a uniform prior.
         sampled: answers the bounds rest on.
@@ -70,7 +69,6 @@ def rest_of(
     """Bounds on the share of right suggestions among the unreviewed ones.
 
     Args:
-        population: all suggestions of the tag.
         right, wrong: answers so far, of a random sample.
         error: chance that the bounds are ever wrong.
         later: right and wrong ones among the others that are known too, but not by chance.
@@ -100,11 +98,9 @@ def _prior(total: Floats, population: int) -> Floats:
         + betaln(total + OPTIMISM, population - total + 1)
         - betaln(OPTIMISM, 1)
     )
-    prior: Floats = 0.5 / (population + 1) + 0.5 * np.exp(high)
-    return prior
+    return 0.5 / (population + 1) + 0.5 * np.exp(high)
 
 
 def _choose(n: Floats | np.float64, k: Floats | int) -> Floats:
     """Logarithm of n over k."""
-    result: Floats = gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - k + 1)
-    return result
+    return gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - k + 1)

@@ -23,7 +23,7 @@ def stored_decisions(
     Args:
         source: file or address of the database.
         dataset: the labels as they were before.
-        problems: is told of decisions about other photos.
+        problems: collects decisions about other photos.
     """
     database = Database(database_url(source, Path(source)), create=False)
     try:
@@ -32,7 +32,7 @@ def stored_decisions(
             ledger = Ledger(database, library)
     finally:
         database.close()
-    _tell_strangers(ledger, source, problems)
+    _report_other_photos(ledger, source, problems)
     columns, after = ledger.columns, ledger.table
     added = len(columns.names) - columns.base.shape[1]
     values = np.pad(columns.base, ((0, 0), (0, added)), constant_values=UNKNOWN)
@@ -51,14 +51,14 @@ def stored_decisions(
     return (dataset if same else replace(dataset, table=before, truth=None)), decisions
 
 
-def _tell_strangers(ledger: Ledger, source: str, problems: Problems) -> None:
-    """Report photos with decisions that the labels do not have; all of them are a mistake."""
+def _report_other_photos(ledger: Ledger, source: str, problems: Problems) -> None:
+    """Warn of decisions about photos that the labels do not have; an error if all are."""
     decided = {entry.image for entry in ledger.history(len(ledger)) if entry.image}
-    strangers = sorted(decided.difference(ledger.library.table.row_of))
-    if not strangers:
+    others = sorted(decided.difference(ledger.library.table.row_of))
+    if not others:
         return
-    told = f"decisions about {counted(len(strangers), 'photo')} that the labels do not have,"
-    told += f" such as {strangers[0]!r}"
-    if len(strangers) == len(decided):
-        raise TagfillError(told, file=source, remedy="name the labels the run was trained on")
-    problems.warn(told, file=source)
+    message = f"decisions about {counted(len(others), 'photo')} that the labels do not have,"
+    message += f" such as {others[0]!r}"
+    if len(others) == len(decided):
+        raise TagfillError(message, file=source, remedy="name the labels the run was trained on")
+    problems.warn(message, file=source)

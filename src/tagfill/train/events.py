@@ -27,7 +27,8 @@ class Sink(Protocol):
         return
 
     def close(self) -> None:
-        """The run is over."""
+        """The run is over; ignored by default."""
+        return
 
 
 class EventFile(Sink):

@@ -1,4 +1,4 @@
-"""Schemas of what is told about photos, tags, runs and trainings."""
+"""Schemas of responses about photos, tags, runs and jobs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Curve(Model):
 
 
 class Job(Model, extra="ignore"):
-    """A training: when and by whom it was started, how far it is, what it makes from what.
+    """A training: who started it and when, its progress, the run it starts from and the new one.
 
     Args:
         trained: whether there is a run to look at.

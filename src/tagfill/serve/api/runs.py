@@ -17,7 +17,7 @@ from tagfill.serve.service import Served, Service
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
-_TOLD = (
+_METRICS = (
     *("images", "positives", "negatives", "unknowns", "mAP", "ranking"),
     *("at_fitted_thresholds", "calibrated"),
 )
@@ -68,7 +68,7 @@ def one(service: Served, path: RunPath) -> dict[str, Any]:
     metrics = summary.pop("metrics") or {}
     splits = {
         split: {
-            **{key: metrics[split].get(key) for key in _TOLD},
+            **{key: metrics[split].get(key) for key in _METRICS},
             "per_class": _classes(path, split, metrics[split]["per_class"]),
         }
         for split in ("val", "test")
@@ -105,7 +105,7 @@ def _classes(path: Path, split: str, noted: list[dict[str, Any]]) -> list[dict[s
         return class_metrics(path, split)
     except TagfillError:
         undecided = {"threshold": None, "precision": None, "recall": None, "f1": None}
-        return [{**each, **undecided} for each in noted]
+        return [{**metrics, **undecided} for metrics in noted]
 
 
 def _brief(service: Service, path: Path) -> RunBrief:

@@ -72,12 +72,12 @@ async def webhook() -> dict[str, str]:
 async def predict(service: Served, wanted: PredictRequest) -> dict[str, Any]:
     """Choices for tasks, in the form Label Studio imports."""
     pictures = [await _picture(service, task) for task in wanted.tasks]
-    found = await tags_of(service, pictures, TagRule.of(service.model.engine.metadata))
+    predicted = await tags_of(service, pictures, TagRule.of(service.model.engine.metadata))
     match = _CHOICES.search(wanted.label_config or "")
     control, about = (match[1], match[2]) if match else ("tags", "image")
     results = [
         _result(service, {} if isinstance(tags, Refused) else tags, control, about)
-        for tags in found
+        for tags in predicted
     ]
     return {"results": results, "model_version": _version(service)}
 
