@@ -29,7 +29,6 @@ class Done:
 
     Args:
         images: rows of all parts.
-        failed: rows with an error.
         reused: images that an earlier start had done.
     """
 
@@ -53,8 +52,6 @@ def run_job(
     """Do the work on all files and write the parts; an interrupted job continues where it stopped.
 
     Args:
-        block: files a part.
-        actors: workers of a cluster.
         force: replace the results of another job.
         progress: called with how many images are done, and of how many.
 

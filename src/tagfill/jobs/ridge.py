@@ -31,7 +31,6 @@ class SumsWork:
     Args:
         labels: [N, K] labels as bytes, with the images they are of.
         images: the ids; a part's image belongs to the id its path ends in.
-        classes: K.
     """
 
     labels: bytes
@@ -43,7 +42,6 @@ class SumsWork:
         return {"work": "sums"}
 
     def open(self) -> Do:
-        """Index the labels."""
         values = np.frombuffer(self.labels, np.int8).reshape(-1, self.classes)
         row_of = {image: row for row, image in enumerate(self.images)}
 
@@ -81,7 +79,6 @@ def ridge_head(
         folder: written by ``tagfill features``.
         labels: of its images; images without labels are left out.
         strength: of the penalty, relative to the features' mean sum of squares.
-        actors: workers of a cluster.
         together: parts added up before they are sent.
     """
     files = [str(part.resolve()) for part in parts(folder)]

@@ -45,7 +45,6 @@ class FeatureWork:
         source: a backbone's name, or the model folder of a run.
         kind: pooled or maps; maps are flattened.
         size: side of the input, for a backbone by name.
-        threads: that decode images.
     """
 
     source: str
@@ -58,7 +57,6 @@ class FeatureWork:
         return {"work": "features", "source": self.source, "kind": self.kind, "size": self.size}
 
     def open(self) -> Do:
-        """Load the backbone."""
         import torch
 
         from tagfill.models.bundle import load
@@ -78,8 +76,9 @@ class FeatureWork:
 
         def read(file: str) -> Numbers | str:
             try:
-                pixels: Numbers = view(open_image(_source(file), backbone.spec.size)).numpy()
-                return pixels
+                source = _file(file)
+                content = source.read() if isinstance(source, RemoteFile) else source
+                return view(open_image(content, backbone.spec.size)).numpy()
             except TagfillError as error:
                 return error.message
 
@@ -113,8 +112,7 @@ def feature_table(
 
 def shape_of(table: pa.Table) -> list[int]:
     """Of one image's features: [D], or [D, H, W]."""
-    shape: list[int] = json.loads(table.schema.metadata[_SHAPE])
-    return shape
+    return json.loads(table.schema.metadata[_SHAPE])
 
 
 def matrix_of(table: pa.Table) -> tuple[np.ndarray[Any, np.dtype[np.float16]], list[int]]:
@@ -132,7 +130,6 @@ class PredictWork:
     Args:
         model: a run folder, a model folder or an exported file.
         top, threshold: which tags are given.
-        threads: that decode images.
     """
 
     model: str
@@ -146,7 +143,6 @@ class PredictWork:
         return {"work": "predict", **chosen}
 
     def open(self) -> Do:
-        """Load the model."""
         from tagfill.models.engines import open_engine
         from tagfill.models.tagging import TagRule
         from tagfill.predict.sources import Unreadable
@@ -188,8 +184,3 @@ def _file(file: str) -> Path | RemoteFile:
     url = url_of(file)
     allow(file)  # the user named it: the list of files comes from the command line
     return Path(file) if url is None else RemoteFile(url)
-
-
-def _source(file: str) -> Path | bytes:
-    source = _file(file)
-    return source.read() if isinstance(source, RemoteFile) else source

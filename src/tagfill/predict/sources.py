@@ -43,16 +43,13 @@ def find_files(
         elif path == STANDARD_INPUT:
             yield from (Path(line.rstrip("\r\n")) for line in names if line.strip())
         elif Path(path).is_dir():
-            yield from _in_folder(Path(path), suffix)
+            folder = Path(path)
+            listed = iter(sorted(folder.rglob(f"*{suffix}"))) if suffix else iterate_images(folder)
+            yield from _or_said(str(folder), listed, suffix)
         elif not Path(path).exists() and glob.has_magic(path):
             yield from _matching(path)
         else:
             yield Path(path)
-
-
-def _in_folder(folder: Path, suffix: str | None) -> Iterator[Path | Unreadable]:
-    files = iterate_images(folder) if suffix is None else iter(sorted(folder.rglob(f"*{suffix}")))
-    return _or_said(str(folder), files, suffix)
 
 
 def _or_said(folder: str, files: Iterator[File], suffix: str | None) -> Iterator[File | Unreadable]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from tagfill.array_files import read_array
 from tagfill.console import quote_name
@@ -69,17 +67,13 @@ def _read_images(
     def read(file: ImageFile | Unreadable) -> Input | Unreadable:
         if isinstance(file, Unreadable):
             return file
-        try:
-            return quote_name(str(file)), pixels(_picture(file, size), size)
+        try:  # a remote file is read into memory, not stored
+            picture = open_image(file.read(), size) if isinstance(file, RemoteFile) else file
+            return quote_name(str(file)), pixels(picture, size)
         except TagfillError as error:
             return Unreadable(quote_name(str(file)), error.message)
 
     return read_ahead(read, files, workers=workers, ahead=ahead)
-
-
-def _picture(file: ImageFile, size: int) -> Path | Image.Image:
-    """A local file, or the picture of a remote file, which is not stored."""
-    return open_image(file.read(), size) if isinstance(file, RemoteFile) else file
 
 
 def _feature_rows(

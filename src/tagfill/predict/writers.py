@@ -30,8 +30,7 @@ _ROWS = 1024
 class Writer(Protocol):
     """Takes predictions one by one."""
 
-    def write(self, prediction: Prediction) -> None:
-        """Write one."""
+    def write(self, prediction: Prediction) -> None: ...
 
     def close(self, unreadable: Sequence[Unreadable]) -> None:
         """Write the end of the file; nothing by default."""
@@ -151,17 +150,12 @@ def open_writer(
     with (
         atomic_open(target, newline="") if isinstance(target, Path) else nullcontext(target) as text
     ):
-        yield _text_writer(text, format, classes, model)
-
-
-def _text_writer(
-    stream: TextIO, format: OutputFormat, classes: Sequence[str], model: str
-) -> Writer:
-    if format == "json":
-        return JsonWriter(stream, model)
-    if format == "csv":
-        return CsvWriter(stream, classes)
-    return JsonLinesWriter(stream) if format == "jsonl" else TableWriter(stream)
+        if format == "json":
+            yield JsonWriter(text, model)
+        elif format == "csv":
+            yield CsvWriter(text, classes)
+        else:
+            yield JsonLinesWriter(text) if format == "jsonl" else TableWriter(text)
 
 
 def _record(prediction: Prediction) -> dict[str, Any]:

@@ -20,8 +20,6 @@ class Point(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A column in pixels."""
-
     left: float
     top: float
     width: float
@@ -29,8 +27,6 @@ class Bar(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A mark on an axis."""
-
     position: float
     text: str
 
@@ -73,18 +69,15 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Position of a value on the axis."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
 
 def across(low: float, high: float) -> Scale:
-    """The horizontal axis."""
     return Scale(low, high if high > low else low + 1, LEFT, WIDTH - RIGHT)
 
 
 def upward(low: float, high: float) -> Scale:
-    """The vertical axis."""
     return Scale(low, high if high > low else low + 1, HEIGHT - BOTTOM, TOP)
 
 
@@ -102,7 +95,6 @@ def ticks(scale: Scale, wanted: int = 5, *, whole: bool = False) -> tuple[Tick, 
 
 
 def drawn(series: Series, x: Scale, y: Scale) -> Series:
-    """A line in pixels."""
     points = tuple(Point(x(point.x), y(point.y)) for point in series.points)
     path = "M" + " L".join(f"{point.x:g} {point.y:g}" for point in points)
     return Series(series.name, points, path)

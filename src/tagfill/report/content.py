@@ -26,7 +26,7 @@ Metadata = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The images of test or val, and the model's scores of them."""
+    """The test or validation images and their scores."""
 
     name: str
     split: Split
@@ -56,7 +56,6 @@ class HeldOut:
 
     @cached_property
     def decided(self) -> Mask:
-        """[N, K] the tags given."""
         return at_threshold(self.probabilities, self.thresholds)
 
 
@@ -65,7 +64,6 @@ class RunContent:
     """A finished run.
 
     Args:
-        described: the model's description.
         data: the labels, if unchanged.
         held_out: scored splits by name.
         gaps: what could not be read, and why.
@@ -100,7 +98,6 @@ class RunContent:
         return bool(self.described["network"]["backbone"]["library"] != "features")
 
     def happened(self, kind: str) -> list[Metadata]:
-        """Events of one kind."""
         return [event for event in self.events if event["event"] == kind]
 
 

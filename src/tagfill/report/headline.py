@@ -62,7 +62,6 @@ class Headline:
 
 
 def resamples_for(entries: int) -> int:
-    """Number of resamples for this many entries."""
     return int(np.clip(_WORK // max(entries, 1), FEWEST, RESAMPLES))
 
 

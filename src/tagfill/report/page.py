@@ -67,7 +67,7 @@ def write_comparison(
     *,
     sinks: Sequence[Sink] = (),
 ) -> Written:
-    """Write a page that compares finished runs with the first of them.
+    """Write a page that compares finished runs with the first one.
 
     Args:
         out: the file; ``comparison.html`` in the first folder by default.

@@ -38,8 +38,7 @@ class Result:
 class _ProgressOnly(Events):
     """A search has too many epochs to list."""
 
-    def event(self, kind: str, **metadata: Any) -> None:
-        """Left out."""
+    def event(self, kind: str, **metadata: Any) -> None: ...
 
 
 class Objective:
@@ -48,9 +47,6 @@ class Objective:
 
     Linear heads on features are trained in memory; anything else as a run of its own, in a folder
     under ``out``.
-
-    Args:
-        request: what is the same for all points.
     """
 
     def __init__(self, request: Request, out: Path, sinks: Sequence[Sink] = ()) -> None:

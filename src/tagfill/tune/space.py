@@ -64,7 +64,6 @@ def space_of(request: Request, config: RunConfig) -> dict[str, Values]:
     """The values to try: everything the user has not fixed.
 
     Args:
-        request: what the user fixed.
         config: what it resolved to; its last stage is the one that is tuned.
     """
     stage = config.stages[-1]
@@ -105,7 +104,6 @@ def narrowed(request: Request, config: RunConfig, grid: Grid) -> dict[str, Value
 
 
 def at_point(request: Request, point: Mapping[str, Any]) -> Request:
-    """The request with the values of a point."""
     own = {name: value for name, value in point.items() if not name.startswith(METHOD)}
     of_method = {
         name.removeprefix(METHOD): value for name, value in point.items() if name.startswith(METHOD)

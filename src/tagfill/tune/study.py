@@ -10,7 +10,7 @@ from typing import Any
 from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.methods._search import Range, Values
-from tagfill.tune.objective import Objective, Result
+from tagfill.tune.objective import Objective
 from tagfill.tune.space import Grid
 
 FILE = "study.sqlite3"
@@ -119,9 +119,6 @@ class Search:
         except BaseException:
             _requeue(self.study, [trial])
             raise
-        self._tell(trial, result)
-
-    def _tell(self, trial: Any, result: Result) -> None:
         if result.score is None:
             trial.set_user_attr("error", result.error)
             self.study.tell(trial, state=_state("FAIL"))
