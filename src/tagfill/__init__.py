@@ -36,10 +36,10 @@ _PUBLIC = {
     "compare": "tagfill.api.functions",
     "fit": "tagfill.api.functions",
     "load": "tagfill.models.bundle",
-    "load_labels": "tagfill.labels.io",
+    "load_labels": "tagfill.api.labels",
     "open_run": "tagfill.api.functions",
     "resume": "tagfill.api.functions",
-    "save_labels": "tagfill.labels.io",
+    "save_labels": "tagfill.api.labels",
     "write_report": "tagfill.report.page",
 }
 _VERBS = {"explain", "export", "predict", "recover", "report"}

@@ -15,6 +15,7 @@ from tests.train.given import write_given_features
 
 import tagfill
 from tagfill.api.functions import Settings
+from tagfill.errors import LabelError
 from tagfill.train import data as training_data
 from tagfill.train import trained
 from tagfill.train.config import DataConfig, ModelConfig, RunConfig, StageConfig
@@ -231,6 +232,15 @@ def test_errors_speak_of_arguments(tmp_path: Path) -> None:
     with pytest.raises(tagfill.TagfillError, match=r"tagfill\.resume\('") as caught:
         tagfill.open_run(run.path).metrics  # noqa: B018
     assert "--" not in str(caught.value)
+
+
+def test_errors_of_label_files_speak_of_arguments(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text("image,cat,dog\n1.jpg,meow,1\n2.jpg,5,0\n3.jpg,miaow,0\n")
+    with pytest.raises(LabelError, match="`tags_columns` 'cat'") as caught:
+        tagfill.load_labels(file)
+    assert "--" not in str(caught.value)
+    assert [problem.row for problem in caught.value.problems] == [2]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
-from tagfill.errors import TagfillError
+from tagfill.errors import LabelError, Problem, TagfillError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +23,13 @@ def in_python(text: str) -> str:
     'say where with `images`, or use `val_fraction` 0.2'
     """
     text = _RESUME.sub(lambda match: f"`tagfill.resume({match[1]!r})`", text)
+    text = text.replace("--tags-column ", "--tags-columns ")  # Python takes them all at once
     return _OPTION.sub(lambda match: f"`{match[1].replace('-', '_')}`", text)
+
+
+def _of_arguments(problem: Problem) -> Problem:
+    remedy = problem.remedy and in_python(problem.remedy)
+    return replace(problem, message=in_python(problem.message), remedy=remedy)
 
 
 def speaks_python(function: Callable[P, R]) -> Callable[P, R]:
@@ -33,14 +40,15 @@ def speaks_python(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except TagfillError as error:
-            message, remedy = in_python(error.message), error.remedy
             if "--" not in str(error):
                 raise
+            if isinstance(error, LabelError):
+                raise LabelError([_of_arguments(problem) for problem in error.problems]) from error
             raise TagfillError(
-                message,
+                in_python(error.message),
                 file=error.file,
                 row=error.row,
-                remedy=None if remedy is None else in_python(remedy),
+                remedy=error.remedy and in_python(error.remedy),
             ) from error
 
     return call
