@@ -146,6 +146,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, or ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A question with the name closest to a mistyped one; empty if none is close."""
     close = get_close_matches(name, list(known), n=1)

@@ -18,9 +18,8 @@ from tagfill.errors import TagfillError, counted
 from tagfill.files import refuse_existing
 from tagfill.images import check_images
 from tagfill.labels import Dataset
-from tagfill.labels.prepare import SOURCES, Options, Prepared
+from tagfill.labels.prepare import DIFFERS, SOURCES, Options, Prepared
 from tagfill.labels.prepare import prepare as read_official
-from tagfill.labels.prepare.base import DIFFERS
 from tagfill.observe import REGIMES, defaults, make, observe_official
 
 CSV_CELLS = 2_000_000

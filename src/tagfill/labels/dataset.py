@@ -31,6 +31,13 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.image)
 
+    def take(self, rows: Rows, images: int) -> Boxes:
+        """The boxes of some of all images, which are renumbered to their places in ``rows``."""
+        place = np.full(images, -1, dtype=np.intp)
+        place[rows] = np.arange(len(rows))
+        kept = place[self.image] >= 0
+        return Boxes(place[self.image][kept], self.label[kept], self.xywh[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
@@ -101,6 +108,16 @@ class Dataset:
     def hierarchy(self) -> Hierarchy:
         """The classes each class directly implies, where the source has paths of tags."""
         return self.table.hierarchy
+
+    @property
+    def suggested(self) -> dict[int, dict[str, float]]:
+        """Scores of the suggested tags of every row that has some."""
+        scores: dict[int, dict[str, float]] = {}
+        if self.suggestions is not None:
+            places = (self.suggestions.image.tolist(), self.suggestions.label.tolist())
+            for row, column, score in zip(*places, self.suggestions.score.tolist(), strict=True):
+                scores.setdefault(row, {})[self.table.classes[column]] = score
+        return scores
 
     def split(self, split: str) -> LabelTable:
         """The observed labels of one named split."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tagfill.errors import TagfillError
-from tagfill.labels import Boxes, Dataset, Rows
+from tagfill.labels import Dataset, Rows
 from tagfill.observe.regimes import Masking
 
 ALL = "all"
@@ -35,7 +35,8 @@ def observe_dataset(
     truth = dataset.truth or dataset.table
     values = truth.values.copy()
     for rows in _masked_rows(dataset, split):
-        values[rows] = regime.observe(truth.values[rows], seed, _boxes_of(dataset, rows))
+        boxes = None if dataset.boxes is None else dataset.boxes.take(rows, len(truth))
+        values[rows] = regime.observe(truth.values[rows], seed, boxes)
     return replace(dataset, table=truth.with_values(values), truth=truth)
 
 
@@ -86,15 +87,3 @@ def _masked_rows(dataset: Dataset, split: str | None) -> list[Rows]:
         free[rows] = False
     groups.append(np.flatnonzero(free))
     return groups
-
-
-def _boxes_of(dataset: Dataset, rows: Rows) -> Boxes | None:
-    """The boxes of some images, renumbered to the positions of those images in ``rows``."""
-    boxes = dataset.boxes
-    if boxes is None:
-        return None
-    position = np.full(len(dataset.table), -1, dtype=np.intp)
-    position[rows] = np.arange(len(rows))
-    image = position[boxes.image]
-    kept = image >= 0
-    return Boxes(image[kept], boxes.label[kept], boxes.xywh[kept])

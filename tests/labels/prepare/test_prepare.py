@@ -15,9 +15,8 @@ from tests.labels.prepare.layouts import (
     write_voc,
 )
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, enumerated
 from tagfill.labels.prepare import Options, Prepared, prepare
-from tagfill.labels.prepare.base import enumerated
 from tagfill.labels.split import published_split
 
 TRAIN = {f"2008_{n:06d}": (1, -1) if n % 2 else (0, 1) for n in (9, 3, 5, 1, 7)}

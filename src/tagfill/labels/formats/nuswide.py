@@ -19,13 +19,13 @@ from tagfill.labels.formats._wide import wide_dataset
 from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import Labels
 
-_CONCEPTS = ("Concepts81.txt", "ConceptsList/Concepts81.txt")
-_LABELS = ("", "Groundtruth", "GroundTruth")
+CONCEPTS = ("Concepts81.txt", "ConceptsList/Concepts81.txt")
+GROUND_TRUTH = ("Groundtruth", "GroundTruth")
 _SPLITS = {"Train": "train", "Test": "test"}
 
 
 def _concepts(path: Path) -> Path | None:
-    files = (path / place for place in _CONCEPTS)
+    files = (path / place for place in CONCEPTS)
     return next((file for file in files if file.is_file()), None)
 
 
@@ -62,7 +62,7 @@ def _read(source: Source) -> Dataset:
 
 
 def _label_folder(path: Path, name: str) -> Path | None:
-    folders = (path / place / name for place in _LABELS)
+    folders = (path / place / name for place in ("", *GROUND_TRUTH))
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
