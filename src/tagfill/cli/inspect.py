@@ -13,8 +13,7 @@ from tagfill.errors import LabelError, Problem, Problems, TagfillError, grouped
 from tagfill.images import ImageCheck, check_images
 from tagfill.labels import Dataset
 from tagfill.labels.cleanup import find_variants, write_aliases
-from tagfill.labels.regime import Regime
-from tagfill.labels.stats import Statistics
+from tagfill.labels.stats import Regime, Statistics
 from tagfill.remote import local_images
 
 MOST_PAIRS = 1000

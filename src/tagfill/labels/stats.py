@@ -1,19 +1,38 @@
-"""Count the labels of a table and recognize its regime."""
+"""Count the labels of a table and recognize its regime: how its labels came to be known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.labels.regime import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
 
 Counts = npt.NDArray[np.int64]
 
 _BLOCK = 8_192  # rows that fit the cache; float32 counts them exactly
+
+
+class Regime(StrEnum):
+    """What the known labels of a table look like."""
+
+    FULL = "full"
+    """Every label is known."""
+    PARTIAL = "partial"
+    """Positives and negatives are known, at random."""
+    UNEVEN = "uneven"
+    """Positives and negatives are known at different rates."""
+    REVIEWED = "reviewed"
+    """Some positives, and answers to suggestions."""
+    SINGLE_POSITIVE = "single_positive"
+    """One positive per image."""
+    POSITIVE_ONLY = "positive_only"
+    """Some positives and nothing else."""
+    UNLABELED = "unlabeled"
+    """No label is known."""
 
 
 @dataclass(frozen=True, eq=False)

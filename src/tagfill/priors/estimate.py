@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
-from tagfill.labels.regime import Regime
+from tagfill.labels.stats import Regime
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.priors.estimators import ONE_SIDED, count_known, observed_rate, scaled

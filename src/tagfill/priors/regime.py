@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.labels.regime import Regime
+from tagfill.labels.stats import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 

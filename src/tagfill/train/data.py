@@ -17,9 +17,8 @@ from tagfill.labels.features import load_features
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 from tagfill.labels.packed import unpacked
-from tagfill.labels.regime import Regime
 from tagfill.labels.split import published_split, stratified_split
-from tagfill.labels.stats import Statistics
+from tagfill.labels.stats import Regime, Statistics
 from tagfill.remote import images_beside, local_file, local_images
 from tagfill.train.cache import FeatureRows, Matrix, content_hashes, known_hashes, taken
 from tagfill.train.config import DataConfig, is_feature_file

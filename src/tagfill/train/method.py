@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tagfill import methods
 from tagfill.labels import Labels
-from tagfill.labels.regime import Regime
+from tagfill.labels.stats import Regime
 from tagfill.methods.base import Method, Needs, Setup
 from tagfill.priors import PriorEstimate, complete_rows, estimate_prior, regime_of
 from tagfill.train.config import RunConfig, StageConfig
