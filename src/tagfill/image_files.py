@@ -152,17 +152,14 @@ def walk_folders(root: str | Path) -> Iterator[tuple[Path, list[str], list[str]]
     """
     seen: set[str] = set()
     for directory, folders, files in os.walk(root, followlinks=True):
-        folders[:] = sorted(name for name in folders if not _is_passed_over(name))
+        folders[:] = sorted(set(folders) - _SYSTEM_FOLDERS)
+        folders[:] = [name for name in folders if not name.startswith(".")]
         real = os.path.realpath(directory)
         if real in seen:
             folders.clear()
             continue
         seen.add(real)
         yield Path(directory), folders, sorted(name for name in files if not name.startswith("."))
-
-
-def _is_passed_over(folder: str) -> bool:
-    return folder.startswith(".") or folder in _SYSTEM_FOLDERS
 
 
 def _is_named(path: Path, wanted: Path) -> bool:

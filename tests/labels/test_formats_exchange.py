@@ -74,6 +74,14 @@ def test_shards_that_would_unpack_to_anything_are_refused(tmp_path: Path) -> Non
             load_labels(tmp_path / f"{name}.tar", format="webdataset")
 
 
+def test_webdataset_tags_beside_json_that_states_none(tmp_path: Path) -> None:
+    size = b'{"width": 640, "height": 480, "status": "success"}'
+    first = {"a.jpg": b"x", "a.json": size, "a.cls": b"dog", "b.jpg": b"x", "b.json": size}
+    shard(tmp_path / "0.tar", first)
+    shard(tmp_path / "1.tar", {"c.jpg": b"x", "c.json": b'{"tags": "cat"}', "c.txt": b"a caption"})
+    assert content(load_labels(tmp_path)) == {"a.jpg": {"dog"}, "b.jpg": set(), "c.jpg": {"cat"}}
+
+
 def test_webdataset(tmp_path: Path) -> None:
     shard(tmp_path / "0.tar", {"a.jpg": b"x", "a.json": b'{"tags": ["cat", "dog"], "n": 3}'})
     shard(tmp_path / "1.tar", {"b.jpg": b"x", "b.cls": b"dog", "c.txt": b"", "c.jpg": b"x"})

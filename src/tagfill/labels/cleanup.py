@@ -22,7 +22,7 @@ from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import POSITIVE, Labels, LabelTable, Rows
+from tagfill.labels.table import POSITIVE, UNKNOWN, LabelTable
 
 Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
 Aliases = tuple[tuple[str, str], ...]
@@ -155,7 +155,9 @@ def merged(dataset: Dataset, aliases: Aliases) -> Dataset:
     }
 
     def table(of: LabelTable) -> LabelTable:
-        values = _joined(of.values, place, len(classes))
+        values = np.full((len(of), len(classes)), UNKNOWN, dtype=np.int8)
+        for column, target in enumerate(place.tolist()):  # 1 wins over 0, and 0 over -1
+            values[:, target] = np.maximum(values[:, target], of.values[:, column])
         return LabelTable(of.images, classes, values, hierarchy)
 
     boxes, suggestions = dataset.boxes, dataset.suggestions
@@ -235,7 +237,7 @@ def _plurals(counts: Mapping[str, int], taken: set[str]) -> list[Variants]:
     pairs = []
     for key, name in name_of.items():
         ending = {key + "s", key + "es", key.removesuffix("y") + "ies", _IRREGULAR.get(key, key)}
-        pairs += [(name, name_of[plural]) for plural in ending - {key} if plural in name_of]
+        pairs += [(name, name_of[plural]) for plural in sorted(ending - {key}) if plural in name_of]
     groups = [_group("plural", pair, counts) for pair in pairs if not taken.intersection(pair)]
     taken.update(other for group in groups for other in group.others)
     return groups
@@ -302,14 +304,6 @@ def _typos(table: LabelTable, counts: Mapping[str, int]) -> list[Variants]:
             taken.update((name, *free))
             typos.append(_group("typo", (name, *free), counts))
     return typos
-
-
-def _joined(values: Labels, place: Rows, count: int) -> Labels:
-    """Positive wins over negative, and either over unknown."""
-    joined = np.full((len(values), count), -1, dtype=np.int8)
-    for column, target in enumerate(place.tolist()):
-        joined[:, target] = np.maximum(joined[:, target], values[:, column])
-    return joined
 
 
 def _resolved(aliases: Aliases) -> dict[str, str]:

@@ -64,7 +64,7 @@ def to_fiftyone(labels: Dataset, name: str, *, overwrite: bool = False) -> Any:
             f"there is a FiftyOne data set {name!r}", remedy="choose another name, or overwrite it"
         )
     splits, _ = split_of_rows(labels)
-    proposed = _proposed(labels)
+    suggested = labels.suggested
     samples = []
     for row, image in enumerate(labels.table.images):
         path = (labels.image_root / image).resolve()
@@ -74,23 +74,14 @@ def to_fiftyone(labels: Dataset, name: str, *, overwrite: bool = False) -> Any:
             if names:
                 entries = [fiftyone.Classification(label=known) for known in names]
                 sample[field] = fiftyone.Classifications(classifications=entries)
-        if row in proposed:
-            entries = [fiftyone.Classification(label=tag, confidence=p) for tag, p in proposed[row]]
+        if row in suggested:
+            scores = suggested[row].items()
+            entries = [fiftyone.Classification(label=tag, confidence=p) for tag, p in scores]
             sample[SUGGESTED] = fiftyone.Classifications(classifications=entries)
         samples.append(sample)
     made = fiftyone.Dataset(name, persistent=True, overwrite=overwrite)
     made.add_samples(samples)
     return made
-
-
-def _proposed(labels: Dataset) -> dict[int, list[tuple[str, float]]]:
-    proposed: dict[int, list[tuple[str, float]]] = {}
-    stated = labels.suggestions
-    for row, column, score in (
-        () if stated is None else zip(stated.image, stated.label, stated.score, strict=True)
-    ):
-        proposed.setdefault(int(row), []).append((labels.table.classes[column], float(score)))
-    return proposed
 
 
 def _fiftyone() -> Any:

@@ -25,21 +25,18 @@ def unpacked(dataset: Dataset) -> Path | None:
     folder = cache_root() / UNPACKED / _state(dataset.source)
     if (folder / WHOLE).is_file():
         return folder
-    count = sum(_kept(folder, name, content) for name, content in known.images(dataset.source))
+    count = 0
+    for name, content in known.images(dataset.source):
+        if is_inside(name) and content:
+            count += 1
+            file = folder / posixpath.normpath(name)
+            if not file.is_file():
+                with atomic_path(file, sync=False) as draft:
+                    draft.write_bytes(content)
     if not count:
         return None
     write_json(folder / WHOLE, {"source": str(dataset.source), "images": count})
     return folder
-
-
-def _kept(folder: Path, name: str, content: bytes) -> bool:
-    if not is_inside(name) or not content:
-        return False
-    file = folder / posixpath.normpath(name)
-    if not file.is_file():
-        with atomic_path(file, sync=False) as draft:
-            draft.write_bytes(content)
-    return True
 
 
 def _state(source: Path) -> str:

@@ -44,9 +44,13 @@ def stratified_split(
     Returns:
         Rows of each split in ascending order; every row is in exactly one.
     """
-    shares = _checked(fractions)
+    shares = np.array(list(fractions.values()), dtype=np.float64)
+    if not len(shares) or (shares <= 0).any() or not np.isclose(shares.sum(), 1):
+        given = ", ".join(f"{name} {share:g}" for name, share in fractions.items()) or "none"
+        raise TagfillError(f"fractions must be above 0 and sum to 1, got: {given}")
     generator = np.random.default_rng(seed)
-    groups = _groups(table)
+    positive, unlabeled = table.values == POSITIVE, (table.values == UNKNOWN).all(axis=1)
+    groups = np.column_stack([positive, ~positive.any(axis=1) & ~unlabeled, unlabeled])
     wanted = shares[:, None] * groups.sum(axis=0)
     wanted_images = shares * len(table)
     left = groups.sum(axis=0)
@@ -61,13 +65,6 @@ def stratified_split(
             wanted_images[split] -= len(dealt)
             left -= dealt.sum(axis=0)
     return {name: np.flatnonzero(split_of == split) for split, name in enumerate(fractions)}
-
-
-def _groups(table: LabelTable) -> npt.NDArray[np.bool_]:
-    """[N, K + 2] positives, then images confirmed to have none, then images without labels."""
-    positive = table.values == POSITIVE
-    unlabeled = (table.values == UNKNOWN).all(axis=1)
-    return np.column_stack([positive, ~positive.any(axis=1) & ~unlabeled, unlabeled])
 
 
 def _deal(
@@ -86,11 +83,3 @@ def _deal(
         remaining[split][1] -= 1
         splits.append(split)
     return splits
-
-
-def _checked(fractions: Mapping[str, float]) -> npt.NDArray[np.float64]:
-    shares = np.array(list(fractions.values()), dtype=np.float64)
-    if not len(shares) or (shares <= 0).any() or not np.isclose(shares.sum(), 1):
-        given = ", ".join(f"{name} {share:g}" for name, share in fractions.items()) or "none"
-        raise TagfillError(f"fractions must be above 0 and sum to 1, got: {given}")
-    return shares

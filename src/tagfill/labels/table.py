@@ -183,17 +183,16 @@ def _checked_values(values: npt.ArrayLike) -> Labels:
     array = np.asarray(values)
     if array.ndim != 2:
         raise TagfillError(f"labels must be a matrix [images, classes], got shape {array.shape}")
-    if array.size and not _holds_codes(array):
-        bad = array[~np.isin(array, (POSITIVE, NEGATIVE, UNKNOWN))][0]
+    codes = (POSITIVE, NEGATIVE, UNKNOWN)
+    if np.issubdtype(array.dtype, np.integer):  # the quicker comparison
+        fits = not array.size or bool(array.min() >= UNKNOWN and array.max() <= POSITIVE)
+    else:
+        fits = bool(np.isin(array, codes).all())
+    if not fits:
+        bad = array[~np.isin(array, codes)][0]
         raise TagfillError(f"labels must be 1 (positive), 0 (negative) or -1 (unknown), got {bad}")
     checked: Labels = np.array(array, dtype=np.int8, order="C", copy=True)
     return checked
-
-
-def _holds_codes(array: npt.NDArray[np.generic]) -> bool:
-    if np.issubdtype(array.dtype, np.integer):
-        return bool(array.min() >= UNKNOWN and array.max() <= POSITIVE)
-    return bool(np.isin(array, (POSITIVE, NEGATIVE, UNKNOWN)).all())
 
 
 def _check_names(kind: str, names: tuple[str, ...]) -> None:

@@ -178,13 +178,9 @@ class LabelBuilder:
         """State that an image has tags, which may be paths where the user says so."""
         for name in names:
             if self.hierarchy and self.hierarchy in name:
-                self.path(record, name.split(self.hierarchy), row)
+                self.paths.add(record, name.split(self.hierarchy), row)
             else:
                 self.positive(record, name, row)
-
-    def path(self, record: int, names: Iterable[str], row: int | None = None) -> None:
-        """State that an image has a tag and all more general ones, these first."""
-        self.paths.add(record, names, row)
 
     def positive(self, record: int, name: str, row: int | None = None) -> None:
         self.mark(record, self.label(name, row), POSITIVE, row)
@@ -244,11 +240,16 @@ class LabelBuilder:
             self.notes.append(f"{count} without area or without image size were left out")
         if self.absent:
             self.notes.append(absence_note(self.absent))
+        suggestions = None
+        if self._proposed:
+            owners, labels, scores, models = zip(*self._proposed, strict=True)
+            entries = self.place[list(owners)], np.array(labels, dtype=np.intp)
+            suggestions = Suggestions(*entries, np.array(scores, dtype=np.float64), models[-1])
         return replace(
             dataset,
             table=replace(dataset.table, hierarchy=self.paths.hierarchy()),
             boxes=self.boxes.boxes(self.place),
-            suggestions=self._suggestions(),
+            suggestions=suggestions,
             free_tags=self.free_tags,
             notes=tuple(self.notes),
         )
@@ -285,17 +286,6 @@ class LabelBuilder:
                 " repeats were merged",
                 int(again) if again >= 0 else None,
             )
-
-    def _suggestions(self) -> Suggestions | None:
-        if not self._proposed:
-            return None
-        records, labels, scores, models = zip(*self._proposed, strict=True)
-        return Suggestions(
-            image=self.place[np.array(records)],
-            label=np.array(labels, dtype=np.intp),
-            score=np.array(scores, dtype=np.float64),
-            model=models[-1],
-        )
 
 
 def absence_note(absent: Absent) -> str:

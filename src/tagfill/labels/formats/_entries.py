@@ -96,11 +96,6 @@ class Tally:
         return self.kind == "text" and 1 < 2 * len(self.words) <= self.bad
 
     @property
-    def all_bad(self) -> bool:
-        """Whether no entry is a label, or ratings and counts explain those that look like one."""
-        return self.bad == self.filled or self.kind == "number"
-
-    @property
     def no_labels(self) -> bool:
         """Whether the column is about something else: most of it is no label."""
         mostly = 2 * self.bad >= self.filled and not self.minus

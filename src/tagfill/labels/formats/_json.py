@@ -130,7 +130,10 @@ def number(value: Any) -> float | None:
         return None
 
 
-def read_lines(source: Source, lines: list[Line]) -> Dataset:
+def read_lines(
+    source: Source, lines: list[Line], notes: Iterable[str] = (), image_root: Path | None = None
+) -> Dataset:
+    """The data set of objects about one image each."""
     builder = LabelBuilder(source, free_tags=True)
     splitter = splitter_of(lines, source.options, source.path)
     builder.notes += splitter.notes
@@ -146,7 +149,8 @@ def read_lines(source: Source, lines: list[Line]) -> Dataset:
             source.problems.raise_errors()
             raise source.refusal(f"no key holds labels (1, 0, null or a list of tags): {keys}")
         builder.notes.append(f"keys that are not labels were skipped: {keys}")
-    return builder.dataset()
+    builder.notes += notes
+    return builder.dataset(image_root)
 
 
 def splitter_of(lines: Iterable[Line], options: ReadOptions, file: Path) -> Splitter:

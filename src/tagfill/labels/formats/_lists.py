@@ -1,8 +1,14 @@
-"""Tables with tags as text: lists of tags in one entry, or one statement per row."""
+"""Tables with tags as text: lists of tags in one entry, or one statement per row.
+
+Open Images' statements have a confidence: 1 is a verified positive, 0 a verified negative; anything
+between is a machine's guess and leaves the label unknown. A class-descriptions file in the same
+folder gives the names.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tagfill.files import without_guard
@@ -12,12 +18,13 @@ from tagfill.labels.formats._entries import EvenRecords, Tally
 from tagfill.labels.formats._ids import images_in
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
-from tagfill.labels.formats._sheet import Record, Sheet
+from tagfill.labels.formats._sheet import Record, Sheet, delimiter
 from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
+from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.formats._ticks import REMEDY, code_of, examples_text, quoted
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import Source
-from tagfill.labels.table import UNKNOWN
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
 _NAME = r"(?:.*[^\W\d_].*?|\d+)"
@@ -60,7 +67,7 @@ def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
             if not reader.is_silent(tag, row):
                 builder.negative(record, splitter.last(tag), row)
         for path in (path for column in paths for path in _PATH_ENDS.split(fields[column])):
-            builder.path(record, path.split(_PATH), row)
+            builder.paths.add(record, path.split(_PATH), row)
     used = [splitter.only] if splitter.only else separators_in(text for _, text in texts)
     used = [mark for mark in used if mark != splitter.path]
     if used:
@@ -103,6 +110,57 @@ def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
             remedy=f"{REMEDY}; to take every row as positive: --ignore-columns {name!r}",
         )
     return reader.dataset()
+
+
+_OPEN_IMAGES = ("imageid", "labelname", "confidence")
+_VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
+
+
+def read_open_images(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
+    """The data set of Open Images' image-level labels."""
+    names = [plain_name(name) for name in sheet.header]
+    missing = [name for name in _OPEN_IMAGES if names.count(name) != 1]
+    if missing:
+        needed = f"the header needs {', '.join(_OPEN_IMAGES)}, each once; check {missing[0]}"
+        raise source.refusal(needed, sheet.header_row)
+    columns = [names.index(name) for name in _OPEN_IMAGES]
+    builder = LabelBuilder(source)
+    name_of = _descriptions(builder)
+    record_of: dict[str, int] = {}
+    guesses = 0
+    records = EvenRecords(sheet, columns[0])
+    for row, fields in records.even(sheet.records()):
+        image, code, confidence = (fields[column].strip() for column in columns)
+        if image not in record_of:
+            record_of[image] = builder.record(f"{image}.jpg" if image else "", row)
+        label = builder.label(name_of.get(code, code), row)
+        try:
+            value = _VERIFIED.get(float(confidence), UNKNOWN)
+        except ValueError:
+            source.error(f"confidence {confidence!r} is not a number", row)
+            continue
+        guesses += value == UNKNOWN
+        builder.mark(record_of[image], label, value, row)
+    records.report(source)
+    if guesses:
+        unverified = f"{guesses} unverified labels (confidence between 0 and 1)"
+        builder.notes.append(f"{unverified} are unknown")
+    builder.notes.append("image ids are read as files called ImageID.jpg")
+    return builder.dataset()
+
+
+def _descriptions(builder: LabelBuilder) -> dict[str, str]:
+    files = sorted(builder.source.path.parent.glob("*class-descriptions*.csv"))
+    if not files:
+        return {}
+    builder.notes.append(f"class names are from {files[0].name}")
+    records = csv_records(files[0], delimiter(head(files[0])))
+    pairs = [fields[:2] for _, fields in records if len(fields) > 1]
+    name_of = {code: name.strip() for code, name in pairs if code != "LabelName"}
+    shared = Counter(name_of.values())
+    return {
+        code: name if shared[name] == 1 else f"{name} ({code})" for code, name in name_of.items()
+    }
 
 
 class _TextReader:

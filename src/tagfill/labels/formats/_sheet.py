@@ -160,17 +160,12 @@ def _preamble(first: list[list[str]]) -> int:
         filled = sum(bool(text.strip()) for text in fields)
         if named is not None and filled > 1:
             return number
-        if filled > 1 and not _groups(fields, first[number + 1 : number + 2]):
+        below = first[number + 1] if number + 1 < len(first) else []
+        images = [place for place, text in enumerate(below) if is_image_name(text)]
+        groups = images and not any("".join(fields[n : n + 1]).strip() for n in images)
+        if filled > 1 and not groups:
             return 0
     return 0
-
-
-def _groups(fields: list[str], below: list[list[str]]) -> bool:
-    """Whether a row names groups of the columns below it, of which one is called like an image."""
-    for header in below:
-        images = [number for number, text in enumerate(header) if is_image_name(text)]
-        return bool(images) and not any("".join(fields[n : n + 1]).strip() for n in images)
-    return False
 
 
 def _is_second_line(header: list[str], below: list[str]) -> bool:

@@ -258,9 +258,9 @@ def _candidates(counts: Mapping[str, int]) -> list[str]:
     """Marks between words, the most frequent first; some only if blanks surround them."""
     times = Counter[str]()
     for tag in counts:
-        found = {_as_mark(*match) for match in _MARK.findall(tag)}
-        found |= {word for word in _WORDS if len(_parts(f"x {tag}", word)) > 1}
-        times.update(mark for mark in found if mark)
+        marks = {_as_mark(*match) for match in _MARK.findall(tag)}
+        marks |= {word for word in _WORDS if len(_parts(f"x {tag}", word)) > 1}
+        times.update(sorted(marks - {""}))  # the order decides between equally frequent ones
     return [mark for mark, count in times.most_common() if count > 1]
 
 

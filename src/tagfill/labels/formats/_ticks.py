@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from tagfill.errors import enumerated
 from tagfill.image_files import RAW_SUFFIXES, SUFFIXES
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
@@ -117,16 +118,15 @@ def column_kind(texts: Iterable[str]) -> Kind:
     kinds = [kind for kind in map(kind_of, texts) if kind != "empty"]
     if not kinds:
         return "empty"
-    common = max(set(kinds), key=lambda kind: (kinds.count(kind), kind))
-    if common == "tick" and len(set(kinds)) > 1 and kinds.count("tick") < 0.5 * len(kinds):
-        return max(set(kinds) - {"tick"}, key=kinds.count)
-    return common
+    ranked = sorted(set(kinds), key=lambda kind: (kinds.count(kind), kind))
+    mixed = len(ranked) > 1 and kinds.count("tick") < 0.5 * len(kinds)
+    return ranked[-2] if ranked[-1] == "tick" and mixed else ranked[-1]
 
 
 def examples_text(examples: Sequence[tuple[int | None, str]]) -> str:
     """Examples of texts with their rows, as part of a sentence."""
     shown = [quoted(text) + ("" if row is None else f" (row {row})") for row, text in examples]
-    return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else shown[0]
+    return enumerated(shown)
 
 
 def quoted(text: object, longest: int = 60) -> str:

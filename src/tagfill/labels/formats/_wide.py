@@ -99,12 +99,12 @@ def _classes_among(
     A column in which most entries are no labels, such as ratings, dates or sizes, is left out;
     single bad entries are errors, one for a column, and stay unknown.
     """
-    foreign = [
-        number
-        for number, (name, tally) in enumerate(zip(names, tallies, strict=True))
-        if tally.bad
-        and (tally.no_labels or (tally.all_bad and (is_about_file(name) or names_tags(name))))
-    ]
+    foreign = []
+    for number, (name, tally) in enumerate(zip(names, tallies, strict=True)):
+        all_bad = tally.bad == tally.filled or tally.kind == "number"  # as ratings and counts are
+        other_name = is_about_file(name) or names_tags(name)
+        if tally.bad and (tally.no_labels or (all_bad and other_name)):
+            foreign.append(number)
     shared = {word for n, tally in enumerate(tallies) if n not in foreign for word in tally.words}
     foreign = [n for n in foreign if not (tallies[n].few_words and tallies[n].words <= shared)]
     kept = [number for number in range(len(names)) if number not in foreign]

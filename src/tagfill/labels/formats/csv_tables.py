@@ -1,4 +1,4 @@
-"""CSV in three shapes: one column per class, one row per statement, or lists of tags.
+"""CSV in four shapes: one column per class, one row per statement (two ways), or lists of tags.
 
 ``csv_wide``: one row per image, one column per class, entries 1, 0 or empty, or other ticks.
 
@@ -7,7 +7,9 @@ without a value column every row is a positive. A row with an image and no label
 
 ``tag_list``: ``image,tags[,split]`` with the positives of an image in one entry.
 
-In the last two, rows without image above all others list the classes.
+In these two, rows without image above all others list the classes.
+
+``open_images``: ``ImageID,Source,LabelName,Confidence``, as Open Images publishes its labels.
 """
 
 from __future__ import annotations
@@ -23,9 +25,17 @@ import numpy as np
 from tagfill.errors import TagfillError
 from tagfill.files import write_csv
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._lists import read_long, read_tag_list
+from tagfill.labels.formats._lists import read_long, read_open_images, read_tag_list
 from tagfill.labels.formats._names import SPLIT, free_image_name, is_image_name
-from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, WIDE_ID, Plan, plan_columns
+from tagfill.labels.formats._plan import (
+    LONG,
+    OPEN_IMAGES,
+    TAG_LIST,
+    WIDE,
+    WIDE_ID,
+    Plan,
+    plan_columns,
+)
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._tags import join_tags
 from tagfill.labels.formats._text import head
@@ -42,6 +52,7 @@ READERS: dict[str, Callable[[Source, Sheet, Plan], Dataset]] = {
     WIDE: read_wide,
     LONG: read_long,
     TAG_LIST: read_tag_list,
+    OPEN_IMAGES: read_open_images,
 }
 _NO_TABLE = re.compile(
     r"\A(?:[\[{<]|.*\bregion_attributes\b)|^names\s*:|^(?:INSERT INTO|CREATE TABLE)\s", re.M | re.I
@@ -94,8 +105,6 @@ def _read(source: Source) -> Dataset:
 def read_sheet(source: Source, sheet: Sheet, shape: str | None = None) -> Dataset:
     """Read a table of a given shape, or of the one its columns announce."""
     plan = plan_columns(sheet, source.options, shape)
-    if plan.shape not in READERS:
-        raise source.refusal("not a table of labels")
     return READERS[plan.shape](source, sheet, plan)
 
 
@@ -169,5 +178,11 @@ FORMATS = (
         _read,
         write=partial(_write_rows, header=["image", "tags"]),
         holds_negatives=False,
+    ),
+    Format(
+        OPEN_IMAGES,
+        "Open Images image-level labels csv",
+        partial(has_shape, shape=OPEN_IMAGES),
+        _read,
     ),
 )

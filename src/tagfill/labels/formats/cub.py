@@ -46,7 +46,10 @@ def _read(source: Source) -> Dataset:
     rows = _positions(images, image, home / _LABELS, "image")
     columns = _positions(attributes, attribute, home / _LABELS, "attribute")
     values[rows[sure], columns[sure]] = present[sure]
-    splits = _splits(home / "train_test_split.txt", images)
+    divided = home / "train_test_split.txt"
+    training = _numbered(divided) if divided.is_file() else {}
+    names = {"1": "train", "0": "test"}
+    splits = [names.get(training.get(number, ""), "") for number in images if training]
     entries = Entries(list(images.values()), range(1, len(images) + 1), splits, values)
     dataset = wide_dataset(source, tuple(attributes.values()), entries)
     hidden = int(np.count_nonzero(certainty == _NOT_VISIBLE))
@@ -97,14 +100,6 @@ def _positions(names: dict[int, str], numbers: Rows, file: Path, kind: str) -> R
             f"{kind} {numbers[missing[0]]} is not listed", file=file, row=int(missing[0]) + 1
         )
     return order[place]
-
-
-def _splits(file: Path, images: dict[int, str]) -> list[str]:
-    if not file.is_file():
-        return []
-    training = _numbered(file)
-    names = {"1": "train", "0": "test"}
-    return [names.get(training.get(number, ""), "") for number in images]
 
 
 FORMAT = Format(

@@ -62,11 +62,18 @@ def _table(folder: Path, split: str) -> pa.Table:
     for number, name in enumerate(table.column_names):
         classes = _classes(features.get(name))
         if classes:
-            column = [_named(value, classes) for value in table.column(number).to_pylist()]
+            values = table.column(number).to_pylist()
+            lists = ([value] if isinstance(value, int) else listed(value) for value in values)
+            column = [
+                [classes[n] for n in numbers if isinstance(n, int) and 0 <= n < len(classes)]
+                for numbers in lists
+            ]
             table = table.set_column(number, name, pa.array(column, pa.list_(pa.string())))
         elif mapped(features.get(name)).get("_type") == "Image":
-            names = _image_names(table.column(number).to_pylist(), split)
-            table = table.set_column(number, name, pa.array(names, pa.string()))
+            paths = [mapped(value).get("path") for value in table.column(number).to_pylist()]
+            if len({path for path in paths if path and isinstance(path, str)}) < len(paths):
+                paths = [f"{split or 'image'}-{row:06}.png" for row in range(len(paths))]
+            table = table.set_column(number, name, pa.array(paths, pa.string()))
     return table.append_column(SPLIT, pa.array([split] * len(table))) if split else table
 
 
@@ -78,22 +85,4 @@ def _classes(feature: Any) -> list[str]:
     return texts(inner.get("names")) or (_classes(inner["feature"]) if "feature" in inner else [])
 
 
-def _named(value: Any, classes: list[str]) -> list[str]:
-    numbers = [value] if isinstance(value, int) else listed(value)
-    return [classes[n] for n in numbers if isinstance(n, int) and 0 <= n < len(classes)]
-
-
-def _image_names(values: list[Any], split: str) -> list[str]:
-    paths = [mapped(value).get("path") for value in values]
-    usable = all(isinstance(path, str) and path for path in paths) and len(set(paths)) == len(paths)
-    if usable:
-        return [str(path) for path in paths]
-    return [f"{split or 'image'}-{number:06}.png" for number in range(len(values))]
-
-
-FORMAT = Format(
-    "hf_disk",
-    "Hugging Face datasets folder (save_to_disk)",
-    _detect,
-    _read,
-)
+FORMAT = Format("hf_disk", "Hugging Face datasets folder (save_to_disk)", _detect, _read)

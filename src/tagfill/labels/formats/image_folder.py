@@ -62,7 +62,7 @@ def _read(source: Source) -> Dataset:
         classes = folders[depth:]
         unlabeled += not classes
         if hierarchy is not None:
-            builder.path(record, classes)
+            builder.paths.add(record, classes)
         elif classes:
             builder.positive(record, classes[0])
             deeper.update(dict.fromkeys(classes[1:2]))

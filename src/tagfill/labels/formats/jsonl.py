@@ -158,9 +158,5 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
 
 
 FORMAT = Format(
-    "jsonl",
-    "JSON lines, also Hugging Face metadata.jsonl",
-    _detect,
-    _read,
-    write=_write,
+    "jsonl", "JSON lines, also Hugging Face metadata.jsonl", _detect, _read, write=_write
 )

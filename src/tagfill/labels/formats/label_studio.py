@@ -107,9 +107,9 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     tasks = [tasks] if mapped(mapped(tasks).get("data")) else tasks
     if not isinstance(tasks, list):
         raise TagfillError("expected a list of Label Studio tasks", file=path)
-    minimal = bool(tasks) and all(map(_is_minimal, tasks))
-    spelled = [_spelled_out(task) for task in tasks] if minimal else list(map(_renamed, tasks))
-    for row, task in enumerate(spelled, 1):
+    if tasks and all(map(_is_minimal, tasks)):
+        tasks = [_spelled_out(task) for task in tasks]
+    for row, task in enumerate(tasks, 1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise TagfillError(
                 "not a Label Studio task: it has no data",
@@ -117,26 +117,27 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
                 row=row,
                 remedy="export all tasks as JSON, or all as JSON-MIN",
             )
+        if "completions" in task:  # as they were called before version 1
+            task.setdefault("annotations", task["completions"])
         if len(objects(task.get("annotations"))) < len(listed(task.get("annotations"))):
             raise TagfillError("an annotation has no content", file=path, row=row)
-    return spelled
+    return tasks
 
 
 def _images_of(tasks: Sequence[Task]) -> list[str]:
     """The image id of every task: its path in local storage or among uploads, or its address."""
-    sources = []
+    images = []
     for task in tasks:
         data = {key: value for key, value in task["data"].items() if isinstance(value, str)}
         key = next((name for name in data if is_image_name(name)), next(iter(data), None))
-        sources.append("" if key is None else data[key])
-    names = uploaded_names(sources)
-    return [name or _plain(source) for name, source in zip(names, sources, strict=True)]
-
-
-def _plain(source: str) -> str:
-    if source.startswith(_LOCAL):
-        return "".join(parse_qs(urlsplit(source).query).get("d", []))
-    return unquote(source.removeprefix(_DATA)) if source.startswith(_DATA) else source
+        images.append("" if key is None else data[key])
+    uploads = uploaded_names(images)
+    for row, image in enumerate(images):
+        if image.startswith(_LOCAL):
+            images[row] = "".join(parse_qs(urlsplit(image).query).get("d", []))
+        elif image.startswith(_DATA):
+            images[row] = unquote(image.removeprefix(_DATA))
+    return [upload or image for upload, image in zip(uploads, images, strict=True)]
 
 
 def _stated_choices(results: Any) -> Iterator[tuple[str, list[str], Mapping[str, Any]]]:
@@ -161,13 +162,6 @@ def is_task(text: str) -> bool:
     keys = ('"data"', '"annotations"', '"completions"', '"predictions"')
     first, *others = (re.search(rf"{key}\s*:\s*[\[{{]", text) for key in keys)
     return text.startswith("{") and first is not None and first[0].endswith("{") and any(others)
-
-
-def _renamed(task: Any) -> Any:
-    """A task with its annotations under the name they have had since version 1."""
-    if isinstance(task, dict) and "completions" in task and "annotations" not in task:
-        return {**task, "annotations": task["completions"]}
-    return task
 
 
 def _spelled_out(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -264,7 +258,7 @@ def _declare_classes(tasks: Sequence[Task], builder: LabelBuilder) -> None:
 def _write(dataset: Dataset, path: Path) -> list[str]:
     table = dataset.table
     names, lost = split_of_rows(dataset)
-    predictions = _predictions(dataset)
+    suggested = dataset.suggested
     lines = []
     for row, image in enumerate(table.images):
         data: dict[str, Any] = {"image": image if _URL.match(image) else _LOCAL + quote(image)}
@@ -273,8 +267,14 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
         if row == 0:
             data["classes"] = list(table.classes)
         task: dict[str, Any] = {"data": data, "annotations": _annotations(table, row)}
-        if row in predictions:
-            task["predictions"] = [predictions[row]]
+        if dataset.suggestions is not None and row in suggested:
+            scores = suggested[row]
+            prediction = {
+                "model_version": dataset.suggestions.model,
+                "score": max(scores.values()),
+                "result": [{**_choices(TAGS, list(scores)), "meta": {"scores": scores}}],
+            }
+            task["predictions"] = [prediction]
         lines.append(json_text(task))
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     return lost + not_held(dataset, suggestions=True)
@@ -322,30 +322,4 @@ def save_edited_tasks(source: Path, out: Path, changes: Mapping[str, Mapping[str
     return True
 
 
-def _predictions(dataset: Dataset) -> dict[int, dict[str, Any]]:
-    """One prediction per row with suggested tags; its score is that of the best tag."""
-    suggestions = dataset.suggestions
-    if suggestions is None:
-        return {}
-    scores_of: dict[int, dict[str, float]] = {}
-    for image, label, score in zip(
-        suggestions.image, suggestions.label, suggestions.score, strict=True
-    ):
-        scores_of.setdefault(int(image), {})[dataset.table.classes[label]] = float(score)
-    return {
-        row: {
-            "model_version": suggestions.model,
-            "score": max(scores.values()),
-            "result": [{**_choices(TAGS, list(scores)), "meta": {"scores": scores}}],
-        }
-        for row, scores in scores_of.items()
-    }
-
-
-FORMAT = Format(
-    "label_studio",
-    "Label Studio tasks json",
-    _detect,
-    _read,
-    write=_write,
-)
+FORMAT = Format("label_studio", "Label Studio tasks json", _detect, _read, write=_write)

@@ -119,7 +119,10 @@ def _observed(
 def _splits(path: Path, count: int, total: int) -> tuple[dict[str, Rows], list[str]]:
     files = [path / f"split_{part}_index.npy" for part in ("train", "val")]
     if all(file.is_file() for file in files):
-        train, val = (_indices(file) for file in files)
+        train, val = map(_load, files)
+        for file, rows in zip(files, (train, val), strict=True):
+            if rows.ndim != 1 or rows.dtype.kind not in "iu":
+                raise TagfillError("expected row numbers", file=file)
         if not np.array_equal(np.sort(np.concatenate([train, val])), np.arange(count)):
             raise TagfillError(f"the split does not divide the {count} train rows", file=files[0])
         note = f"train and val split by {files[0].name} and {files[1].name}"
@@ -129,14 +132,7 @@ def _splits(path: Path, count: int, total: int) -> tuple[dict[str, Rows], list[s
         train, val = published_split(count)
         note = "train and val split as published: 80/20 with seed 1200"
     splits = {"train": train, "val": val, "test": np.arange(count, total)}
-    return {name: rows for name, rows in splits.items() if len(rows)}, [note]
-
-
-def _indices(file: Path) -> Rows:
-    array = _load(file)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TagfillError("expected row numbers", file=file)
-    return array.astype(np.intp)
+    return {name: rows.astype(np.intp) for name, rows in splits.items() if len(rows)}, [note]
 
 
 def _classes(source: Source, images: Sequence[str], count: int) -> tuple[tuple[str, ...], str]:

@@ -40,10 +40,6 @@ def _detect(path: Path) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _read(source: Source) -> Dataset:
-    return read_arrow(source, _load(source.path))
-
-
 def _images(path: Path) -> Iterator[tuple[str, bytes]]:
     """Images of columns with bytes and path, as the hub has them, some rows at a time."""
     try:
@@ -73,8 +69,11 @@ def read_arrow(source: Source, table: pa.Table) -> Dataset:
     plan = plan_columns(sheet, source.options)
     if plan.shape != WIDE:
         return read_sheet(source, sheet, plan.shape)
-    images = table.column(plan.image)
-    if not _is_text(images) and not pa.types.is_integer(images.type):
+    kind = table.column(plan.image).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_path = pa.types.is_struct(kind) and kind.get_field_index("path") >= 0
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (is_path or is_text or pa.types.is_integer(kind)):
         raise source.refusal(f"column {sheet.header[plan.image]!r} should hold image ids as text")
 
     def read(source: Source, sheet: Sheet, plan: Plan) -> tuple[Entries, list[Tally]]:
@@ -100,12 +99,6 @@ def _sheet(table: pa.Table, path: Path) -> Sheet:
     columns = [_column(first, number) for number in range(table.num_columns)]
     sample = tuple(map(list, zip(*columns, strict=True)))
     return Sheet(path, tuple(table.column_names), 0, records, sample)
-
-
-def _is_text(column: pa.ChunkedArray) -> bool:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_image = pa.types.is_struct(kind) and kind.get_field_index("path") >= 0
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_image)
 
 
 def _column(table: pa.Table, number: int) -> list[str]:
@@ -213,7 +206,7 @@ FORMAT = Format(
     "parquet",
     "Parquet, one column per class: 1, 0 or null",
     _detect,
-    _read,
+    lambda source: read_arrow(source, _load(source.path)),
     write=_write,
     images=_images,
     default_absent=None,

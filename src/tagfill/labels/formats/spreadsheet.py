@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from tagfill.errors import TagfillError
-from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats._ticks import is_image
-from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.base import Format
 from tagfill.labels.formats.csv_tables import read_sheet
 
 MOST_BYTES = 1 << 30
@@ -85,17 +84,15 @@ def _xlsx_cells(file: IO[bytes]) -> int:
     rows = columns = row = column = 0
     for piece in _pieces(file):
         for name, letters, digits in _PLACE.findall(piece):
-            if name == b"row" or digits:
-                row = _row(digits) if digits else row + 1
+            if digits:
+                row = int(digits) if len(digits) < 8 else _BEYOND
+            elif name == b"row":
+                row += 1
             column = 0 if name == b"row" else _column(letters) if letters else column + 1
             rows, columns = max(rows, row), max(columns, column)
         if rows * columns > MOST_CELLS:
             break
     return rows * columns
-
-
-def _row(digits: bytes) -> int:
-    return int(digits) if len(digits) < 8 else _BEYOND
 
 
 def _column(letters: bytes) -> int:
@@ -137,15 +134,9 @@ def has_tables(path: Path) -> bool:
     return text.startswith("<") and "<table" in text.lower()
 
 
-def html_tables(path: Path) -> dict[str, Rows]:
-    """The rows of all tables in a web page; a table inside another one belongs to it."""
-    parser = _Tables()
-    parser.feed(read_text(path))
-    parser.close()
-    return {f"table {number}": rows for number, rows in enumerate(parser.tables, 1)}
-
-
 class _Tables(HTMLParser):
+    """Collects the rows of all tables in a web page; one inside another belongs to it."""
+
     def __init__(self) -> None:
         super().__init__()
         self.tables: list[Rows] = []
@@ -208,10 +199,6 @@ def _is_workbook(path: Path) -> bool:
         return path.suffix.lower() in (".xlsx", ".ods")
 
 
-def _read(source: Source) -> Dataset:
-    return read_sheet(source, open_spreadsheet(source.path))
-
-
 def open_spreadsheet(path: Path) -> Sheet:
     """The first sheet of a file that lists images, and all others with the same header.
 
@@ -265,7 +252,10 @@ def _sheets(path: Path) -> tuple[dict[str, list[list[str]]], set[str]]:
     from python_calamine import CalamineError, CalamineWorkbook
 
     if has_tables(path):
-        return html_tables(path), set()
+        parser = _Tables()
+        parser.feed(read_text(path))
+        parser.close()
+        return {f"table {n}": rows for n, rows in enumerate(parser.tables, 1)}, set()
     refuse_bombs(path)
     try:
         workbook = CalamineWorkbook.from_path(str(path))
@@ -308,5 +298,5 @@ FORMAT = Format(
     "spreadsheet",
     "Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods; tables of web pages",
     _detect,
-    _read,
+    lambda source: read_sheet(source, open_spreadsheet(source.path)),
 )

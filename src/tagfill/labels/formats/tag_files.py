@@ -6,16 +6,15 @@ labelme (JSON with ``shapes`` and ``flags``) and Google Takeout (JSON with ``peo
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._folders import labeled_images, sample, split_of
-from tagfill.labels.formats._json import LineReader, mapped, objects, parse_json
-from tagfill.labels.formats._names import names_tags
-from tagfill.labels.formats._splitter import blanks_separate, find_splitter
+from tagfill.labels.formats._json import mapped, objects, parse_json, read_lines
+from tagfill.labels.formats._names import SPLIT, names_tags
+from tagfill.labels.formats._splitter import blanks_separate
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats.base import Format, Source
@@ -30,7 +29,12 @@ _MOST_WORDS = 4.0
 
 def _detect(path: Path) -> bool:
     files = sample(path, _SUFFIXES)
-    return bool(files) and all(map(_holds_tags, files)) and not _are_sentences(files)
+    if not files or not all(map(_holds_tags, files)):
+        return False
+    texts = [head(file) for file in files if file.suffix in _TEXTS]
+    tags = [tag for text in texts for tag in split_tags(text)]
+    wordy = sum(len(tag.split()) for tag in tags) > _MOST_WORDS * len(tags)
+    return not wordy or blanks_separate(texts)
 
 
 def _holds_tags(file: Path) -> bool:
@@ -40,13 +44,6 @@ def _holds_tags(file: Path) -> bool:
         return bool(_as_line(parse_json(head(file), file)))
     except TagfillError:
         return False
-
-
-def _are_sentences(files: list[Path]) -> bool:
-    texts = [head(file) for file in files if file.suffix in _TEXTS]
-    tags = [tag for text in texts for tag in split_tags(text)]
-    wordy = sum(len(tag.split()) for tag in tags) > _MOST_WORDS * len(tags)
-    return wordy and not blanks_separate(texts)
 
 
 def _as_line(document: Any) -> dict[str, Any]:
@@ -65,25 +62,18 @@ def _as_line(document: Any) -> dict[str, Any]:
 
 
 def _read(source: Source) -> Dataset:
-    lines: dict[PurePosixPath, dict[str, Any]] = {}
+    lines: list[dict[str, Any]] = []
+    untagged = 0
     for image, file in labeled_images(source.path, _SUFFIXES):
-        lines[image] = {}
-        if file is not None:
-            text = read_text(file)
-            is_json = file.suffix.lower() == ".json"
-            lines[image] = _as_line(parse_json(text, file)) if is_json else {"tags": text}
-    texts = [value for line in lines.values() for value in line.values() if isinstance(value, str)]
-    splitter = find_splitter(texts, source.options, source.path)
-    builder = LabelBuilder(source, free_tags=True)
-    reader = LineReader(builder, splitter)
-    for row, (image, line) in enumerate(lines.items()):
-        reader.read(row + 1, {**line, "file_name": str(image)})
-        builder.split(row, split_of(image))
-    builder.notes += splitter.notes
-    untagged = sum(not line for line in lines.values())
-    if untagged:
-        builder.notes.append(f"{untagged:,} of {len(builder):,} images have no file of tags")
-    return builder.dataset(source.path)
+        line: dict[str, Any] = {}
+        if file is not None and file.suffix.lower() == ".json":
+            line = _as_line(parse_json(read_text(file), file))
+        elif file is not None:
+            line = {"tags": read_text(file)}
+        untagged += not line
+        lines.append({**line, "file_name": str(image), SPLIT: split_of(image)})
+    notes = [f"{untagged:,} of {len(lines):,} images have no file of tags"] if untagged else []
+    return read_lines(source, list(enumerate(lines, 1)), notes, source.path)
 
 
 FORMAT = Format(

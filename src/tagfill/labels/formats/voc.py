@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -28,7 +28,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._folders import folders_below, labeled_images, split_of
 from tagfill.labels.formats._text import head, text_lines
-from tagfill.labels.formats.base import Difficult, Format, ReadOptions, Source
+from tagfill.labels.formats.base import Difficult, Format, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -50,55 +50,50 @@ _LOOKED_AT = 5
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _YEAR = re.compile(r"VOC\d{4}")
 
-Codes = dict[str, dict[str, int]]
-"""Label by image, then class."""
-
-
-@dataclass(frozen=True)
-class AnnotatedObject:
-    """One object: class, corners in pixels, whether it is marked difficult."""
-
-    name: str
-    corners: tuple[float, ...]
-    difficult: bool
-
 
 @dataclass(frozen=True)
 class Annotation:
-    """One annotation file: name of the image, its width and height in pixels, and the objects."""
+    """One annotation file.
+
+    Args:
+        image: the name of the image.
+        size: its width and height in pixels.
+        labels: of all classes seen: positive, unless all objects of the class are difficult.
+        boxes: classes and corners, in pixels, of the objects that count.
+        difficult: how many objects are marked so.
+    """
 
     image: str
     size: tuple[float, float]
-    objects: tuple[AnnotatedObject, ...]
-
-    def codes(self, difficult: int) -> dict[str, int]:
-        """Label of every class seen: positive, or ``difficult`` where all its objects are."""
-        easy = {item.name for item in self.objects if not item.difficult}
-        return {item.name: POSITIVE if item.name in easy else difficult for item in self.objects}
+    labels: dict[str, int]
+    boxes: list[tuple[str, tuple[float, ...]]]
+    difficult: int
 
 
 def _read_annotation(file: Path, source: Source) -> Annotation | None:
     """Read one annotation file; ``None`` (and an error) if it is broken."""
+    counts_as = _DIFFICULT[source.options.difficult]
+    labels: dict[str, int] = {}
+    boxes: list[tuple[str, tuple[float, ...]]] = []
+    difficult = 0
     try:
         root = defusedxml.ElementTree.parse(file).getroot()
         size = (_number(root, "size/width"), _number(root, "size/height"))
-        name = (root.findtext("filename") or "").strip()
-        return Annotation(name, size, tuple(_item(thing) for thing in root.iter("object")))
+        for thing in root.iter("object"):
+            name = (thing.findtext("name") or "").strip()
+            if not name:
+                raise ValueError("an object has no name")
+            left, top, right, bottom = (_number(thing, f"bndbox/{side}") for side in _CORNERS)
+            value = counts_as if _number(thing, "difficult") else POSITIVE
+            difficult += _number(thing, "difficult") != 0
+            labels[name] = POSITIVE if value == POSITIVE else labels.get(name, value)
+            if value == POSITIVE:
+                # Pixels count from 1 in VOC, and the last one belongs to the box.
+                boxes.append((name, (left - 1, top - 1, right, bottom)))
     except BROKEN as error:
         source.problems.error(f"not readable as a VOC annotation ({error})", file=file)
         return None
-
-
-def _item(element: Element) -> AnnotatedObject:
-    name = (element.findtext("name") or "").strip()
-    if not name:
-        raise ValueError("an object has no name")
-    corners = tuple(_number(element, f"bndbox/{corner}") for corner in _CORNERS)
-    # Pixels count from 1 in VOC, and the last one belongs to the box.
-    left, top, right, bottom = corners
-    return AnnotatedObject(
-        name, (left - 1, top - 1, right, bottom), _number(element, "difficult") != 0
-    )
+    return Annotation((root.findtext("filename") or "").strip(), size, labels, boxes, difficult)
 
 
 def _number(element: Element, path: str) -> float:
@@ -126,33 +121,42 @@ def _is_devkit(path: Path) -> bool:
     return (path / "Annotations").is_dir() and any(place.is_dir() for place in places)
 
 
-def _detect(path: Path) -> bool:
-    return path.is_dir() and find_devkit(path) is not None
-
-
 def _read(source: Source) -> Dataset:
     devkit = find_devkit(source.path)
     if devkit is None:
         raise source.refusal("no VOC devkit here (Annotations and ImageSets/Main)")
-    split_of = _splits(devkit)
-    difficult = _DIFFICULT[source.options.difficult]
-    codes = _class_lists(devkit, sorted(set(split_of.values())), difficult, source)
-    annotations = _annotations(devkit, split_of, source)
-    for stem, annotation in annotations.items():
-        codes.setdefault(stem, annotation.codes(difficult))
-    classes = sorted({name for labels in codes.values() for name in labels})
+    split_of, folder = _splits(devkit), devkit / "Annotations"
+    codes = _class_lists(devkit, sorted(set(split_of.values())), source)
+    annotations: dict[str, Annotation] = {}
+    files = {file.stem: file for file in folder.glob("*.xml") if file.is_file()}
+    for stem in sorted(split_of) or sorted(files):
+        annotation = _read_annotation(files[stem], source) if stem in files else None
+        if annotation is not None:
+            annotations[stem] = annotation
+            codes.setdefault(stem, annotation.labels)
     builder = LabelBuilder(source)
     builder.absent = None
-    builder.notes += _notes(devkit, source.options, split_of, codes, annotations)
+    hard = sum(annotation.difficult for annotation in annotations.values())
+    unlabeled = sum(stem not in codes for stem in split_of)
+    unlisted = len(files) - len(annotations) if split_of else 0
+    remarks = {
+        f"{hard} objects are marked difficult; images with no other of the class count as"
+        f" {source.options.difficult} (--difficult changes this)": True,
+        f"{unlabeled} images have neither class lists nor annotations: labels unknown": unlabeled,
+        f"{unlisted} annotated images are in no image set and were skipped": unlisted,
+        "--absent has no effect here: VOC states negatives": source.options.absent,
+    }
+    builder.notes += [remark for remark, applies in remarks.items() if applies]
+    classes = sorted({name for labels in codes.values() for name in labels})
     label_of = {name: builder.label(name) for name in classes}
     for stem in sorted(split_of or annotations):
         record = builder.record(f"{stem}.jpg")
         builder.split(record, split_of.get(stem, ""))
-        if stem in codes:
-            for name in classes:
-                builder.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
+        for name in classes if stem in codes else ():
+            builder.mark(record, label_of[name], codes[stem].get(name, NEGATIVE))
         if stem in annotations:
-            _add_boxes(builder, record, annotations[stem], difficult, label_of.get)
+            for name, corners in annotations[stem].boxes:
+                builder.boxes.add(record, label_of.get(name), corners, annotations[stem].size)
     return builder.dataset(devkit / "JPEGImages")
 
 
@@ -164,9 +168,11 @@ def _splits(devkit: Path) -> dict[str, str]:
     return {line.split()[0]: name for name in names for _, line in text_lines(main / f"{name}.txt")}
 
 
-def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, source: Source) -> Codes:
+def _class_lists(devkit: Path, splits: Iterable[str], source: Source) -> dict[str, dict[str, int]]:
+    """Labels by image, then class."""
+    difficult = _DIFFICULT[source.options.difficult]
     meaning = {"1": POSITIVE, "-1": NEGATIVE, "0": difficult}
-    codes: Codes = {}
+    codes: dict[str, dict[str, int]] = {}
     for split in splits:
         for file in sorted((devkit / "ImageSets" / "Main").glob(f"*_{split}.txt")):
             name = file.name.removesuffix(f"_{split}.txt")
@@ -179,42 +185,6 @@ def _class_lists(devkit: Path, splits: Iterable[str], difficult: int, source: So
     return codes
 
 
-def _annotations(devkit: Path, wanted: Iterable[str], source: Source) -> dict[str, Annotation]:
-    folder = devkit / "Annotations"
-    stems = sorted(wanted) or sorted(file.stem for file in folder.glob("*.xml"))
-    annotations = {}
-    for stem in stems:
-        file = folder / f"{stem}.xml"
-        if file.is_file():
-            annotation = _read_annotation(file, source)
-            if annotation is not None:
-                annotations[stem] = annotation
-    return annotations
-
-
-def _notes(
-    devkit: Path,
-    options: ReadOptions,
-    split_of: dict[str, str],
-    codes: Codes,
-    annotations: dict[str, Annotation],
-) -> list[str]:
-    hard = sum(item.difficult for annotation in annotations.values() for item in annotation.objects)
-    notes = [
-        f"{hard} objects are marked difficult; images with no other of the class count as"
-        f" {options.difficult} (--difficult changes this)"
-    ]
-    unlabeled = sum(stem not in codes for stem in split_of)
-    if unlabeled:
-        notes.append(f"{unlabeled} images have neither class lists nor annotations: labels unknown")
-    unlisted = sum(1 for _ in (devkit / "Annotations").glob("*.xml")) - len(annotations)
-    if split_of and unlisted > 0:
-        notes.append(f"{unlisted} annotated images are in no image set and were skipped")
-    if options.absent:
-        notes.append("--absent has no effect here: VOC states negatives")
-    return notes
-
-
 def _files(path: Path) -> Iterator[PurePosixPath]:
     for folder, names in folders_below(path):
         yield from (folder / name for name in names if name.lower().endswith(".xml"))
@@ -224,13 +194,11 @@ def _detect_files(path: Path) -> bool:
     if path.is_file():
         return path.suffix.lower() == ".xml" and _is_annotation(path)
     files = [path / file for file in islice(_files(path), _LOOKED_AT)] if path.is_dir() else []
-    return bool(files) and all(map(_is_annotation, files)) and not _in_devkit(files[0])
-
-
-def _in_devkit(file: Path) -> bool:
-    home = file.parent.parent
+    if not files or not all(map(_is_annotation, files)):
+        return False
+    folder, home = files[0].parent, files[0].parent.parent
     lists = (home / "ImageSets").is_dir() or (home / "JPEGImages").is_dir()
-    return file.parent.name == "Annotations" and lists
+    return not (folder.name == "Annotations" and lists)
 
 
 def _is_annotation(file: Path) -> bool:
@@ -244,7 +212,6 @@ def _read_files(source: Source) -> Dataset:
     images = _images(path, folder)
     if not images:
         raise source.refusal("it has no annotation files")
-    difficult = _DIFFICULT[source.options.difficult]
     builder = LabelBuilder(source)
     unlabeled: list[int] = []
     for image, file in images.items():
@@ -255,23 +222,12 @@ def _read_files(source: Source) -> Dataset:
         if annotation is None:
             unlabeled.append(record)
             continue
-        for name, value in annotation.codes(difficult).items():
+        for name, value in annotation.labels.items():
             builder.mark(record, builder.label(name), value)
-        _add_boxes(builder, record, annotation, difficult, builder.label)
+        for name, corners in annotation.boxes:
+            builder.boxes.add(record, builder.label(name), corners, annotation.size)
     builder.close_world(except_for=unlabeled)
     return builder.dataset(folder if path.is_dir() else None)
-
-
-def _add_boxes(
-    builder: LabelBuilder,
-    record: int,
-    annotation: Annotation,
-    difficult: int,
-    label_of: Callable[[str], int | None],
-) -> None:
-    for item in annotation.objects:
-        if not item.difficult or difficult == POSITIVE:
-            builder.boxes.add(record, label_of(item.name), item.corners, annotation.size)
 
 
 def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:
@@ -287,7 +243,13 @@ def _images(path: Path, folder: Path) -> dict[PurePosixPath, Path | None]:
 
 
 FORMATS = (
-    Format("voc", "PASCAL VOC devkit folder", _detect, _read, default_absent=None),
+    Format(
+        "voc",
+        "PASCAL VOC devkit folder",
+        lambda path: path.is_dir() and find_devkit(path) is not None,
+        _read,
+        default_absent=None,
+    ),
     Format(
         "voc_xml",
         "folder of PASCAL VOC annotation files (XML), without a devkit",

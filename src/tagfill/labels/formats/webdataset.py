@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._json import LineReader, parse_json
-from tagfill.labels.formats._splitter import find_splitter
+from tagfill.labels.formats._json import LISTS, parse_json, read_lines
+from tagfill.labels.formats._names import names_tags
 from tagfill.labels.formats.base import Format, Source
 
 _TEXTS = (".cls", ".txt", ".tags")
@@ -36,16 +35,15 @@ def _read(source: Source) -> Dataset:
     shards = _shards(source.path)
     if not shards:
         raise source.refusal("it has no .tar file")
-    builder = LabelBuilder(source, free_tags=True)
-    samples = [(shard, *sample) for shard in shards for sample in _samples(shard)]
-    texts = [_text(files, suffix) for _, _, files in samples for suffix in _TEXTS]
-    splitter = find_splitter(texts, source.options, source.path)
-    builder.notes += splitter.notes
-    reader = LineReader(builder, splitter)
-    for shard, key, files in samples:
-        _state(reader, key, files, shard)
-    builder.notes.append("images are inside the tar files; training unpacks them into the cache")
-    return builder.dataset()
+    lines = []
+    for shard in shards:
+        for key, files in _samples(shard).items():
+            image = next((suffix for suffix in files if is_image_file(f"x{suffix}")), None)
+            if image is not None:
+                name = f"{key}{image}"
+                lines.append({**_labels(name, files, source, shard), "file_name": name})
+    note = "images are inside the tar files; training unpacks them into the cache"
+    return read_lines(source, list(enumerate(lines, 1)), [note])
 
 
 def _members(shard: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
@@ -57,18 +55,14 @@ def _members(shard: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], byt
                 place = PurePosixPath(member.name)
                 if member.size > shard_size:  # a sparse file
                     raise ValueError(f"{member.name!r} claims {member.size:,} bytes")
-                if member.isfile() and not place.name.startswith("."):
-                    yield place, member.size, partial(_content, archive, member)
+                stream = archive.extractfile(member) if member.isfile() else None
+                if stream is not None and not place.name.startswith("."):
+                    yield place, member.size, stream.read
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise TagfillError(f"not readable as a tar file ({error})", file=shard) from None
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member)
-    return b"" if stream is None else stream.read()
-
-
-def _samples(shard: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+def _samples(shard: Path) -> dict[str, dict[str, bytes]]:
     """The files of each key; label files with their content."""
     samples: dict[str, dict[str, bytes]] = {}
     for place, size, content in _members(shard):
@@ -76,7 +70,7 @@ def _samples(shard: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
         small = f".{suffix.lower()}" in _LABELS and size <= _MOST_BYTES
         files = samples.setdefault(str(place.parent / stem), {})
         files[dot + suffix] = content() if small else b""
-    yield from samples.items()
+    return samples
 
 
 def _images(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -90,21 +84,18 @@ def _text(files: dict[str, bytes], suffix: str) -> str:
     return b"".join(files[s] for s in files if s.lower() == suffix).decode("utf-8", "replace")
 
 
-def _state(reader: LineReader, key: str, files: dict[str, bytes], shard: Path) -> None:
-    image = next((suffix for suffix in files if is_image_file(f"x{suffix}")), None)
-    if image is None:
-        return
-    name, builder = f"{key}{image}", reader.builder
+def _labels(image: str, files: dict[str, bytes], source: Source, shard: Path) -> dict[str, Any]:
+    """What the files of an image say: its JSON, and the tags in texts where that has none."""
     text = _text(files, ".json")
-    if text:
-        document = parse_json(text, shard)
-        if isinstance(document, dict):
-            reader.read(len(builder) + 1, {**document, "file_name": name})
-            return
-        builder.source.problems.error(f"the labels of {name!r} are not a JSON object", file=shard)
-    record = builder.record(name)
-    for suffix in _TEXTS:
-        builder.tags(record, dict.fromkeys(reader.splitter.tags(_text(files, suffix))))
+    document = parse_json(text, shard) if text else {}
+    if not isinstance(document, dict):
+        source.problems.error(f"the labels of {image!r} are not a JSON object", file=shard)
+        document = {}
+    tags = "\n".join(text for suffix in _TEXTS if (text := _text(files, suffix)))
+    stated = any(
+        names_tags(key) or key in LISTS or value in (0, 1) for key, value in document.items()
+    )
+    return document if stated or not tags else {**document, "tags": tags}
 
 
 FORMAT = Format(

@@ -56,7 +56,7 @@ def _read(source: Source) -> Dataset:
     if not path.is_dir():
         raise source.refusal("expected a folder of photos")
     listed = list(_photos(path))
-    photos = _all_read(listed)
+    photos = _read_photos(listed)
     if not any(photo.has_keywords for photo in photos):
         raise source.refusal(
             f"none of the {len(photos):,} photos has keywords",
@@ -73,7 +73,7 @@ def _read(source: Source) -> Dataset:
         tags = [splitter.split(tag) if splitter else [tag] for tag in photo.tags]
         builder.tags(record, dict.fromkeys(name for names in tags for name in names))
         for tag_path in photo.paths:
-            builder.path(record, tag_path)
+            builder.paths.add(record, tag_path)
         for name, mark in photo.suggested.items():
             origin = mark.origin or "tagfill"
             builder.suggest(record, builder.label(name), mark.confidence, origin)
@@ -84,15 +84,15 @@ def _read(source: Source) -> Dataset:
     return replace(dataset, table=_with_reviewed(photos, builder, dataset.table))
 
 
-def _all_read(listed: Sequence[Listed]) -> list[Photo]:
+def _read_photos(listed: Sequence[Listed]) -> list[Photo]:
     """What the files say; a thread takes many at a time, as handing over one costs as much."""
-    parts = [listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE)]
+
+    def read(first: int) -> list[Photo]:
+        part = listed[first : first + _AT_ONCE]
+        return [read_photo(place / name, names) for place, name, names in part]
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [photo for part in pool.map(_part_read, parts) for photo in part]
-
-
-def _part_read(part: Sequence[Listed]) -> list[Photo]:
-    return [read_photo(place / name, names) for place, name, names in part]
+        return [p for part in pool.map(read, range(0, len(listed), _AT_ONCE)) for p in part]
 
 
 def _report(
@@ -135,9 +135,4 @@ def _with_reviewed(photos: Sequence[Photo], builder: LabelBuilder, table: LabelT
     return replace(table, reviewed=reviewed)
 
 
-FORMAT = Format(
-    "xmp",
-    "photos with their own keywords: XMP, IPTC, EXIF, sidecars",
-    _detect,
-    _read,
-)
+FORMAT = Format("xmp", "photos with their own keywords: XMP, IPTC, EXIF, sidecars", _detect, _read)

@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -67,17 +68,6 @@ def _path(tag: str, hierarchy: Hierarchy) -> tuple[str, ...]:
         tag = hierarchy[tag][0]
         path = (tag.rsplit("|", 1)[-1], *path)
     return path
-
-
-def without_marks(keywords: Keywords, *, confirmed: bool) -> Keywords:
-    """Keywords without the tags that were suggested, and on request those that were confirmed."""
-    states = {"suggested", "confirmed"} if confirmed else {"suggested"}
-    gone = {name for name, mark in keywords.marks.items() if mark.state in states}
-    return Keywords(
-        tuple(tag for tag in keywords.tags if tag not in gone),
-        tuple(path for path in keywords.paths if path[-1] not in gone),
-        {name: mark for name, mark in keywords.marks.items() if name not in gone},
-    )
 
 
 Edit = Callable[[Keywords], Keywords]
@@ -226,18 +216,22 @@ def _run_exiftool(arguments: Sequence[str], photo: Path) -> str:
 
 def edits(changes: Mapping[Path, Change], hierarchy: Hierarchy) -> dict[Path, Edit]:
     """The edits of each photo's keywords for the changes."""
-
-    def edit(change: Change) -> Edit:
-        return lambda keywords: change.of(keywords, hierarchy)
-
-    return {photo: edit(change) for photo, change in changes.items()}
+    return {photo: partial(change.of, hierarchy=hierarchy) for photo, change in changes.items()}
 
 
 def removals(photos: Iterable[Path], *, confirmed: bool) -> dict[Path, Edit]:
-    """The edits that remove tags."""
-    return {
-        photo: lambda keywords: without_marks(keywords, confirmed=confirmed) for photo in photos
-    }
+    """The edits that remove tags that were suggested, and on request those that were confirmed."""
+    states = {"suggested", "confirmed"} if confirmed else {"suggested"}
+
+    def edit(keywords: Keywords) -> Keywords:
+        gone = {name for name, mark in keywords.marks.items() if mark.state in states}
+        return Keywords(
+            tuple(tag for tag in keywords.tags if tag not in gone),
+            tuple(path for path in keywords.paths if path[-1] not in gone),
+            {name: mark for name, mark in keywords.marks.items() if name not in gone},
+        )
+
+    return dict.fromkeys(photos, edit)
 
 
 Confidence = Mapping[tuple[str, str], float | None]
