@@ -74,11 +74,7 @@ def mean_precisions(
     root: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, float]:
-    """mAP of each engine in percent on labeled images, which are decoded once for all.
-
-    Raises:
-        TagfillError: an image is missing or broken.
-    """
+    """mAP of each engine in percent on labeled images, which are decoded once for all."""
     metadata = next(iter(engines.values())).metadata
     paths = find_images(root, table.images)
     if None in paths:

@@ -74,7 +74,6 @@ def export_model(
             weights have 8 bits.
         labeled: labels and image folder, to measure the loss of mAP on.
         tolerance: largest difference of a probability that is accepted.
-        progress: called with how many labeled images are done, and of how many.
 
     Raises:
         TagfillError: the model cannot be traced, or the file differs from it.

@@ -53,10 +53,6 @@ def run_job(
 
     Args:
         force: replace the results of another job.
-        progress: called with how many images are done, and of how many.
-
-    Raises:
-        TagfillError: the folder holds something else.
     """
     if not files:
         raise TagfillError("there are no images to process")
@@ -83,11 +79,7 @@ def run_job(
 
 
 def parts(folder: Path) -> list[Path]:
-    """The parts of a finished job, in order.
-
-    Raises:
-        TagfillError: there is no job, or it is not finished.
-    """
+    """The parts of a finished job, in order."""
     manifest = _manifest(folder)
     if not manifest.get("parts"):
         raise TagfillError("has no finished job", file=folder, remedy="run its command again")

@@ -47,7 +47,6 @@ class Backbone(nn.Module):
 
         Args:
             spec: of an architecture that these weights are known to fit.
-            state: its ``state_dict``.
         """
         backbone = cls(None, spec)
         backbone._stored = dict(state)

@@ -197,7 +197,6 @@ class Look:
     """Result of an inspection.
 
     Args:
-        channels: depth of the feature map.
         stride: input pixels per cell of it.
         unused: names of parameters the map does not depend on.
     """
@@ -213,9 +212,6 @@ def look(spec: BackboneSpec) -> Look:
 
     On the ``meta`` device, where tensors have shapes but no values; architectures that need values
     even then are built for real.
-
-    Raises:
-        TagfillError: the architecture cannot take images of this size.
     """
     key = json.dumps([spec.library, spec.architecture, spec.size, dict(spec.options)], default=repr)
     if key not in _seen:

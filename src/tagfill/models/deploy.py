@@ -97,11 +97,7 @@ class Metadata:
 
     @classmethod
     def from_json(cls, text: str | None) -> Metadata:
-        """Read what ``to_json`` wrote.
-
-        Raises:
-            TagfillError: the text is of something else.
-        """
+        """Read what ``to_json`` wrote."""
         try:
             document = json.loads(text or "")
             if document["format"] != FORMAT or document["version"] != VERSION:

@@ -50,7 +50,6 @@ class SsgrlConfig:
         hidden: channels of the map and of each class's features.
         joint: width in which image and class meet.
         words: width of the class vectors.
-        steps: of the graph network.
         halve: average 2 x 2 positions first, as PU-MLC's code does at 448 px.
     """
 

@@ -85,9 +85,6 @@ def import_q2l(
         checkpoint: the file; read as tensors only.
         classes: names in the checkpoint's order; None takes COCO's where there are 80.
         heads: number of attention heads, which no tensor reveals; 4 in all released models.
-
-    Raises:
-        TagfillError: not such a checkpoint, or not one of the released backbones.
     """
     state = read_state(checkpoint)
     for needed in ("query_embed.weight", "fc.W", _POSITION):

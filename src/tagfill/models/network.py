@@ -139,9 +139,6 @@ def rebuild_network(
         most: parameters its backbone and its head may have.
         state: the weights of the file; a backbone that they are known to fit gets them, and is
             built when it is first run.
-
-    Raises:
-        TagfillError: the description is damaged, or of something that cannot be built.
     """
     try:
         spec = BackboneSpec.from_json(description["backbone"])

@@ -32,7 +32,6 @@ class BackboneSpec:
             features instead of images.
         architecture: timm's name without weight tag, or transformers' model type.
         options: what the architecture is built with: timm arguments or the transformers config.
-        size: side of the square input in pixels.
         channels: D, the depth of the feature map.
         stride: input pixels per cell of the feature map.
         mean, std: normalization of images in 0..1.
@@ -77,11 +76,7 @@ class BackboneSpec:
         return spec
 
     def check(self) -> None:
-        """Refuse what no installed library can build without a download.
-
-        Raises:
-            TagfillError: and what is wrong.
-        """
+        """Refuse what no installed library can build without a download."""
         given = self.library == "features"
         check_architecture(self.library, self.architecture, self.options)
         whole_number("size", self.size, 0 if given else 1, LARGEST_SIDE)

@@ -84,9 +84,6 @@ def fit_state(module: nn.Module, state: Mapping[str, Tensor], *, file: str | Pat
 
     Tensors that the module does not have (a removed classifier) are left out. Counters of
     BatchNorm, which frozen ones do not store, start at zero.
-
-    Raises:
-        TagfillError: a tensor is missing or has another shape.
     """
     fitted: State = {}
     for name, own in module.state_dict().items():

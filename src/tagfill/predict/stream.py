@@ -36,7 +36,6 @@ def predict_stream(
 
     Args:
         files: image files, or ``.npy`` files of features where the model reads those.
-        workers: threads that decode images.
     """
     for name, value, most in (("batch size", batch_size, 65_536), ("workers", workers, 1_024)):
         if not 1 <= value <= most:

@@ -102,11 +102,7 @@ class RunContent:
 
 
 def read_run(run: str | Path | TrainedRun, sinks: Sequence[Sink] = ()) -> RunContent:
-    """Open a run with its held-out images and their scores.
-
-    Raises:
-        TagfillError: it is no run folder, or the run is not finished.
-    """
+    """Open a run with its held-out images and their scores."""
     opened = TrainedRun.of(run, sinks)
     metrics = opened.metrics
     gaps: tuple[str, ...] = ()

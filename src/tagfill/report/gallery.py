@@ -32,7 +32,6 @@ class Card:
 
     Args:
         probability: that the tag is present.
-        known: tags it is labeled with.
         true: whether the tag is present, where known.
         shown: picture and heat map, where they could be made.
     """

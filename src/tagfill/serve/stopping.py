@@ -31,6 +31,7 @@ class Rest:
     """Share of the unreviewed suggestions that is right.
 
     Args:
+        count: how many there are.
         low, high: bounds that hold at all times with probability 1 - error.
         expected: the mean under a uniform prior.
         sampled: answers the bounds rest on.

@@ -44,7 +44,6 @@ class Extractor:
         view_name: part of what identifies the features.
         kind: pooled [D], grid [D, 3, 3] or maps [D, H, W].
         device: where torch runs the backbone, if it is torch.
-        workers: threads that decode images.
         on_damage: called with a message about damaged files.
     """
 
@@ -58,14 +57,7 @@ class Extractor:
     on_damage: Callable[[str], None] | None = None
 
     def extract(self, paths: Sequence[Path], progress: Progress | None = None) -> FeatureRows:
-        """Features of image files, from the cache where they are known.
-
-        Args:
-            progress: called with how many images are done, and of how many.
-
-        Raises:
-            TagfillError: an image cannot be decoded.
-        """
+        """Features of image files, from the cache where they are known."""
         for _ in range(_ATTEMPTS):
             store = self.store()
             for error in self._fill(store, paths, progress):

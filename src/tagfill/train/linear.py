@@ -75,11 +75,7 @@ def train_head(
     seed: int,
     events: Events,
 ) -> Stage:
-    """Train a head on features, without a run folder; returns the finished stage.
-
-    Raises:
-        TagfillError: the method cannot learn from these labels, or its loss is not finite.
-    """
+    """Train a head on features, without a run folder; returns the finished stage."""
     accelerator = make_accelerator()
     begin(method, stage, data, positives, seed=seed, device=accelerator.device)
     loop = Stage(

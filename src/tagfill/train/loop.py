@@ -52,7 +52,6 @@ class Stage:
         keep: stores checkpoints, if there is a run folder for them.
         seed: order and random draws depend on it and the position alone.
         limits: deadline, saving interval, and requests to stop.
-        shard: divide the network among the processes.
     """
 
     optimizer: torch.optim.Optimizer

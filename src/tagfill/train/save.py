@@ -144,11 +144,7 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], met
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read what ``save_checkpoint`` wrote: groups of tensors, and the metadata.
-
-    Raises:
-        TagfillError: the file is damaged.
-    """
+    """Read what ``save_checkpoint`` wrote: groups of tensors, and the metadata."""
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}

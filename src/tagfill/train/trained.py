@@ -50,11 +50,7 @@ class TrainedRun:
 
     @classmethod
     def open(cls, path: str | Path, sinks: Sequence[Sink] = ()) -> Self:
-        """Open a run folder.
-
-        Raises:
-            TagfillError: it is no run folder.
-        """
+        """Open a run folder."""
         folder, config = RunFolder.open(Path(path))
         return cls(folder, config, sinks=sinks)
 
@@ -77,10 +73,12 @@ class TrainedRun:
 
     @property
     def path(self) -> Path:
+        """The run folder."""
         return self.folder.path
 
     @property
     def name(self) -> str:
+        """Name of the run."""
         return self.path.resolve().name
 
     @property
@@ -90,11 +88,7 @@ class TrainedRun:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """Metrics at the end of training.
-
-        Raises:
-            TagfillError: the run is not finished.
-        """
+        """Metrics at the end of training."""
         return self.folder.read_metrics()
 
     @cached_property
@@ -104,6 +98,7 @@ class TrainedRun:
 
     @cached_property
     def events(self) -> Sequence[Mapping[str, Any]]:
+        """Events of training."""
         return self.folder.read_events()
 
     @cached_property
@@ -124,10 +119,12 @@ class TrainedRun:
 
     @cached_property
     def model(self) -> Bundle:
+        """The trained model."""
         return load_bundle(self.folder.model)
 
     @property
     def classes(self) -> tuple[str, ...]:
+        """Names of the K classes."""
         return self.model.classes
 
     @property
@@ -138,6 +135,7 @@ class TrainedRun:
 
     @property
     def device(self) -> torch.device:
+        """Where the network runs."""
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
     @cached_property

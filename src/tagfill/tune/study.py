@@ -50,11 +50,7 @@ class Search:
         object.__setattr__(self, "study", self._open())
 
     def run(self, trials: int, grid: Grid | None = None) -> list[Trial]:
-        """Continue until this many trials are finished, on any machine.
-
-        Args:
-            grid: points to begin with.
-        """
+        """Continue until this many trials are finished, on any machine."""
         for point in grid.points() if grid else ():
             self.study.enqueue_trial(point, skip_if_exists=True)
         while len(self.finished()) < trials:
