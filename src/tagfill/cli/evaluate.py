@@ -116,20 +116,16 @@ def evaluate(
         "split": split,
         "labels": kind,
         **metrics.as_dict(),
-        "notes": [*dataset.notes, *scored.notes, *_of_all_splits(dataset, split)],
+        "notes": [*dataset.notes, *scored.notes],
         "problems": dataset.problems,
     }
+    if split is None and not set(dataset.splits) <= {"test"}:
+        sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
+        note = f"all splits together ({sizes}): --split NAME evaluates one of them alone"
+        result["notes"].append(note)
     if not json:
         report(replace(dataset, notes=tuple(result["notes"])))
     emit(result, _show, json=json)
-
-
-def _of_all_splits(dataset: Dataset, split: str | None) -> list[str]:
-    """A note if no split was chosen."""
-    if split is not None or set(dataset.splits) <= {"test"}:
-        return []
-    sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.splits.items())
-    return [f"all splits together ({sizes}): --split NAME evaluates one of them alone"]
 
 
 def _labels(dataset: Dataset, split: str | None, observed: bool) -> tuple[LabelTable, str]:

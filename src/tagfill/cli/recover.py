@@ -65,7 +65,10 @@ def recover(
         refuse_existing(completed, force=force)
     opened = TrainedRun.open(run)
     if engine == "ray":
-        _fill(opened, quiet=quiet)
+        from tagfill.jobs.feature_cache import fill_features
+
+        with image_progress("features, ray", quiet=quiet) as progress:
+            fill_features(opened, "ray", progress=progress)
     recovery = recover_run(opened, folds=folds, sinks=[] if quiet else [Terminal(log)])
     entries = recovery.suggest(amount)
     write_suggestions(entries, recovery.table, recovery.evidence.kind, out)
@@ -82,13 +85,6 @@ def recover(
         write_suspects(doubtful, recovery.table, suspects)
         result["suspects"] = {"out": str(suspects), "positives": len(doubtful)}
     emit(result, _show, json=json)
-
-
-def _fill(run: TrainedRun, *, quiet: bool) -> None:
-    from tagfill.jobs.feature_cache import fill_features
-
-    with image_progress("features, ray", quiet=quiet) as progress:
-        fill_features(run, "ray", progress=progress)
 
 
 def _summary(recovery: Recovery) -> dict[str, Any]:

@@ -193,7 +193,11 @@ def summary(
         top_3_at_threshold=rates(best & decided),
         at_k=at_k(score_array, label_array, ks),
         ranking=_ranking(score_array, label_array),
-        calibration=_calibration(decisive, label_array),
+        calibration=None
+        if decisive.min() < 0 or decisive.max() > 1
+        else Calibration(
+            expected_calibration_error(decisive, label_array), brier_score(decisive, label_array)
+        ),
         intervals=_intervals(score_array, label_array, decided, means[definition], resamples, seed),
         per_class=_per_class(names, label_array, means[definition], decided, threshold),
     )
@@ -215,12 +219,6 @@ def _ranking(scores: Scores, labels: Labels) -> Ranking:
         mean_of_defined(ranked.average_precision),
         int((~np.isnan(ranked.loss)).sum()),
     )
-
-
-def _calibration(scores: Scores, labels: Labels) -> Calibration | None:
-    if scores.min() < 0 or scores.max() > 1:
-        return None
-    return Calibration(expected_calibration_error(scores, labels), brier_score(scores, labels))
 
 
 def _intervals(

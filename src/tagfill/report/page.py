@@ -56,7 +56,10 @@ def write_report(
     content = read_run(run, sinks)
     gaps = list(content.gaps)
     if recovery is None and images and content.data is not None:
-        recovery = _recovered(content.run, images, sinks, gaps)
+        try:
+            recovery = recover(content.run, images=images, sinks=sinks)
+        except Exception as error:  # omits this section, not the page
+            gaps.append(f"the search for missing tags failed: {error}")
     target = Path(out) if out is not None else unlinked(content.run.path / FILE)
     return _write("run.html.j2", run_metadata(content, recovery, gaps, precision), target, gaps)
 
@@ -107,17 +110,6 @@ def run_metadata(
         "errors": mistakes,
         "card": card.model_card(content, rows),
     }
-
-
-def _recovered(
-    run: TrainedRun, images: int, sinks: Sequence[Sink], gaps: list[str]
-) -> Recovery | None:
-    """Missing tags; an error omits this section, not the page."""
-    try:
-        return recover(run, images=images, sinks=sinks)
-    except Exception as error:
-        gaps.append(f"the search for missing tags failed: {error}")
-        return None
 
 
 def _write(template: str, metadata: dict[str, Any], target: Path, gaps: Sequence[str]) -> Written:

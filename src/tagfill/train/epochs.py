@@ -126,9 +126,13 @@ def pseudo_label_metrics(method: Method, observed: Tensor, truth: Tensor) -> dic
     Estimates without labels count as positive from a probability of 0.5 on, else as negative.
     Recall is the share of all unknown entries of the kind.
     """
-    labels = _given_labels(method)
+    labels = method.pseudo_labels()
+    estimates = method.estimates() if labels is None else None
+    if estimates is not None:
+        labels = (estimates >= 0.5).to(torch.int8)
     if labels is None:
         return None
+    labels = labels.cpu()
     counted = (observed == -1) & (truth >= 0)
     metrics: dict[str, Any] = {}
     for name, code in (("positives", 1), ("negatives", 0)):
@@ -140,14 +144,6 @@ def pseudo_label_metrics(method: Method, observed: Tensor, truth: Tensor) -> dic
             "recall": _share(right, int((counted & (truth == code)).sum())),
         }
     return metrics
-
-
-def _given_labels(method: Method) -> Tensor | None:
-    labels = method.pseudo_labels()
-    if labels is None:
-        estimates = method.estimates()
-        labels = None if estimates is None else (estimates >= 0.5).to(torch.int8)
-    return None if labels is None else labels.cpu()
 
 
 def _share(part: int, whole: int) -> float | None:
