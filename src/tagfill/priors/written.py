@@ -40,7 +40,7 @@ FOLDS = 5
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
-LOOKALIKE = 2.0
+LOOKALIKE = 1.5
 """Of writers of tags: log-odds that a sure tag beside the written one loses if images have one tag;
 with k tags per image one k-th of a k-th. Known labels do not show which classes are confused;
 measured where the truth is known (docs/results/recovery.md)."""
