@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from tests.predict.tiny import feature_bundle
 
-from tagfill.array_files import read_array
+from tagfill.array_files import read_array, release_pages
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.labels.features import load_features
+from tagfill.linear.basis import blocks
+from tagfill.linear.stream import gathered
 
 MATRIX = np.arange(20, dtype=np.float32).reshape(4, 5)
 IMAGES = [f"{number}.jpg" for number in range(len(MATRIX))]
@@ -146,3 +148,35 @@ def test_features_that_are_no_array_file(
     told = capsys.readouterr().err
     assert "there is no feature set" in told
     assert ".npy file with one row per image" in told
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="resident pages: Linux only")
+def test_what_was_read_of_a_mapped_file_does_not_stay_in_memory(tmp_path: Path) -> None:
+    path, megabytes = tmp_path / "many.npy", 64
+    np.lib.format.open_memmap(path, "w+", np.float16, (megabytes << 10, 512)).flush()
+    features = read_array(path, mapped=True)
+    before = resident_file_pages()
+    for _ in blocks(features, "plain"):
+        assert resident_file_pages() - before < megabytes / 4
+    spread = np.arange(0, len(features), 2)
+    assert gathered(features, spread).shape == (len(spread), 512)
+    assert resident_file_pages() - before < megabytes / 4
+
+
+def test_released_pages_are_read_again_and_changes_are_kept(tmp_path: Path) -> None:
+    np.save(tmp_path / "few.npy", MATRIX)
+    for mode in ("r", "r+", "c"):
+        mapped = np.load(tmp_path / "few.npy", mmap_mode=mode)
+        if mode != "r":
+            mapped[0] += 1
+        expected = mapped.copy()
+        release_pages(mapped)
+        assert np.array_equal(mapped, expected)
+    release_pages(MATRIX)
+
+
+def resident_file_pages() -> float:
+    """Megabytes of mapped files in memory."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    sizes = dict(line.split(":", 1) for line in lines)
+    return sum(int(sizes[name].split()[0]) for name in ("RssFile", "RssShmem")) / 1024

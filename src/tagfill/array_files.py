@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,15 @@ def read_array(file: str | Path, *, mapped: bool = False) -> npt.NDArray[Any]:
         return array
     except Exception as error:  # a damaged header leads numpy to anything
         raise TagfillError(f"is not a readable .npy file ({error})", file=path) from error
+
+
+def release_pages(array: npt.NDArray[Any]) -> None:
+    """Leave what was read of a mapped file to the system; it is read again where it is used."""
+    pages: mmap.mmap | None = getattr(array, "_mmap", None)
+    if pages is None or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    if isinstance(array, np.memmap) and array.mode != "c":  # whose changes are in memory alone
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def _check_header(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,27 @@ def test_cuts_without_truth_and_without_unknown_entries() -> None:
     assert all(cut.precision is None for cut in cuts(PROBABILITY, UNKNOWN, None))
     nothing = cuts(PROBABILITY, np.zeros_like(UNKNOWN), None)
     assert all(cut.suggestions == 0 for cut in nothing)
+
+
+def test_cuts_are_those_of_all_entries_in_order_and_need_little_memory() -> None:
+    draw = np.random.default_rng(0)
+    probability = draw.random((1000, 200)).round(3) ** 8
+    unknown = draw.random(probability.shape) < 0.9
+    truth = (draw.random(probability.shape) < probability).astype(np.int8)
+    likely = probability[unknown]
+    order = np.argsort(-likely, kind="stable")
+    expected = np.cumsum(likely[order]) / np.arange(1, len(order) + 1)
+    tracemalloc.start()
+    found = cuts(probability, unknown, truth)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 3 * probability.nbytes
+    for cut in found:
+        count = int((expected >= cut.expected_precision).sum())
+        chosen = truth[unknown][order[:count]]
+        assert cut.suggestions == count > 0
+        assert (cut.precision, cut.recall) == (
+            chosen.mean(),
+            chosen.sum() / truth[unknown].sum(),
+        )
+        assert cut.expected_recall == pytest.approx(likely[order[:count]].sum() / likely.sum())

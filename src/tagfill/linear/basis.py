@@ -19,9 +19,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tagfill.errors import features_not_finite
-from tagfill.linear.stream import Matrix, Stream, as_tensor
+from tagfill.linear.stream import Matrix, Stream, read_rows
 
-__all__ = ["ENTRIES", "TRANSFORMS", "Basis", "Matrix", "Transform", "blocks", "is_large", "rooted"]
+__all__ = [
+    "ENTRIES",
+    "FEW_ROWS",
+    "TRANSFORMS",
+    "Basis",
+    "Matrix",
+    "Transform",
+    "blocks",
+    "is_large",
+    "rooted",
+]
 
 Blocks = Callable[[], Iterator[Tensor]]
 """Starts over at the first rows."""
@@ -33,7 +43,7 @@ TRANSFORMS: tuple[Transform, ...] = ("roots", "plain", "standard")
 
 _ROWS = 8192
 """Rows handled at a time."""
-_FEW = 1024
+FEW_ROWS = 1024
 """The same of a large matrix, as the processor's own memory holds."""
 _STREAMED = 2048
 """Rows of very many images handled at a time, as the processor's own memory holds."""
@@ -156,15 +166,17 @@ class Basis:
         return inner, bias.double() + self.center @ weight.double().T
 
 
-def blocks(features: Matrix, transform: Transform, *, single: bool = False) -> Iterator[Tensor]:
-    """Transformed features, some rows at a time; scaling is left to others.
+def blocks(
+    features: Matrix, transform: Transform, *, single: bool = False, most: int = _ROWS
+) -> Iterator[Tensor]:
+    """Transformed features, at most so many rows at a time; scaling is left to others.
 
     In double precision, those of a large matrix in single.
     """
     small = not (single or is_large(features))
-    kind, step = (np.float64, _ROWS) if small else (np.float32, _FEW)
+    kind, step = (np.float64, most) if small else (np.float32, FEW_ROWS)
     for start in range(0, len(features), step):
-        rows = as_tensor(features[start : start + step], kind)
+        rows = read_rows(features, slice(start, start + step), kind)
         yield rooted(rows) if transform == "roots" else rows
 
 

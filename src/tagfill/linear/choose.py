@@ -14,6 +14,7 @@ from tagfill.linear.choice import FIRST, MOSTLY, UNTAGGED, Choice, WriterName, c
 from tagfill.linear.costs import held_out_cost, labeling_cost, recorded_labeling_cost
 from tagfill.linear.given_number import choice_costs
 from tagfill.linear.solve import Solution, solve
+from tagfill.linear.stream import gathered
 
 FOLDS = (3, 5)
 """Fewest and most; fewer images are divided into more folds, so that heads learn from more."""
@@ -233,7 +234,8 @@ def choose(
     if len(observed) > MOST:
         rows = np.linspace(0, len(observed) - 1, MOST).astype(np.intp)
         some = None if reviewed is None else reviewed[rows]
-        chooser = Chooser(features[rows], observed[rows], some, seed, sample=is_large(features))
+        few = gathered(features, rows)
+        chooser = Chooser(few, observed[rows], some, seed, sample=is_large(features))
         choice = _chosen(chooser, writers, strength, transforms)
         # a penalty holds against the features of all images, whose sum of squares is larger
         relative = choice.strength * (MOST / len(observed) if strength is None else 1)

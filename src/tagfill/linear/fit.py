@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
-from tagfill.linear.basis import ENTRIES, TRANSFORMS, Basis, Transform, blocks
+from tagfill.linear.basis import ENTRIES, FEW_ROWS, TRANSFORMS, Basis, Transform, blocks
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.regional_cost import RegionalCost
@@ -52,7 +52,7 @@ class LikelihoodHead:
         """[N, K] of features as they are given."""
         weight, bias = torch.from_numpy(self.weight), torch.from_numpy(self.bias)
         logits, start = torch.empty(len(features), len(bias)), 0
-        for block in blocks(whole(features), self._blocks):
+        for block in blocks(whole(features), self._blocks, most=FEW_ROWS):
             for rows in block.split(ENTRIES // len(bias) + 1):
                 some = torch.addmm(bias.double(), rows.double(), weight.double().T)
                 logits[start : start + len(rows)] = some

@@ -15,8 +15,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from tagfill.array_files import release_pages
+
 Matrix = npt.NDArray[np.floating]
 """[N, D] features: an array, or a mapped file; half precision will do."""
+_TOGETHER = 2048
+"""Rows that are gathered at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +44,29 @@ class Stream:
 
     def __getitem__(self, rows: slice | Tensor) -> Tensor:
         index = rows.numpy() if isinstance(rows, Tensor) else rows
-        block = self.transform(as_tensor(self.features[index], np.float32))
+        block = self.transform(read_rows(self.features, index, np.float32))
         block = block.sub_(self.center)
         return block if self.scale is None else block.mul_(self.scale)
+
+
+def read_rows(
+    features: Matrix, rows: slice | npt.NDArray[np.intp], kind: type[np.floating]
+) -> Tensor:
+    """Some rows as a tensor of their own; pages of a mapped file do not stay in memory."""
+    if not isinstance(rows, slice):
+        return as_tensor(gathered(features, rows), kind)
+    block = as_tensor(features[rows], kind)
+    release_pages(features)
+    return block
+
+
+def gathered(features: Matrix, rows: npt.NDArray[np.intp]) -> Matrix:
+    """Rows from anywhere, some at a time: each touches pages of a mapped file around it."""
+    parts = []
+    for start in range(0, max(1, len(rows)), _TOGETHER):
+        parts.append(features[rows[start : start + _TOGETHER]])
+        release_pages(features)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def as_tensor(rows: Matrix, kind: type[np.floating]) -> Tensor:

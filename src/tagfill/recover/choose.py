@@ -93,12 +93,16 @@ def choose(
 
 def at_precision(probability: Floats, unknown: Mask, precision: float) -> Mask:
     """[N, K] the most entries whose mean probability still reaches the precision."""
-    likely = probability[unknown]
+    return _largest(probability, unknown, _number_at(precision, probability[unknown]))
+
+
+def _number_at(precision: float, likely: Floats) -> int:
+    """How many of the entries, the likeliest first, have a mean that reaches the precision."""
     most = min(len(likely), int(likely.sum() / precision) + 1)  # the mean of more is below it
     likely.partition(max(0, len(likely) - most))
     falling = np.sort(likely[len(likely) - most :])[::-1]
     mean = np.cumsum(falling) / np.arange(1, most + 1)
-    return _largest(probability, unknown, int((mean >= precision).sum()))
+    return int((mean >= precision).sum())
 
 
 def expected_gain(probability: Floats, unknown: Mask) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tagfill.evaluate import mean_average_precision
 from tagfill.evaluate.arrays import Floats
@@ -34,23 +35,37 @@ class Cut:
 
 def cuts(probability: Floats, unknown: Mask, truth: Labels | None) -> list[Cut]:
     """Expected and real precision and recall of recovered tags at several cut-offs."""
-    places = np.flatnonzero(unknown)
-    places = places[np.argsort(-probability.ravel()[places], kind="stable")]
-    chances = probability.ravel()[places]
-    expected = np.cumsum(chances)
-    mean = expected / np.arange(1, len(places) + 1)
-    labels = None if truth is None else truth.ravel()[places]
-    return [_cut(cut, int((mean >= cut).sum()), expected, labels) for cut in CUTS]
+    likely = probability[unknown]
+    total = float(likely.sum())
+    first = _likeliest(likely, int(total / min(CUTS)) + 1)  # the mean of more is below every cut
+    expected = np.cumsum(likely[first])
+    mean = expected / np.arange(1, len(first) + 1)
+    labels = None if truth is None else truth[unknown]
+    positives = 0 if labels is None else int((labels == POSITIVE).sum())
+    rows = []
+    for cut in CUTS:
+        count = int((mean >= cut).sum())
+        reached = _share(float(expected[count - 1]) if count else 0.0, total)
+        real = (None, None) if labels is None else _real(labels[first[:count]], positives)
+        rows.append(Cut(cut, count, reached, *real))
+    return rows
 
 
-def _cut(cut: float, count: int, expected: Floats, labels: Labels | None) -> Cut:
-    real: tuple[float | None, float | None] = (None, None)
-    if labels is not None:
-        known = labels[:count] != UNKNOWN
-        hits, positives = int((labels[:count] == POSITIVE).sum()), int((labels == POSITIVE).sum())
-        real = _share(hits, int(known.sum())), _share(hits, positives)
-    total = float(expected[-1]) if len(expected) else 0.0
-    return Cut(cut, count, _share(float(expected[count - 1]) if count else 0.0, total), *real)
+def _likeliest(likely: Floats, most: int) -> npt.NDArray[np.intp]:
+    """Where the largest are, the largest first, without sorting the rest."""
+    rest = len(likely) - most
+    places = (
+        np.arange(len(likely))
+        if rest <= 0
+        else np.flatnonzero(likely >= np.partition(likely, rest)[rest])
+    )
+    return places[np.argsort(-likely[places], kind="stable")][:most]
+
+
+def _real(labels: Labels, positives: int) -> tuple[float | None, float | None]:
+    """Precision and recall of entries with these labels, where there are so many positives."""
+    hits = int((labels == POSITIVE).sum())
+    return _share(hits, int((labels != UNKNOWN).sum())), _share(hits, positives)
 
 
 def _share(part: float, whole: float) -> float | None:

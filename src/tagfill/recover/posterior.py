@@ -99,6 +99,7 @@ def posterior(
     out_of_fold(features, labels, choice, reviewed=reviewed, folds=folds, seed=seed, out=scores)
     return_freed_memory()
     how = how_written(scores, labels, reviewed)
+    return_freed_memory()
     how.posterior(scores, labels, reviewed, out=unknown[:count])
     if others is not None:
         head = fit_head(features, labels, choice=choice, reviewed=reviewed)
@@ -140,11 +141,13 @@ def keep(folder: Path, key: str, evidence: Evidence) -> None:
 
 def known_entries(labels: Labels, probability: Scores) -> Floats:
     """[N, K] the probability of unknown entries; known ones as they are known."""
-    return np.where(labels == UNKNOWN, probability, (labels == POSITIVE).astype(np.float64))
+    chance = probability.astype(np.float64)
+    np.copyto(chance, labels == POSITIVE, where=labels != UNKNOWN)
+    return chance
 
 
 def _digest(how: tuple[str, ...], *matrices: npt.NDArray[np.float32]) -> str:
     digest = hashlib.blake2b(json.dumps(how).encode(), digest_size=16)
     for matrix in matrices:
-        digest.update(np.ascontiguousarray(matrix).tobytes())
+        digest.update(np.ascontiguousarray(matrix).data)
     return digest.hexdigest()
