@@ -26,6 +26,7 @@ from tagfill.losses.assume import (
     sampled_negative,
     weak_negative,
 )
+from tagfill.losses.terms import negative_term, positive_term
 
 LOG2, LOG3 = math.log(2), math.log(3)
 LOGITS = torch.tensor([[0.0, 0.0, LOG3], [LOG3, -LOG3, 0.0]])
@@ -57,6 +58,17 @@ def test_assume_negative():
     check_loss(assume_negative, plain((1, 0), (0, 1), (0, 1)), bce_when_full=True)
     expected = torch.tensor([[LOG2, LOG2, LOG4], [LOG4, LOG4, LOG2]])
     torch.testing.assert_close(assume_negative(LOGITS, LABELS), expected)
+
+
+@pytest.mark.parametrize("scale", [2.0, 80.0])
+def test_assume_negative_has_the_bits_of_its_two_terms(scale):
+    values = random_logits(OBSERVED.shape, scale=scale).float()
+    one, two = (values.clone().requires_grad_() for _ in range(2))
+    terms = torch.where(OBSERVED == 1, positive_term(two), negative_term(two))
+    assert torch.equal(assume_negative(one, OBSERVED), terms)
+    assume_negative(one, OBSERVED).mean().backward()
+    terms.mean().backward()
+    assert torch.equal(one.grad, two.grad)
 
 
 def test_weak_negative():

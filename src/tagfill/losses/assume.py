@@ -52,8 +52,7 @@ def assume_negative(logits: Tensor, observed: Tensor) -> Tensor:
     >>> assume_negative(torch.zeros(1, 2), torch.tensor([[1, -1]]))
     tensor([[0.6931, 0.6931]])
     """
-    negative = negative_term(logits)
-    return by_label(observed, positive_term(logits), negative, negative)
+    return positive_term(torch.where(observed == 1, logits, -logits))
 
 
 def weak_negative(logits: Tensor, observed: Tensor, *, gamma: float | None = None) -> Tensor:
