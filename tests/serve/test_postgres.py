@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -17,8 +11,8 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import inspect, text
+from tests.postgres import Cluster, needs_postgres
 from tests.serve.conftest import Reviewer
-from tests.serve.live import free_port
 
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
@@ -28,70 +22,12 @@ from tagfill.serve.database import Database
 from tagfill.serve.server import Options, build_service
 
 pytest.importorskip("pg8000")
-BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed (make services)"),
-]
-
-
-class Cluster:
-    """A PostgreSQL server of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
-        folder.chmod(0o755)
-        for parent in folder.parents[:3]:
-            parent.chmod(parent.stat().st_mode | 0o011)
-        self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
-        if os.getuid() == 0:
-            shutil.chown(folder, self.user)
-        self._run(
-            "initdb", "-D", str(folder / "data"), "-A", "trust", "--no-sync", "-U", "postgres"
-        )
-        self.start()
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
-
-    def start(self) -> None:
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder}"
-        log = str(self.folder / "log")
-        self._run(
-            "pg_ctl", "-D", str(self.folder / "data"), "-l", log, "-o", options, "-w", "start"
-        )
-
-    def kill(self) -> None:
-        number = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
-        os.kill(number, signal.SIGKILL)
-
-    def start_again(self) -> None:
-        for _ in range(100):  # its children notice, and let go of the shared memory
-            try:
-                return self.start()
-            except subprocess.CalledProcessError:
-                time.sleep(0.2)
-        raise AssertionError("PostgreSQL does not start again")
-
-    def stop(self) -> None:
-        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "-w", "stop")
-
-    def _run(self, name: str, *arguments: str) -> None:
-        identity = {"user": self.user, "group": self.user} if os.getuid() == 0 else {}
-        subprocess.run(
-            [str(BINARIES[0] / name), *arguments],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd=self.folder,
-            timeout=60,
-            **identity,
-        )
+pytestmark = [pytest.mark.slow, needs_postgres]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    running = Cluster(tmp_path_factory.mktemp("pg"))
+def cluster() -> Iterator[Cluster]:
+    running = Cluster()
     yield running
     running.stop()
 
