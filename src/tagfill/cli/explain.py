@@ -17,7 +17,7 @@ from tagfill.explain.heat import peak
 from tagfill.files import atomic_path
 from tagfill.images import list_images, open_image
 from tagfill.labels.formats import ReadOptions
-from tagfill.train.events import Terminal
+from tagfill.train.events import Pace, Terminal
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -85,7 +85,7 @@ def _draw(
     out.mkdir(parents=True, exist_ok=True)
     rows: list[tuple[str, Image, list[Seen]]] = []
     skipped: list[dict[str, str]] = []
-    listed, terminal = [], Terminal(log)
+    listed, terminal, pace = [], Terminal(log), Pace()
     opened, again = tee(_pictures(files, skipped))
     explanations = explain_images(bundle, (picture for *_, picture in again))
     for (file, name, picture), explained in zip(opened, explanations, strict=True):
@@ -99,7 +99,9 @@ def _draw(
         if len(rows) < ON_SHEET:
             picture.thumbnail((THUMBNAIL, THUMBNAIL))
             rows.append((printable(file.name), picture, seen))
-        terminal.progress(len(listed) + len(skipped), len(files), "explain")
+        done = len(listed) + len(skipped)
+        rate = pace.at(done, len(files)).per_second
+        terminal.progress(done, len(files), f"explain, {rate:.0f} images/s")
     terminal.close()
     if not listed:
         raise TagfillError("none of the images can be read", remedy="see the messages above")
