@@ -140,6 +140,13 @@ def slope(points: dict[int, float]) -> float:
     return math.log(more / less) / math.log(large / small)
 
 
+def row(part: str, grows: str, points: dict[int, float]) -> str:
+    """A row of the table: the slope, and beside it that of n log n between the same two sizes."""
+    listed = ", ".join(f"{size:,}: {taken:.2g}" for size, taken in sorted(points.items()))
+    own, usual = slope(points), slope({size: size * math.log(size) for size in points})
+    return f"| {part} | {grows} | {listed} | {own:.2f} | {usual:.2f} | {own / usual:.2f} |"
+
+
 def draw(seconds: dict[tuple[str, str], dict[int, float]], path: Path) -> None:
     """Two panels with logarithmic axes, a line a part, and N log N."""
     import matplotlib as mpl
@@ -179,10 +186,10 @@ def main() -> None:
     torch.optim.LBFGS([torch.zeros(1)])  # what it imports is not measured
     seconds = fill(options.points, options.limit)
     draw(seconds, options.out)
-    print("| part | grows | seconds by size | slope at the end |\n|---|---|---|---:|")
+    print("| part | grows | seconds by size | slope at the end | of n log n | ratio |")
+    print("|---|---|---|---:|---:|---:|")
     for (part, grows), points in seconds.items():
-        listed = ", ".join(f"{size:,}: {taken:.2g}" for size, taken in sorted(points.items()))
-        print(f"| {part} | {grows} | {listed} | {slope(points):.2f} |")
+        print(row(part, grows, points))
 
 
 if __name__ == "__main__":

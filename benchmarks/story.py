@@ -1,6 +1,6 @@
 """What a user waits for: `tagfill --help`, the demo, and everything after the features of a set.
 
-    python benchmarks/story.py help|demo|after [--images 600]
+    python benchmarks/story.py help|demo|after|interrupt [--images 600]
 
 Prints a line of JSON: seconds on the clock and processor seconds of each command.
 """
@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -57,7 +58,32 @@ def after(folder: Path, images: int) -> dict[str, object]:
     return {"seconds": seconds, "cpu_seconds": processor, **taken}
 
 
-PARTS = {"help": help_, "demo": demo, "after": after}
+def interrupt(folder: Path, images: int) -> dict[str, object]:
+    """Ctrl-C a second after extraction has begun, three times: seconds to the end, the longest."""
+    run(["scenes", "drawn", "--count", str(images)], folder)
+    taken = [_interrupted(folder, folder / f"cache{number}") for number in range(3)]
+    return {"seconds": max(taken)}
+
+
+def _interrupted(folder: Path, cache: Path) -> float:
+    words = ["train", "drawn", "--out", f"run-{cache.name}", "--mode", "linear"]
+    command = [sys.executable, "-m", "tagfill.cli.main", *words]
+    around = {**os.environ, "TAGFILL_CACHE": str(cache)}
+    process = subprocess.Popen(command, cwd=folder, env=around, stderr=subprocess.PIPE, text=True)
+    while not list(cache.glob("graphs/[!.]*.onnx")):  # the backbone is exported first
+        if process.poll() is not None:
+            raise SystemExit(f"train ended: {process.communicate()[1]}")
+        time.sleep(0.05)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    start = time.perf_counter()
+    message = process.communicate()[1]
+    if process.returncode != 130:
+        raise SystemExit(f"train was not interrupted ({process.returncode}): {message}")
+    return round(time.perf_counter() - start, 2)
+
+
+PARTS = {"help": help_, "demo": demo, "after": after, "interrupt": interrupt}
 
 
 def main() -> None:

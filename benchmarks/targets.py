@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,14 @@ ROWS = 8192
 def peak() -> float:
     """Megabytes this process has had at most."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def own_memory() -> float:
+    """Megabytes of pages that belong to this process alone now; 0 where the system does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.is_file() else []
+    sizes = dict(line.split(":", 1) for line in lines)
+    return round(int(sizes.get("RssAnon", "0").split()[0]) / 1024, 1)
 
 
 class OwnMemory:
@@ -49,10 +58,8 @@ class OwnMemory:
         self._watch.join()
 
     def _look(self) -> None:
-        status = Path("/proc/self/status")
-        while status.is_file() and not self._ended.wait(0.05):
-            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-            self.most = max(self.most, int(lines["RssAnon"].split()[0]) / 1024)
+        while not self._ended.wait(0.05):
+            self.most = max(self.most, own_memory())
 
 
 def made_data(folder: Path, images: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +122,8 @@ def gram(folder: Path, images: int, classes: int) -> Callable[[], object]:
 
     from tagfill.linear.ridge import Ridge, Sums
 
-    features, labels = made_data(folder, images, classes)
+    features, _ = made_data(folder, images, classes)
+    labels = np.load(folder / "labels.npy", mmap_mode="r")
 
     def work() -> int:
         sums = Sums(features.shape[1], classes)
@@ -154,6 +162,43 @@ def mean_ap(folder: Path, images: int, classes: int) -> Callable[[], object]:
             for some in np.array_split(np.arange(classes), max(1, classes // 8))
         ]
         return float(np.concatenate(values).mean())
+
+    return work
+
+
+def stream(folder: Path, images: int, classes: int) -> Callable[[], object]:
+    """Predictions of image files: megabytes after a tenth of them, and how many more at the end.
+
+    A few small JPEGs again and again; in place of the backbone, means of the pixels.
+    """
+    from PIL import Image
+
+    from tagfill.models.deploy import Metadata
+    from tagfill.models.engines import Engine
+    from tagfill.models.tagging import TagRule
+    from tagfill.predict.stream import predict_stream
+
+    rng = np.random.default_rng(0)
+    paths = [folder / f"{number}.jpg" for number in range(100)]
+    for path in paths:
+        Image.fromarray(rng.integers(0, 255, (96, 96, 3), np.uint8)).save(path)
+    metadata = Metadata(tuple(f"tag {k}" for k in range(classes)), None, "images", 64, 3)
+
+    def probabilities(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        means = np.repeat(inputs.mean(axis=(1, 2, 3))[:, None], classes, axis=1)
+        return means, means
+
+    engine = Engine(metadata, probabilities, "means")
+
+    def work() -> dict[str, float]:
+        files = (paths[number % len(paths)] for number in range(images))
+        results = predict_stream(engine, files, TagRule.of(metadata))
+        count = sum(1 for _ in islice(results, images // 10))
+        before = own_memory()
+        count += sum(1 for _ in results)
+        if count != images:
+            raise AssertionError(count)
+        return {"own_mb_after_a_tenth": before, "grown_mb": round(own_memory() - before, 1)}
 
     return work
 
@@ -242,6 +287,7 @@ PARTS = {
     "map": mean_ap,
     "role": role,
     "steps": steps,
+    "stream": stream,
     "csv": csv,
     "bad_csv": bad_csv,
     "short_csv": short_csv,
