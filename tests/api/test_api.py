@@ -180,7 +180,7 @@ def test_a_data_frame_of_tag_lists_is_read_like_a_table() -> None:
     assert sorted(name.lower() for name in table.classes) == ["boat", "sea"]
     assert table.positives == 3
     with pytest.raises(tagfill.TagfillError, match="the data frame"):
-        as_dataset(pandas.DataFrame({"photo": ["a.jpg", "a.jpg"], "cat": ["1", "maybe"]}))
+        as_dataset(pandas.DataFrame({"photo": ["a.jpg", "a.jpg"], "cat": ["1", "often"]}))
 
 
 def test_runs_side_by_side(run: tagfill.Run, tmp_path: Path) -> None:

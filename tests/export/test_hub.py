@@ -152,7 +152,7 @@ def test_a_hub_that_is_not_there_is_one_sentence(tmp_path, capsys, monkeypatch):
 def test_a_wrong_name_is_refused_before_anything_else(name, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     labels = tmp_path / "done.csv"
-    labels.write_text("image,cat\nx.jpg,maybe\n")
+    labels.write_text("image,cat\nx.jpg,often\n")
     assert main(["push", str(labels), name]) == 2
     assert "use owner/name" in capsys.readouterr().err
 

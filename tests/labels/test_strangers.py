@@ -155,7 +155,7 @@ def test_minus_one_means_what_the_user_says(
 
 
 def test_minus_one_beside_zero_is_never_taken_for_absent(tmp_path: Path) -> None:
-    with pytest.raises(TagfillError, match="-1 may mean absent or unknown"):
+    with pytest.raises(TagfillError, match="-1 and 0 cannot both mean absent"):
         read(tmp_path, "image,cat\na.jpg,1\nb.jpg,-1\nc.jpg,0\n", absent="negative")
 
 

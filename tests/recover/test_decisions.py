@@ -118,7 +118,7 @@ def errors_of(lines: list[str], data: Path, tmp_path: Path) -> str:
     [
         (["a.jpg,dog,yes", "zebra.jpg,dog,yes"], "row 3: image 'zebra.jpg' is not in"),
         (["a.jpg,zebra,no"], "row 2: tag 'zebra' is not in"),
-        (["a.jpg,dog,maybe"], "row 2: the decision 'maybe' is not understood"),
+        (["a.jpg,dog,often"], "row 2: the decision 'often' is not understood"),
         (["a.jpg,dog,yes", "a.jpg,dog,no"], "row 3: no for 'dog' of image 'a.jpg', and yes in row"),
         (["a.jpg,cat,no"], "row 2: no for 'cat' of image 'a.jpg', which the labels state as yes"),
         (["b c.jpg,dog,yes"], "which the labels state as no"),

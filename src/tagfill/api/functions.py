@@ -67,6 +67,7 @@ class Settings(TypedDict, total=False):
     hierarchy: str
     merge_case: bool
     aliases: tuple[tuple[str, str], ...]
+    zeros: Literal["negative", "unknown"]
     quality: Literal["auto", "fast", "good", "best"]
     l2: float
     backbone: str
@@ -160,8 +161,8 @@ def fit(
         progress: show progress; by default on a terminal and in a notebook.
         settings: all other options of ``tagfill train --help``, such as epochs=20. Labels: format,
             absent, difficult, image_column, tags_columns, separator, ignore_columns, hierarchy,
-            merge_case, aliases, val_fraction, val_split, split_seed. Network: backbone, weights,
-            pretrained, input_size, quality, lgconv, freeze_stages, freeze_batchnorm,
+            merge_case, aliases, zeros, val_fraction, val_split, split_seed. Network: backbone,
+            weights, pretrained, input_size, quality, lgconv, freeze_stages, freeze_batchnorm,
             freeze_statistics, head, head_preset, head_settings, init. Loop: epochs, batch_size,
             learning_rate, optimizer, weight_decay, l2, head_multiplier, schedule, schedule_epochs,
             warmup, clip, accumulate, ema, ema_warmup, patience, select, augment, strong_views,

@@ -14,7 +14,7 @@ from tagfill.cli.output import emit, log
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import refuse_existing
 from tagfill.labels import Dataset, LabelTable
-from tagfill.labels.formats import Absent, Difficult, ReadOptions, formats
+from tagfill.labels.formats import Absent, Difficult, ReadOptions, Zeros, formats
 from tagfill.remote import url_of
 
 
@@ -54,6 +54,13 @@ class TableOptions:
     aliases: Annotated[
         Path | None,
         Parameter(help='A TOML file that maps names to classes: "CAT" = "cat".'),
+    ] = None
+    zeros: Annotated[
+        Zeros | None,
+        Parameter(
+            help="What 0, no and false mean in a table with one column per class: negative by"
+            " default, unknown if nobody checked."
+        ),
     ] = None
 
     def table_options(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import POSITIVE, UNKNOWN, LabelTable
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 
 Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
 Aliases = tuple[tuple[str, str], ...]
@@ -98,6 +98,24 @@ def find_denials(classes: Iterable[str]) -> dict[str, str]:
         if match and key[match.end() :] in by_case:
             denials[name] = by_case[key[match.end() :]]
     return denials
+
+
+def with_denials(dataset: Dataset, denials: Mapping[str, str]) -> tuple[Dataset, int]:
+    """The data set with a tag such as ``no cat`` read as a no to the tag ``cat``.
+
+    Also returns how many images have both, of which nothing is known then.
+    """
+    table, clashes = dataset.table, 0
+    values, column_of = table.values.copy(), {name: n for n, name in enumerate(table.classes)}
+    for name, tag in denials.items():
+        denied, stated = values[:, column_of[name]] == POSITIVE, values[:, column_of[tag]]
+        both = denied & (stated == POSITIVE)
+        stated[denied] = NEGATIVE
+        stated[both] = UNKNOWN
+        clashes += int(both.sum())
+    values[:, [column_of[name] for name in denials]] = UNKNOWN
+    stated_only = replace(dataset, table=table.with_values(values))
+    return merged(stated_only, tuple(denials.items())), clashes
 
 
 def find_garbled(classes: Iterable[str]) -> dict[str, str]:

@@ -79,7 +79,7 @@ def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOpt
         write_text(out, text)
     else:
         holds = _TableEdit(before, options, changes, name_of).save(out)
-    if not holds:
+    if not holds or options.zeros == "unknown":
         write_rejections(after, out)
     write_reviewed(after, out)
 

@@ -27,6 +27,7 @@ from tagfill.labels.cleanup import (
     find_variants,
     merge_case,
     merged,
+    with_denials,
 )
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, find_writable, formats
@@ -138,7 +139,22 @@ def _cleaned(dataset: Dataset, options: ReadOptions) -> Dataset:
     elif same and options.merge_case is None:
         name, target = same[0]
         notes.append(f"classes {name!r} and {target!r} differ only in case (--merge-case)")
-    return replace(dataset, notes=(*dataset.notes, *notes, *_remarks(dataset)))
+    dataset, denied = _without_denials(dataset)
+    return replace(dataset, notes=(*dataset.notes, *notes, *denied, *_remarks(dataset)))
+
+
+def _without_denials(dataset: Dataset) -> tuple[Dataset, list[str]]:
+    """Tags such as ``no cat`` as negatives, where several show that it is a habit, and a note."""
+    denials = find_denials(dataset.table.classes) if dataset.free_tags else {}
+    if len(denials) < 2 or dataset.boxes is not None or dataset.suggestions is not None:
+        return dataset, []
+    (name, tag), *_ = denials.items()
+    dataset, clashes = with_denials(dataset, denials)
+    both = f"; {counted(clashes, 'image has', 'images have')} both: unknown" if clashes else ""
+    return dataset, [
+        f"{len(denials)} tags say that another is absent, such as {name!r} of {tag!r}, and were"
+        f" read so{both} (--classes with their names keeps them)"
+    ]
 
 
 def _remarks(dataset: Dataset) -> list[str]:
@@ -149,8 +165,8 @@ def _remarks(dataset: Dataset) -> list[str]:
     if denials:
         name, tag = next(iter(denials.items()))
         notes.append(
-            f"{len(denials)} tags look like a negation, such as {name!r} of {tag!r}; they"
-            " were read as separate tags. State negatives in a column 'value', or in a table with"
+            f"{counted(len(denials), 'tag looks', 'tags look')} like a negation, such as {name!r}"
+            f" of {tag!r}, read as a tag: state negatives in a column 'value', or in a table with"
             " one column per tag"
         )
     garbled = find_garbled(classes)
@@ -165,8 +181,9 @@ def _remarks(dataset: Dataset) -> list[str]:
         fewer = sum(len(group.others) for group in variants)
         shown = "; ".join(map(str, variants[:_LISTED]))
         notes.append(
-            f"{fewer} tags look like others: {shown}{' ...' if len(variants) > _LISTED else ''}."
-            f" Merging them would leave {len(classes) - fewer} of {len(classes)} classes:"
+            f"{counted(fewer, 'tag looks', 'tags look')} like others: {shown}"
+            f"{' ...' if len(variants) > _LISTED else ''}. Merging them would leave"
+            f" {len(classes) - fewer} of {len(classes)} classes:"
             " `tagfill inspect --propose-aliases` writes them down for --aliases"
         )
     return notes

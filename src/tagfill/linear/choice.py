@@ -76,7 +76,8 @@ class Choice:
     def describe(self) -> str:
         """In a few words."""
         kinds = {0.0: "labels are known at random", 1.0: "all tags were written"}
-        share = kinds.get(self.share, f"about {self.share:.0%} of the tags were written")
+        alone = f"each tag was written on its own, with a chance of {self.share:.0%} in the loss"
+        share = kinds.get(self.share, alone)
         how = "any of the tags that are there were written" if self.writer == "some" else share
         return f"{how}; {_FEATURES[self.transform]}; L2 penalty {self.strength:.2g}"
 

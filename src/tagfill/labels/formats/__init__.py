@@ -13,12 +13,21 @@ from difflib import get_close_matches
 from functools import cache
 
 from tagfill.errors import TagfillError, nearest
-from tagfill.labels.formats.base import Absent, Difficult, Format, ReadOptions, Writer
+from tagfill.labels.formats.base import Absent, Difficult, Format, ReadOptions, Writer, Zeros
 
 _OTHER_NAMES = dict.fromkeys(("csv", "tsv", "excel", "xlsx", "spreadsheet", "table"), "csv_wide")
 _OTHER_NAMES |= {"json": "jsonl", "tags": "tag_list", "labelstudio": "label_studio"}
 
-__all__ = ["Absent", "Difficult", "Format", "ReadOptions", "find", "find_writable", "formats"]
+__all__ = [
+    "Absent",
+    "Difficult",
+    "Format",
+    "ReadOptions",
+    "Zeros",
+    "find",
+    "find_writable",
+    "formats",
+]
 
 
 @cache

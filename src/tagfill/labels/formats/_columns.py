@@ -8,23 +8,29 @@ from functools import cached_property
 from itertools import chain
 
 from tagfill.errors import TagfillError
+from tagfill.labels.formats._ids import find_root
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
     FOLDER_NAMES,
     SPLIT,
+    SPLIT_FLAGS,
     has_label_word,
     is_denial_name,
     is_image_name,
     may_number_rows,
     plain_name,
+    without_number,
 )
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._splitter import Splitter, find_splitter
 from tagfill.labels.formats._tags import has_separator, split_tags
 from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image
 from tagfill.labels.formats.base import ReadOptions
+from tagfill.labels.table import NEGATIVE, POSITIVE
 
 _SPLIT_LIKE = {"set", "subset", "partition", "teilmenge", "aufteilung"}
+_CHECKED = 20
+"""Images that are looked for to choose between columns."""
 _WORDY = 3.0
 """Sentences have more words than this."""
 
@@ -43,6 +49,10 @@ def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
     )
 
 
+def _are_wordy(tags: Sequence[str]) -> bool:
+    return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
+
+
 class Columns:
     def __init__(self, sheet: Sheet, options: ReadOptions) -> None:
         self.sheet, self.options, self.header = sheet, options, sheet.header
@@ -58,6 +68,7 @@ class Columns:
         used = (self.image, self.folder)
         others = [n for n in range(len(self.header)) if n not in used and n not in self.left_out]
         self.split = next((n for n in others if self._is_split(n)), None)
+        self.flagged = self._flagged(others)
         self.denied = [
             n for n in others if is_denial_name(self.header[n]) and self.kinds[n] == "text"
         ]
@@ -70,6 +81,17 @@ class Columns:
             return name == SPLIT
         texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
         return bool(texts) and texts <= SPLITS
+
+    def _flagged(self, others: Sequence[int]) -> str | None:
+        """The split that a column of yes and no is about, where no other column names splits."""
+        for number in others if self.split is None else ():
+            flag = SPLIT_FLAGS.get(plain_name(self.header[number]))
+            codes = [code_of(text) for text in self.sheet.column(number)]
+            held_out = codes.count(NEGATIVE if flag == "train" else POSITIVE)
+            if flag and set(codes) == {POSITIVE, NEGATIVE} and 2 * held_out < len(codes):
+                self.split = number
+                return flag
+        return None
 
     @cached_property
     def kinds(self) -> list[Kind]:
@@ -113,8 +135,13 @@ class Columns:
             return column_named(self.header, self.options.image_column, self.sheet)
         usable = [n for n in range(len(self.header)) if n not in self.left_out] or [0]
         usual = [n for n in usable if is_image_name(self.header[n])]
+        several = [n for n in usable if self.kinds[n] == "image"]
+        there = self._on_disk(several) if len(several) > 1 else None
         if usual:
             self._refuse_tables_side_by_side(usual)
+        if there is not None:
+            return there
+        if usual:
             files = [n for n in usual if self.kinds[n] == "image"]
             texts = [n for n in usual if self.kinds[n] not in ("tick", "empty")]
             return self._least_repeated(files) if files else (texts or usual)[0]
@@ -122,6 +149,17 @@ class Columns:
         if files:
             return self._least_repeated(files)
         return self._unique_text(usable)
+
+    def _on_disk(self, numbers: Sequence[int]) -> int | None:
+        """The only one of several columns of images whose files are there."""
+        folder = self.options.image_root
+        there = []
+        for number in numbers:
+            names = tuple(text.strip() for text in self.sheet.column(number)[:_CHECKED])
+            files = [folder is not None and (folder / name).is_file() for name in names]
+            if any(files) if folder else find_root(self.sheet.path, names):
+                there.append(number)
+        return there[0] if len(there) == 1 else None
 
     def _folder(self) -> int | None:
         """The column of folders, where files in several of them have the same name."""
@@ -207,12 +245,21 @@ class Columns:
             return self.of_kind("text", "empty") if texts else []
         if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
             return texts
-        slots = [n for n in texts if has_label_word(self.header[n])]
-        if len(slots) > 1 and self._share_words(slots):
-            return slots
+        slots = [[n for n in texts if has_label_word(self.header[n])], *self._numbered(texts)]
+        for group in slots:
+            if len(group) > 1 and self._share_words(group):
+                return group
         repeating = [n for n in texts if self._repeats(n)]
         listing = [n for n in repeating if any(map(has_separator, self.sheet.column(n)))]
         return next((found for found in (repeating, listing) if len(found) == 1), [])
+
+    def _numbered(self, numbers: Sequence[int]) -> list[list[int]]:
+        """Columns of one name with numbers behind it, such as ``Motif 1`` and ``Motif 2``."""
+        groups: dict[str, list[int]] = {}
+        for number in numbers:
+            if without_number(self.header[number]) != plain_name(self.header[number]):
+                groups.setdefault(without_number(self.header[number]), []).append(number)
+        return list(groups.values())
 
     def _share_words(self, numbers: Sequence[int]) -> bool:
         """Whether columns hold the same tags: every one some of those of the others."""
@@ -226,8 +273,15 @@ class Columns:
         return [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
 
     def _holds_sentences(self, number: int) -> bool:
-        tags = self._tags(number)
-        return bool(tags) and sum(len(tag.split()) for tag in tags) > _WORDY * len(tags)
+        if not _are_wordy(self._tags(number)):
+            return False
+        try:  # "dog and cat" are two tags where the words recur
+            splitter = self._splitter([number])
+        except TagfillError:
+            return True
+        return _are_wordy(
+            [tag for text in self.sheet.column(number) for tag in splitter.tags(text)]
+        )
 
     def _repeats(self, number: int) -> bool:
         tags = self._tags(number)

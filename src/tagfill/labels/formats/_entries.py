@@ -39,6 +39,8 @@ from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 _BYTES = 1 << 21
 """Text that is read at a time."""
 _EXAMPLES = 3
+_ROW_COUNT = re.compile(r"\(?\d+ rows?(?: in set.*|\))", re.IGNORECASE)
+"""What databases write below a table."""
 _MINUS = {"-1", "-1.0", "-", "--", "\N{EN DASH}", "\N{EM DASH}"}
 
 
@@ -61,12 +63,14 @@ class Tally:
         bad: entries that are no label.
         examples: the first of them, with their rows.
         words: some of the different ones.
+        beside_zero: whether the table has 0, too.
     """
 
     filled: int = 0
     bad: int = 0
     examples: list[tuple[int | None, str]] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
+    beside_zero: bool = False
 
     def add(self, row: int | None, text: str, times: int = 1) -> None:
         self.bad += times
@@ -298,7 +302,7 @@ class EvenRecords:
         same = self.sheet.header_row is not None and image.strip() == self.header[self.image]
         if same and [text.strip() for text in fields] == self.header:
             return self.again
-        if self.sums_possible and is_sum(image):
+        if self.sums_possible and (is_sum(image) or _ROW_COUNT.fullmatch("".join(fields).strip())):
             return self.sums
         after_gap = self.below or (0 < self.last < row - 1)
         self.below = self.of_files and after_gap and not is_image(image)

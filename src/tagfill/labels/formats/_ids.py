@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from tagfill.image_files import OtherSpellings, find_image, find_images
+from tagfill.image_files import OtherSpellings, find_image, find_images, walk_folders
 from tagfill.labels.formats.base import Source
 
 _URL = r"^[A-Za-z][\w+.-]*://"
@@ -29,7 +29,7 @@ _ODD = (
     rf"|{_SEVERAL}|{_ROUNDED}"
 )
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-_FOLDERS = ("images", "photos", "pictures", "img", "fotos", "bilder", "JPEGImages")
+_FOLDERS = ("images", "photos", "pictures", "img", "imgs", "fotos", "bilder", "jpegimages")
 _LOOKED_FOR = 10
 _UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
 _AS_TEXT = re.compile(r"=\"([^\"]+)\"|'([^']+\.\w{3,4})")
@@ -163,8 +163,9 @@ def find_root(source: Path, images: Sequence[str]) -> Path | None:
 
 
 def _places(folder: Path) -> list[Path]:
-    named = [folder / name for name in _FOLDERS]
-    return [folder, *(place for place in named if place.is_dir())]
+    _, folders, _ = next(walk_folders(folder), (folder, [], []))
+    named = {name.lower(): folder / name for name in folders}
+    return [folder, *(named[name] for name in _FOLDERS if name in named)]
 
 
 def _lie_in(folder: Path, images: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tagfill.errors import counted
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
@@ -26,6 +27,7 @@ from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
+_UNREAD = "no tags"
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
 _NAME = r"(?:.*[^\W\d_].*?|\d+)"
 _VALUED = re.compile(
@@ -109,7 +111,28 @@ def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
             bad.examples[0][0],
             remedy=f"{REMEDY}; to take every row as positive: --ignore-columns {name!r}",
         )
-    return reader.dataset()
+    dataset = reader.dataset()
+    if plan.value is None:
+        _refuse_all_pairs(source, sheet, plan, dataset)
+    return dataset
+
+
+def _refuse_all_pairs(source: Source, sheet: Sheet, plan: Plan, dataset: Dataset) -> None:
+    """Refuse rows of all images with all labels: another column says which of them apply.
+
+    Raises:
+        TagfillError: every image has every label.
+    """
+    table = dataset.table
+    unread = [repr(sheet.header[n].strip()) for n, why in plan.left_out.items() if why == _UNREAD]
+    if unread and min(table.values.shape) > 2 and table.positives == table.values.size:
+        raise source.refusal(
+            "every image is listed with every label, so a row alone does not say that the image"
+            " has it",
+            sheet.header_row,
+            remedy="write 1 or 0 for each row in a column called 'value';"
+            f" not read: {', '.join(unread)}",
+        )
 
 
 _OPEN_IMAGES = ("imageid", "labelname", "confidence")
@@ -193,7 +216,7 @@ class _TextReader:
 
     def state_split(self, record: int, row: int, fields: Sequence[str]) -> None:
         if self.plan.split is not None:
-            self.builder.split(record, fields[self.plan.split], row)
+            self.builder.split(record, self.plan.split_of(fields[self.plan.split]), row)
 
     def is_silent(self, tag: str, row: int) -> bool:
         """Whether a tag is a word for no tags, unless a class list has it; they are counted."""
@@ -205,7 +228,8 @@ class _TextReader:
     def dataset(self) -> Dataset:
         if self.silent.bad:
             words = ", ".join(sorted(repr(word.strip()) for word in self.silent.words))
-            note = f"{self.silent.bad:,} entries say {words} and were read as no tags"
+            entries = counted(self.silent.bad, "entry says", "entries say")
+            note = f"{entries} {words}, read as no tags"
             self.builder.notes.append(note)
         return self.builder.dataset()
 

@@ -33,9 +33,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 SPLIT = "split"
+SPLIT_FLAGS = {
+    **dict.fromkeys(("istrain", "istraining", "istrainingimage"), "train"),
+    **dict.fromkeys(("isval", "isvalid", "isvalidation"), "val"),
+    **dict.fromkeys(("istest", "istesting"), "test"),
+}
+"""Columns that say by yes or no whether an image is in a split, as fastai's and CUB's do."""
 VALUE_NAMES = _words(
     "value wert present ispresent vorhanden correct iscorrect richtig korrekt applies"
-    " zutreffend trifftzu visible sichtbar answer antwort"
+    " zutreffend trifftzu visible sichtbar answer antwort occurrencestatus presence detected"
 )
 """Whether the tag of the row is there."""
 SCORE_NAMES = _words("confidence conf score probability prob certainty konfidenz")
@@ -106,8 +112,8 @@ def is_image_name(name: str) -> bool:
 
 def is_tags_name(name: str) -> bool:
     """Whether a column of that name usually holds lists of tags: tags, keywords 2 ..."""
-    return _numbered(name) in TAGS_NAMES or (
-        _numbered(name) in LABEL_NAMES and _numbered(name) != plain_name(name)
+    return without_number(name) in TAGS_NAMES or (
+        without_number(name) in LABEL_NAMES and without_number(name) != plain_name(name)
     )
 
 
@@ -150,7 +156,7 @@ def free_image_name(taken: Iterable[str]) -> str:
     return next((name for name in usual if name not in lowered), "image id")
 
 
-def _numbered(name: str) -> str:
+def without_number(name: str) -> str:
     """The name without a trailing number: ``Keyword 3`` and ``tag_1``."""
     match = _NUMBERED.match(name.strip())
     return plain_name(match.group(1)) if match else plain_name(name)

@@ -25,7 +25,7 @@ from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import NEGATIVE
+from tagfill.labels.table import NEGATIVE, POSITIVE
 
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
@@ -45,6 +45,7 @@ class Plan:
         denied: columns of tags that are not there (lists).
         value: column of values (long).
         split: column of splits.
+        flagged: the split of the images with a yes, where that column holds yes and no.
         splitter: how tags are told apart in their entries.
         left_out: columns that are none of these, and why.
         notes: decisions a user should see.
@@ -61,6 +62,14 @@ class Plan:
     left_out: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     folder: int | None = None
+    flagged: str | None = None
+
+    def split_of(self, text: str) -> str:
+        """The split that an entry of the column of splits names, or says yes or no to."""
+        if self.flagged is None:
+            return text
+        code, other = code_of(text), "test" if self.flagged == "train" else "train"
+        return self.flagged if code == POSITIVE else other if code == NEGATIVE else ""
 
     def image_of(self, fields: Sequence[str]) -> str:
         image = without_guard(fields[self.image])
@@ -226,15 +235,24 @@ class _Planner(Columns):
     def _plan(self, shape: str, used: Collection[int], **columns: Any) -> Plan:
         unused = {n: "no tags" for n in (*self.rest, *self.denied) if n not in used}
         left_out = {**self.left_out, **unused}
+        if self.flagged is not None and self.split is not None:
+            note = f"{self._names([self.split])} was read as the split: yes is {self.flagged}"
+            columns["notes"] = (*columns.get("notes", ()), note)
         return Plan(
-            shape, self.image, split=self.split, folder=self.folder, left_out=left_out, **columns
+            shape,
+            self.image,
+            split=self.split,
+            flagged=self.flagged,
+            folder=self.folder,
+            left_out=left_out,
+            **columns,
         )
 
     def _unread_ticks(self, used: Collection[int]) -> list[str]:
         """A note on columns of yes and no that are not read as values of tags."""
         doubtful = [
             n
-            for n in self.of_kind("tick")
+            for n in self.ticked()
             if n not in used and any(code_of(text) == NEGATIVE for text in self.sheet.column(n))
         ]
         if not doubtful or not self.named:

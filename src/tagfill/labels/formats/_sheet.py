@@ -28,6 +28,7 @@ _DELIMITERS = ",;\t|"
 _AFTER_IMAGE = re.compile(rf"[^,;\t|:=>]+?\.\w{{3,4}}\"?(\s*:\s|\s+(?:{'|'.join(TYPED)})\s)")
 """An image and a colon or the like, as in a list people type."""
 _LINED_UP = re.compile(r"\s*\S+(?: \S+)*\s{2,}\S.*\s*")
+_DRAWN = " \t\r\n:-+="
 _LINES = 50
 _PREAMBLE = 10
 
@@ -112,6 +113,9 @@ def make_sheet(
             header = [text if text.strip() else name for name, text in pairs]
             header_row, start = second[0], start + 1
             notes = [*notes, "the header has two lines; the names in the second one count"]
+        elif _is_line_of_units(fields, second[1]):
+            header_row, start = second[0], start + 1
+            notes = [*notes, f"row {second[0]} names no image and was skipped: it holds units"]
     return Sheet(
         path=path,
         header=tuple(map(without_guard, header)),
@@ -135,8 +139,8 @@ def _refuse_many_columns(path: Path, first: list[Record]) -> None:
 
 
 def is_filled(fields: Sequence[str]) -> bool:
-    """Whether a record has content: more than blanks, or the line below a Markdown header."""
-    return any(text.strip(" \t\r\n:-") for text in fields)
+    """Whether a record has content: more than blanks and the lines that Markdown and SQL draw."""
+    return any(text.strip(_DRAWN) for text in fields)
 
 
 def _nameless_images(first: list[list[str]]) -> int:
@@ -180,6 +184,14 @@ def _is_second_line(header: list[str], below: list[str]) -> bool:
         and all(not text.strip() for name, text in pairs if is_image_name(name))
         and all(code_of(text) is None for text in below if text.strip())
     )
+
+
+def _is_line_of_units(header: list[str], below: list[str]) -> bool:
+    """Whether a row says the same of several columns and names no image: ``(0/1)``."""
+    said = [text.strip() for text in below if text.strip()]
+    images = [text for name, text in zip(header, below, strict=False) if is_image_name(name)]
+    same = len(said) > 1 and len(set(said)) == 1 and code_of(said[0]) is None
+    return same and bool(images) and not any(map(str.strip, images))
 
 
 def delimiter(text: str) -> str:

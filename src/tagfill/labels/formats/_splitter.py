@@ -214,7 +214,9 @@ class _Joined:
                 above[child.lower()].add(parent.lower())
         roots = {parts[0].lower() for parts in self.parts.values()}
         tree = all(len(parents) == 1 for parents in above.values())
-        shared = len(self.parts) > 3 and 2 * len(roots) <= len(self.parts)
+        half = 2 * len(roots) <= len(self.parts)
+        everywhere = len(self.parts) == len(self.times) >= len(roots) + 2
+        shared = len(self.parts) > 3 and (half or everywhere)
         return self.mark in _PATHS and tree and shared and 2 * len(self.parts) >= len(self.times)
 
     @property

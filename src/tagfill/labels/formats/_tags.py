@@ -34,7 +34,7 @@ _QUOTED = re.compile(rf"""(?P<quote>["'])(?P<tag>[^"']+)(?P=quote)\s*(?=[{_MARKS
 _NUMBERS = re.compile(r"\d+(?:\s+\d+)+")
 _ADJACENT = re.compile(r"""["']\s+["']""")
 _BRACKETS = ("[]", "{}", "()")
-_SCORES = ("score", "confidence", "probability")
+_SCORES = ("score", "confidence", "conf", "probability")
 NAME_KEYS = (
     *("name", "label", "tag", "class", "title", "category"),
     *("tagName", "className", "classTitle", "displayName"),

@@ -22,6 +22,12 @@ _NO = (
     " fałsz нет ложь 否 无 無 いいえ"
 )
 _OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"
+_DOUBTS = """
+uncertain unsure unclear maybe perhaps possible possibly not_sure not_mentioned not_assessed
+not_stated don't_know vielleicht unsicher unklar weiß_nicht nicht_beurteilt incertain peut-être
+"""
+_DOUBTFUL = frozenset(word.replace("_", " ") for word in _DOUBTS.split())
+"""What people write who looked and did not know, or did not look."""
 TICKS: dict[str, int] = {
     "": UNKNOWN,
     **dict.fromkeys(_YES.split(), POSITIVE),
@@ -29,6 +35,10 @@ TICKS: dict[str, int] = {
     **dict.fromkeys(_OPEN.split(), UNKNOWN),
 }
 """Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
+MINUS_BESIDE_ZERO = (
+    "{0} and 0 cannot both mean absent: --absent unknown reads {0} as unknown and 0 as absent,"
+    " --zeros unknown reads 0 as unknown and {0} as absent"
+)
 MINUS_REMEDY = (
     "{} may mean absent or unknown: write 0 for absent, nothing for unknown, or say it for the"
     " whole file with --absent negative or --absent unknown"
@@ -71,6 +81,8 @@ def code_of(text: str) -> int | None:
         return code
     plain = text.strip().removesuffix(_AS_EMOJI).lower()
     decimal = _DECIMAL.fullmatch(plain)
+    if plain in _DOUBTFUL or (plain.endswith("?") and code_of(plain[:-1]) is not None):
+        return UNKNOWN
     return TICKS.get(decimal[1] if decimal else plain)
 
 

@@ -47,6 +47,7 @@ _LANGUAGES = {
     r"\A[^,;\t|{}\[\]<>]+:\s*(?:\[.*\])?$": "YAML",
 }
 """What other languages look like, and their names."""
+_SCORED = re.compile(r'"(?:conf|confidence|score|probability)"\s*:\s*0?\.\d')
 _JSON = 'write a line such as {"file_name": "a.jpg", "tags": ["cat"]} for every image'
 
 
@@ -84,15 +85,21 @@ def _text_like(path: Path, text: str) -> tuple[str, str] | None:
     if "<track " in text and "<annotations" in text:
         return "is a CVAT export of a video", "export it as 'CVAT for images'"
     if text[0] in "[{":
-        lines = text.splitlines()
-        if len(lines) == 1 or not _is_json(lines[0]):
-            load_json(path)  # an error in it is the better message
-        return "is JSON, but no list of images with tags", _JSON
+        return _json_like(path, text)
     is_table = path.suffix.lower() in (".csv", ".tsv", ".txt")
     if is_table and not set(text.splitlines()[0]) & set(",;\t|"):
         message = "has no known label format: it has only one column"
         return message, "separate images and tags with a comma or a tab"
     return None
+
+
+def _json_like(path: Path, text: str) -> tuple[str, str]:
+    lines = text.splitlines()
+    if len(lines) == 1 or not _is_json(lines[0]):
+        load_json(path)  # an error in it is the better message
+    if _SCORED.search(text):
+        return "holds scores of a model, which are no labels", f"keep what you trust: {_JSON}"
+    return "is JSON, but no list of images with tags", _JSON
 
 
 def _is_json(line: str) -> bool:

@@ -17,7 +17,13 @@ from tagfill.labels.formats._names import SPLIT, is_about_file, names_tags
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._ticks import MINUS_REMEDY, REMEDY, code_of, examples_text
+from tagfill.labels.formats._ticks import (
+    MINUS_BESIDE_ZERO,
+    MINUS_REMEDY,
+    REMEDY,
+    code_of,
+    examples_text,
+)
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
@@ -37,10 +43,12 @@ def read_wide(
 ) -> Dataset:
     """The data set of a table with one column per class."""
     entries, tallies = read(source, sheet, plan)
-    unsure = _accept_minus(source, tallies, entries.values)
+    unsure = _accept_zeros(source, tallies, entries.values)
+    unsure += _accept_minus(source, tallies, entries.values)
     names = class_names(source, sheet, plan)
     kept, notes = _classes_among(source, names, tallies, sheet.header_row or None)
-    classes, values, splits = [names[number] for number in kept], entries.values, entries.splits
+    classes, values = [names[number] for number in kept], entries.values
+    splits = [plan.split_of(text) for text in entries.splits]
     values = values if len(kept) == len(names) else values[:, kept]
     if splits and not any(code_of(text) is None for text in splits):  # a class like any other
         place = sum(plan.labels[number] < (plan.split or 0) for number in kept)
@@ -48,10 +56,30 @@ def read_wide(
         codes = np.array([code_of(text) for text in splits], dtype=np.int8)
         values = np.insert(values, place, codes, axis=1)
         splits = []
-    notes = [*sheet.notes, *left_out_note(sheet, plan), *notes, *unsure]
+    notes = [*sheet.notes, *plan.notes, *left_out_note(sheet, plan), *notes, *unsure]
     return wide_dataset(
         source, classes, Entries(entries.images, entries.rows, splits, values), notes
     )
+
+
+def _accept_zeros(source: Source, tallies: Sequence[Tally], values: Labels) -> list[str]:
+    """Take 0 for unknown where the user says so, and -1 for absent then, if no entry is empty."""
+    if source.options.zeros == "negative":
+        return []
+    unsure = [tally for tally in tallies if tally.bad and tally.minus]
+    empty = int((values == UNKNOWN).sum()) - sum(tally.bad for tally in tallies)
+    if not unsure or empty:
+        values[values == NEGATIVE] = UNKNOWN
+        return []
+    values[values != POSITIVE] = NEGATIVE + UNKNOWN - values[values != POSITIVE]
+    return [f"{_accepted(unsure)} was read as absent"]
+
+
+def _accepted(unsure: Sequence[Tally]) -> str:
+    """Take what these columns hold for no fault; returns it."""
+    for tally in unsure:
+        tally.filled, tally.bad = tally.filled - tally.bad, 0
+    return ", ".join(sorted({text.strip() for tally in unsure for text in tally.words}))
 
 
 def _accept_minus(source: Source, tallies: Sequence[Tally], values: Labels) -> list[str]:
@@ -66,10 +94,10 @@ def _accept_minus(source: Source, tallies: Sequence[Tally], values: Labels) -> l
     all_three = zeros and bool((values == POSITIVE).any()) and _MANY * empty >= values.size
     told = absent == "unknown" or (absent is not None and not zeros)
     if not unsure or not (told or (all_three and absent is None)):
+        for tally in unsure:
+            tally.beside_zero = zeros
         return []
-    for tally in unsure:
-        tally.filled, tally.bad = tally.filled - tally.bad, 0
-    signs = ", ".join(sorted({text.strip() for tally in unsure for text in tally.words}))
+    signs = _accepted(unsure)
     return [] if told else [f"{signs} beside 1, 0 and empty entries was read as unknown"]
 
 
@@ -173,7 +201,8 @@ def _remedy(name: str, tally: Tally) -> str:
     """What to do about entries that are no labels; nothing that loses those that are."""
     words = {text.strip() for text in tally.words}
     if tally.minus:
-        return MINUS_REMEDY.format("-1" if words <= {"-1", "-1.0"} else min(words))
+        sign = "-1" if words <= {"-1", "-1.0"} else min(words)
+        return (MINUS_BESIDE_ZERO if tally.beside_zero else MINUS_REMEDY).format(sign)
     if words <= _SIGNS:
         return f"{sorted(words)[0]!r} has several meanings: write 1, 0 or nothing in its place"
     if all(map(_is_share, words)):
@@ -221,14 +250,31 @@ def wide_dataset(
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=UNKNOWN)[:, columns]
         if missing:
             notes.append(f"classes of the list without a column: {', '.join(missing)}")
+    notes += _meaning(source, values)
     if source.options.absent == "negative":
         values = np.where(values == UNKNOWN, np.int8(NEGATIVE), values)
-        notes.append(absence_note("negative"))
-    elif not (values == NEGATIVE).any():
-        notes.append(absence_note("unknown"))
     splits = {record: name for record, name in enumerate(entries.splits) if name.strip()}
     records = Records(source, entries.images, entries.rows, classes, values, splits)
     return records.dataset(notes=notes)
+
+
+def _meaning(source: Source, values: Labels) -> list[str]:
+    """What 0 and empty entries were taken to mean, and which options change it."""
+    options = source.options
+    empty, zeros = bool((values == UNKNOWN).any()), bool((values == NEGATIVE).any())
+    if options.zeros == "unknown":
+        return ["0 and empty entries count as unknown (--zeros unknown)"]
+    if not zeros or options.absent == "negative":
+        return [absence_note(options.absent or "unknown")]
+    count = (values == POSITIVE).sum(axis=1)
+    if not empty and values.shape[1] > 2 and (count == 1).all():
+        return [
+            "every image has one tag, and 0 counts as absent: if images may show more than was"
+            " written down, read 0 as unknown with --zeros unknown"
+        ]
+    if not empty:
+        return ["0 counts as absent (--zeros unknown changes this)"]
+    return ["0 counts as absent, empty entries as unknown (--zeros unknown, --absent negative)"]
 
 
 def split_column(dataset: Dataset) -> tuple[list[str], list[str]]:

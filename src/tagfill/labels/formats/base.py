@@ -12,6 +12,7 @@ from tagfill.labels.dataset import Dataset
 
 Absent = Literal["unknown", "negative"]
 Difficult = Literal["negative", "positive", "unknown"]
+Zeros = Literal["negative", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class TableLayout:
         merge_case: whether classes that differ only in case are one; by default where people typed
             them freely.
         aliases: the class to take for another name.
+        zeros: what 0, no and false mean in a table with one column per class.
     """
 
     image_column: str | None = None
@@ -36,6 +38,7 @@ class TableLayout:
     hierarchy: str | None = None
     merge_case: bool | None = None
     aliases: tuple[tuple[str, str], ...] = ()
+    zeros: Zeros = "negative"
 
     def layout(self) -> dict[str, Any]:
         """Only these settings of a larger configuration."""

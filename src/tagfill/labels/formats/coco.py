@@ -24,18 +24,21 @@ from tagfill.labels.formats._ticks import quoted
 from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.formats.json_export import is_export, plain_records
 from tagfill.labels.formats.label_studio import is_task
-from tagfill.labels.table import POSITIVE
+from tagfill.labels.table import NEGATIVE, POSITIVE
 
 _KEYS = ("images", "annotations", "categories")
 _KEY = re.compile(rf'"({"|".join(_KEYS)})"\s*:\s*\[')
-_DATUMARO = re.compile(r'"categories"\s*:\s*\{')
+_DENIED = "neg_category_ids"
+"""Of LVIS: classes that somebody looked for in vain. What is in neither list is unknown."""
+_OTHERS = re.compile(r'"(?:detection_)?categories"\s*:\s*\{')
+"""What Datumaro and MegaDetector write."""
 
 Item = Mapping[str, Any]
 
 
 def _detect(path: Path) -> bool:
     text = head(path).lstrip()
-    if not text.startswith("{") or not _KEY.search(text) or _DATUMARO.search(text):
+    if not text.startswith("{") or not _KEY.search(text) or _OTHERS.search(text):
         return False
     first = first_value(text)
     is_other = wrapped_list(text) or is_task(text) or is_export(first) or plain_records(first)
@@ -74,9 +77,27 @@ def _read(source: Source) -> Dataset:
             builder.boxes.add(record, label, (left, top, left + width, top + height), sizes[image])
     for record, label in sorted(positives):
         builder.mark(record, label, POSITIVE)
+    _deny(images, builder, record_of, label_of)
     unlabeled = len(builder) - len({record for record, _ in positives})
     builder.notes += [f"{unlabeled} images have no annotation"] if unlabeled else []
     return builder.dataset()
+
+
+def _deny(
+    images: Sequence[Item],
+    builder: LabelBuilder,
+    record_of: Mapping[str, int],
+    label_of: Mapping[str, int | None],
+) -> None:
+    """State the classes that LVIS lists as absent; all others are then unknown by default."""
+    denied = [(image, listed(image[_DENIED])) for image in images if _DENIED in image]
+    if not denied:
+        return
+    builder.absent = builder.source.options.absent or "unknown"
+    for image, categories in denied:
+        for category in categories:
+            label = label_of.get(_identity({"id": category}))
+            builder.mark(record_of[_identity(image)], label, NEGATIVE)
 
 
 def _with_segments(annotations: Sequence[Item]) -> Iterator[Item]:
@@ -119,10 +140,16 @@ def _labels(categories: Sequence[Item], builder: LabelBuilder) -> dict[str, int 
     return label_of
 
 
+def _from_address(image: Item) -> str | None:
+    """The file in an image's ``coco_url``, as LVIS names it, with its folder."""
+    address = image.get("coco_url")
+    return "/".join(address.split("/")[-2:]) if isinstance(address, str) else None
+
+
 def _records(images: Sequence[Item], builder: LabelBuilder) -> dict[str, int]:
     record_of: dict[str, int] = {}
     for place, image in enumerate(images, 1):
-        name, identity = image.get("file_name"), _identity(image)
+        name, identity = image.get("file_name") or _from_address(image), _identity(image)
         if not isinstance(name, str):
             builder.source.error("the image has no file_name", place)
             continue

@@ -26,6 +26,7 @@ from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.table import POSITIVE
 
 _SHOWN = 3
+_MANY_FOLDERS = 10
 _NO_CLASS = re.compile(
     r"(?:photos from |fotos von )?(?:19|20)\d\d(?:[-_. ]?\d\d){0,2}|\d{3}[a-z_]{5}|dcim|.+\.info",
     re.IGNORECASE,
@@ -38,8 +39,20 @@ _CONTAINERS = {"images", "imgs", "img", "photos", "pictures", "data", "bilder", 
 def _detect(path: Path) -> bool:
     above = _folders(path, _depth(path)[0]) if path.is_dir() else []
     names = [name for folder in above for name in subfolders(folder)]
+    containers = not set(map(str.lower, names)) - _CONTAINERS
+    if containers or _hold_one_image_each([folder / name for folder in above for name in names]):
+        return False
     return not all(map(_NO_CLASS.fullmatch, names)) and any(
         folder.parts and any(map(is_image_file, names)) for folder, names in folders_below(path)
+    )
+
+
+def _hold_one_image_each(folders: Iterable[Path]) -> bool:
+    """Whether there are many folders with one image in each: such names are no classes."""
+    there = [folder for folder in folders if folder.is_dir()]
+    return len(there) >= _MANY_FOLDERS and all(
+        sum(is_image_file(file) for file in folder.iterdir()) == 1 and not subfolders(folder)
+        for folder in there
     )
 
 
