@@ -437,3 +437,76 @@ def test_open_images_in_other_files_than_csv(tmp_path: Path) -> None:
     table = load_labels(tmp_path / "labels.parquet").table
     assert (table.images, table.classes) == (("a1.jpg", "b2.jpg"), ("/m/cat", "/m/dog"))
     assert table.values.tolist() == [[1, 0], [-1, -1]]
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.parquet", "tasks.json"])
+def test_edits_of_images_whose_ids_were_respelled(name: str, tmp_path: Path) -> None:
+    file, images = tmp_path / name, [r".\photos\a.jpg", "photos//b.jpg"]
+    if name == "labels.parquet":
+        table = pyarrow.table({"image": images, "cat": [1, 0], "dog": [0, None]})
+        pyarrow.parquet.write_table(table, file)
+    elif name == "labels.jsonl":
+        lines = [
+            {"file_name": image, "positives": ["cat"], "negatives": ["dog"]} for image in images
+        ]
+        file.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    else:
+        result = [{"from_name": "tags", "type": "choices", "value": {"choices": ["cat", "dog"]}}]
+        file.write_text(
+            json.dumps(
+                [{"data": {"image": i}, "annotations": [{"result": result}]} for i in images]
+            )
+        )
+    dataset = load_labels(file)
+    assert dataset.table.images == ("photos/a.jpg", "photos/b.jpg")
+    out = tmp_path / f"out{file.suffix}"
+    save_changes(dataset, dataset.table.with_values([[0, 1], [1, 0]]), out, ReadOptions())
+    edited = load_labels(out).table.with_classes(dataset.table.classes)
+    assert edited.values.tolist() == [[0, 1], [1, 0]]
+
+
+def test_parquet_with_one_row_per_statement_is_not_edited(tmp_path: Path) -> None:
+    file, out = tmp_path / "labels.parquet", tmp_path / "out.parquet"
+    columns = {"image": ["a.jpg", "a.jpg", "b.jpg"], "label": ["cat", "dog", "cat"]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    dataset = load_labels(file)
+    with pytest.raises(TagfillError, match=r"one row per statement .*--to csv_wide"):
+        save_changes(dataset, dataset.table.with_values([[1, 1], [1, 1]]), out, ReadOptions())
+    assert not out.exists()
+
+
+def test_datumaro_without_label(tmp_path: Path) -> None:
+    content = {
+        "categories": {"label": {"labels": [{"name": "cat"}, {"name": "dog"}]}},
+        "items": [
+            {"id": "a", "image": {"path": "a.jpg"}, "annotations": [{"label_id": -1}]},
+            {"id": "b", "image": {"path": "b.jpg"}, "annotations": [{"label_id": 0}]},
+        ],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    table = load_labels(tmp_path / "a.json").table
+    assert (table.classes, table.values.tolist()) == (("cat",), [[-1], [1]])
+
+
+def test_yolo_names_with_comments_between_them(tmp_path: Path) -> None:
+    (tmp_path / "data.yaml").write_text("names:\n  0: cat  # a pet\n  # wild ones\n  1: fox\n")
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.jpg")
+    (tmp_path / "a.txt").write_text("1 0.5 0.5 0.2 0.2\n")
+    table = load_labels(tmp_path).table
+    assert (table.classes, table.values.tolist()) == (("cat", "fox"), [[0, 1]])
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
+def test_edits_of_listed_classes_without_a_column(name: str, tmp_path: Path) -> None:
+    file, out = tmp_path / name, tmp_path / f"out{Path(name).suffix}"
+    options = ReadOptions(classes=("dog", "eel", "cat"))
+    if name == "labels.csv":
+        file.write_text("image,cat,dog\na.jpg,1,0\nb.jpg,0,1\n")
+    else:
+        columns = {"image": ["a.jpg", "b.jpg"], "cat": [1, 0], "dog": [0, 1]}
+        pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    dataset = load_labels(file, options=options)
+    save_changes(dataset, dataset.table.with_values([[0, 1, 1], [1, -1, 0]]), out, options)
+    edited = load_labels(out).table
+    assert edited.classes == ("cat", "dog", "eel")
+    assert edited.values.tolist() == [[1, 0, 1], [0, 1, -1]]

@@ -70,15 +70,27 @@ def save_changes(before: Dataset, after: LabelTable, out: Path, options: ReadOpt
         labels = changes.setdefault(after.images[row], {})
         labels[after.classes[column]] = int(after.values[row, column])
     name_of = canonical_names(before.table.classes, options)
+    source = Source(before.source, formats()[before.format], options)
+
+    def ids_of(names: Sequence[str]) -> list[str]:
+        """The image ids that names in the file were read as."""
+        for root in (options.image_root, before.image_root):
+            ids, _ = clean_ids(names, [None] * len(names), source, root)
+            if changes.keys() <= set(ids):
+                return ids
+        lost = min(changes.keys() - set(ids))
+        remedy = "--to csv_wide writes a table of its own"
+        raise source.refusal(f"image {lost!r} has no row of its own", remedy=remedy)
+
     if before.format == "parquet":
-        holds = save_edited_parquet(before.source, out, changes, name_of)
+        holds = save_edited_parquet(source, out, changes, ids_of, name_of)
     elif before.format == "label_studio":
-        holds = save_edited_tasks(before.source, out, changes)
+        holds = save_edited_tasks(before.source, out, changes, ids_of)
     elif before.format == "jsonl":
-        text, holds = edited_lines(before.source, changes, name_of)
+        text, holds = edited_lines(before.source, changes, ids_of, name_of)
         write_text(out, text)
     else:
-        holds = _TableEdit(before, options, changes, name_of).save(out)
+        holds = _TableEdit(source, changes, ids_of, name_of).save(out)
     if not holds or options.zeros == "unknown":
         write_rejections(after, out)
     write_reviewed(after, out)
@@ -88,23 +100,21 @@ class _TableEdit:
     """Changes of a table, by image and class."""
 
     def __init__(
-        self, before: Dataset, options: ReadOptions, changes: Changes, name_of: Callable[[str], str]
+        self,
+        source: Source,
+        changes: Changes,
+        ids_of: Callable[[Sequence[str]], list[str]],
+        name_of: Callable[[str], str],
     ) -> None:
-        self.changes, self.name_of = changes, name_of
-        self.source = Source(before.source, formats()[before.format], options)
-        self.is_csv = before.format != "spreadsheet"
-        self.sheet = csv_sheet(before.source) if self.is_csv else open_spreadsheet(before.source)
-        self.plan = plan_columns(self.sheet, options, before.format if self.is_csv else None)
+        self.source, self.changes, self.name_of = source, changes, name_of
+        form = source.format.name
+        self.is_csv = form != "spreadsheet"
+        self.sheet = csv_sheet(source.path) if self.is_csv else open_spreadsheet(source.path)
+        self.plan = plan_columns(self.sheet, source.options, form if self.is_csv else None)
         self.records = [fields for _, fields in self.sheet.records()]
-        self.ids = self._ids(options.image_root)
-        if not changes.keys() <= set(self.ids):
-            self.ids = self._ids(before.image_root)
-        lost = sorted(changes.keys() - set(self.ids))
-        if lost:
-            remedy = "--to csv_wide writes a table of its own"
-            raise self.source.refusal(f"image {lost[0]!r} has no row of its own", remedy=remedy)
+        self.ids = self._ids(ids_of)
 
-    def _ids(self, root: Path | None) -> list[str]:
+    def _ids(self, ids_of: Callable[[Sequence[str]], list[str]]) -> list[str]:
         """The image id of every record as it was read; none for sums and repeated headers."""
         records, plan = self.records, self.plan
         rows = EvenRecords(self.sheet, plan.image)
@@ -115,11 +125,8 @@ class _TableEdit:
             plan.image_of([*records[n][: plan.image], name, *records[n][plan.image + 1 :]])
             for n, name in zip(numbers, names, strict=True)
         ]
-        cleaned, _ = clean_ids(names, [None] * len(names), self.source, root)
-        ids = [""] * len(records)
-        for number, image in zip(numbers, cleaned, strict=True):
-            ids[number] = image
-        return ids
+        id_of = dict(zip(numbers, ids_of(names), strict=True))
+        return [id_of.get(number, "") for number in range(len(records))]
 
     def save(self, out: Path) -> bool:
         """Write the changed table; returns whether it holds negatives."""
@@ -146,6 +153,13 @@ class _TableEdit:
         if self.plan.split is not None:  # it is a class where it holds labels
             name = self.sheet.header[self.plan.split].strip()
             column_of.setdefault(self.name_of(name), self.plan.split)
+        width = len(self.sheet.header)
+        for name in dict.fromkeys(name for labels in self.changes.values() for name in labels):
+            if name not in column_of:  # of the user's list, and without a column so far
+                column_of[name], width = width, width + 1
+                self.sheet.above[-1].append(name)
+        for record in self.records if width > len(self.sheet.header) else ():
+            record += [""] * (width - len(record))
         words = _words(
             record[c] for record in self.records for c in self.plan.labels if c < len(record)
         )

@@ -235,7 +235,7 @@ def _datumaro(content: Record) -> list[Record]:
                 dict.fromkeys(
                     names[number]
                     for entry in objects(item.get("annotations"))
-                    if isinstance(number := entry.get("label_id"), int) and number < len(names)
+                    if isinstance(number := entry.get("label_id"), int) and 0 <= number < len(names)
                 )
             ),
         }

@@ -88,17 +88,21 @@ def _under(document: Any, key: str) -> list[Any]:
 
 
 def edited_lines(
-    file: Path, changes: Mapping[str, Mapping[str, int]], name_of: Callable[[str], str]
+    file: Path,
+    changes: Mapping[str, Mapping[str, int]],
+    ids_of: Callable[[Sequence[str]], list[str]],
+    name_of: Callable[[str], str],
 ) -> tuple[str, bool]:
     """The text of a file with other labels for some images, and whether it holds all of them."""
     is_list = head(file).lstrip().startswith("[")
     lines = _lines(file)
     values, splitter = [value for _, value in lines], splitter_of(lines, ReadOptions(), file)
     holds = True
-    for line in values:
-        key = id_key(line) if isinstance(line, dict) else None
-        image = image_id(line[key]) if key is not None else None
-        if image is not None and image in changes:
+    keys = [id_key(line) if isinstance(line, dict) else None for line in values]
+    named = [(line, key) for line, key in zip(values, keys, strict=True) if key is not None]
+    ids = ids_of([image_id(line[key]) or "" for line, key in named])
+    for (line, _), image in zip(named, ids, strict=True):
+        if image in changes:
             holds &= _edit_line(line, changes[image], name_of, splitter)
     texts = [json_text(value) for value in values]
     return ("[\n" + ",\n".join(texts) + "\n]\n" if is_list else "\n".join(texts) + "\n"), holds

@@ -14,7 +14,7 @@ The short export, JSON-MIN, is read the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -300,10 +300,15 @@ def _choices(control: str, names: list[str]) -> dict[str, Any]:
     }
 
 
-def save_edited_tasks(source: Path, out: Path, changes: Mapping[str, Mapping[str, int]]) -> bool:
+def save_edited_tasks(
+    source: Path,
+    out: Path,
+    changes: Mapping[str, Mapping[str, int]],
+    ids_of: Callable[[Sequence[str]], list[str]],
+) -> bool:
     """Write a copy with one more annotation a changed task, in place of those it overrules."""
     tasks = _tasks(source)
-    for task, image in zip(tasks, _images_of(tasks), strict=True):
+    for task, image in zip(tasks, ids_of(_images_of(tasks)), strict=True):
         if image not in changes:
             continue
         said = _answers(task)

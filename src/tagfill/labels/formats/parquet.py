@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries, Tally
 from tagfill.labels.formats._names import SPLIT, free_image_name
-from tagfill.labels.formats._plan import WIDE, WIDE_ID, Plan, plan_columns
+from tagfill.labels.formats._plan import TAG_LIST, WIDE, WIDE_ID, Plan, plan_columns
 from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._tags import is_multi_hot, join_tags, split_tags, tag_names
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import read_wide, split_column
 from tagfill.labels.formats._write import not_held
-from tagfill.labels.formats.base import Format, ReadOptions, Source
+from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.formats.csv_tables import header_shape, read_sheet
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
@@ -143,18 +143,30 @@ def _codes(column: pa.ChunkedArray, tally: Tally) -> Labels:
 
 
 def save_edited_parquet(
-    source: Path, out: Path, changes: Mapping[str, Mapping[str, int]], name_of: Callable[[str], str]
+    source: Source,
+    out: Path,
+    changes: Mapping[str, Mapping[str, int]],
+    ids_of: Callable[[Sequence[str]], list[str]],
+    name_of: Callable[[str], str],
 ) -> bool:
     """Write a copy with changed labels of some images; all other columns stay.
 
     Returns:
         Whether the file holds negatives, too: one with lists of tags does not.
     """
-    table = _load(source)
-    sheet = _sheet(table, source)
-    plan = plan_columns(sheet, ReadOptions())
-    rows = {image: row for row, image in enumerate(_column(table, plan.image))}
+    table = _load(source.path)
+    sheet = _sheet(table, source.path)
+    plan = plan_columns(sheet, source.options)
+    if plan.shape not in (WIDE, TAG_LIST):
+        one_each = "a parquet file with one row per statement cannot be edited"
+        raise source.refusal(one_each, remedy="--to csv_wide writes a table of its own")
+    rows = {image: row for row, image in enumerate(ids_of(_column(table, plan.image)))}
     classes = plan.labels if plan.split is None else (*plan.labels, plan.split)
+    known = {name_of(sheet.header[column].strip()) for column in classes}
+    for name in dict.fromkeys(name for labels in changes.values() for name in labels):
+        if name not in known and not plan.tags:  # of the user's list, and without a column so far
+            classes = (*classes, table.num_columns)
+            table = table.append_column(name, pa.nulls(len(table), pa.int8()))
     for column in plan.tags[:1] or classes:
         values, kind = table.column(column).to_pylist(), table.column(column).type
         kind = pa.int8() if pa.types.is_null(kind) else kind
@@ -162,7 +174,7 @@ def save_edited_parquet(
             for name, value in labels.items() if image in rows else ():
                 if plan.tags:
                     values[rows[image]] = _with_tag(values[rows[image]], name, value, name_of)
-                elif name_of(sheet.header[column].strip()) == name:
+                elif name_of(table.column_names[column].strip()) == name:
                     values[rows[image]] = _like(kind, value)
         table = table.set_column(column, table.column_names[column], pa.array(values, kind))
     with atomic_path(out) as draft:

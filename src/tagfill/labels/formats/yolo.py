@@ -115,11 +115,11 @@ def _names_in(file: Path) -> list[str]:
     text = head(file)
     if file.suffix.lower() not in (".yaml", ".yml"):
         return [line.strip() for line in text.splitlines() if line.strip()]
-    block = _NAMES.search(text)
+    block = _NAMES.search(_COMMENT.sub("", text))
     if block is None:
         return []
     names: dict[int, str] = {}
-    for match in _NAME.finditer(_COMMENT.sub("", block[1])):
+    for match in _NAME.finditer(block[1]):
         name = next((part for part in match.groups()[1:] if part is not None), "").strip()
         if name:
             names[int(match[1]) if match[1] else len(names)] = name
