@@ -15,7 +15,7 @@ from tests.predict.tiny import feature_bundle
 from tagfill.array_files import read_array, release_pages
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
-from tagfill.labels.features import load_features
+from tagfill.labels.dataset import load_features
 from tagfill.linear.basis import blocks
 from tagfill.linear.stream import gathered
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tagfill.errors import TagfillError
-from tagfill.labels.features import load_features
+from tagfill.labels.dataset import load_features
 
 
 def test_the_file_and_row_of_a_number_that_is_not_finite_are_named(tmp_path: Path) -> None:

@@ -510,3 +510,23 @@ def test_edits_of_listed_classes_without_a_column(name: str, tmp_path: Path) -> 
     edited = load_labels(out).table
     assert edited.classes == ("cat", "dog", "eel")
     assert edited.values.tolist() == [[1, 0, 1], [0, 1, -1]]
+
+
+def test_json_with_tags_called_classes(tmp_path: Path) -> None:
+    """In our own files that key lists all classes; in others it has the tags of an image."""
+    lines = [{"image": "a.jpg", "classes": ["cat", "dog"]}, {"image": "b.jpg", "classes": ["dog"]}]
+    (tmp_path / "a.json").write_text(json.dumps(lines))
+    dataset = load_labels(tmp_path / "a.json")
+    assert dataset.table.values.tolist() == [[1, 1], [-1, 1]]
+    out = tmp_path / "b.json"
+    save_changes(dataset, dataset.table.with_values([[1, -1], [1, 1]]), out, ReadOptions())
+    assert load_labels(out).table.values.tolist() == [[1, -1], [1, 1]]
+    both = [{"image": "a.jpg", "tags": ["cat"], "classes": ["cat", "dog"]}]
+    (tmp_path / "c.json").write_text(json.dumps(both))
+    assert load_labels(tmp_path / "c.json").table.positives == 1
+    images = tmp_path / "photos"
+    images.mkdir()
+    for name, tags in (("a", ["cat"]), ("b", ["dog"])):
+        Image.new("RGB", (8, 8)).save(images / f"{name}.jpg")
+        (images / f"{name}.json").write_text(json.dumps({"classes": tags}))
+    assert load_labels(images).table.values.tolist() == [[1, -1], [-1, 1]]

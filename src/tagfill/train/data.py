@@ -13,7 +13,7 @@ from tagfill.errors import TagfillError, counted
 from tagfill.image_files import find_image, find_images, other_names
 from tagfill.images import unreadable
 from tagfill.labels import POSITIVE, Dataset, Labels, LabelTable, Rows
-from tagfill.labels.features import load_features
+from tagfill.labels.dataset import load_features
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 from tagfill.labels.packed import unpacked

@@ -137,7 +137,8 @@ def read_lines(
     builder = LabelBuilder(source, free_tags=True)
     splitter = splitter_of(lines, source.options, source.path)
     builder.notes += splitter.notes
-    reader = LineReader(builder, splitter, _about_other_things(line for _, line in lines))
+    other = _about_other_things(line for _, line in lines)
+    reader = LineReader(builder, splitter, other, own=is_own(lines))
     for row, line in lines:
         if isinstance(line, dict):
             reader.read(row, line)
@@ -193,12 +194,13 @@ class LineReader:
         builder: where the records go.
         splitter: how tags are told apart where they are one text.
         other: keys that hold no labels.
+        own: whether the file is of our own shape.
     """
 
     def __init__(
-        self, builder: LabelBuilder, splitter: Splitter, other: frozenset[str] = frozenset()
+        self, builder: LabelBuilder, splitter: Splitter, other: frozenset[str], *, own: bool
     ) -> None:
-        self.builder, self.splitter, self.other = builder, splitter, other
+        self.builder, self.splitter, self.other, self.own = builder, splitter, other, own
         builder.hierarchy = splitter.path
         self.ignored: dict[str, None] = {}
         self._examples: dict[str, str] = {}
@@ -216,12 +218,9 @@ class LineReader:
         self._labels(record, row, rest)
 
     def _labels(self, record: int, row: int, rest: dict[str, Any]) -> None:
-        own = any(isinstance(rest.get(key), list) for key in LISTS)
-        if own:
+        stated, nested = label_keys(rest, own=self.own)
+        if NEGATIVE in stated.values():
             self.builder.declare(self._names(rest.get("classes"), row), row)
-            stated = {"positives": POSITIVE, "negatives": NEGATIVE}
-        else:
-            stated = {key: POSITIVE for key in rest if holds_tags(key, rest[key])}
         for key, value in stated.items():
             names = self._names(rest.get(key), row)
             if value == POSITIVE:
@@ -229,9 +228,6 @@ class LineReader:
                 continue
             for name in names:
                 self.builder.negative(record, name, row)
-        nested = next(
-            (key for key in rest if names_tags(key) and isinstance(rest[key], dict)), None
-        )
         if nested:
             self._values(record, row, rest[nested])
         elif not stated:
@@ -313,11 +309,31 @@ def image_id(value: Any) -> str | None:
     return str(value) if isinstance(value, str) or _is_number(value) else None
 
 
-def holds_tags(key: str, value: Any) -> bool:
-    """Whether a value lists tags, or is the number of a class."""
-    listing = value is None or isinstance(value, list | str)
-    listing |= is_label_name(key) and _is_number(value)
-    return names_tags(key) and key != "classes" and listing
+def is_own(lines: Iterable[Line]) -> bool:
+    """Whether lines are of our own shape, where ``classes`` lists all classes, not tags."""
+    return any(isinstance(mapped(line).get(key), list) for _, line in lines for key in LISTS[:2])
+
+
+def label_keys(line: Mapping[str, Any], *, own: bool) -> tuple[dict[str, int], str | None]:
+    """The keys that list tags, with the label they state, and the key of values by class.
+
+    Args:
+        line: one object.
+        own: whether the file is of our own shape.
+    """
+    if any(isinstance(line.get(key), list) for key in LISTS if own):
+        stated = {"positives": POSITIVE, "negatives": NEGATIVE}
+    else:
+        stated = {}
+        for key, value in line.items():
+            listing = value is None or isinstance(value, list | str)
+            number = is_label_name(key) and _is_number(value)
+            if names_tags(key) and (listing or number):
+                stated[key] = POSITIVE
+        if len(stated) > 1:
+            stated.pop("classes", None)
+    nested = (key for key in line if names_tags(key) and isinstance(line[key], dict))
+    return stated, next(nested, None)
 
 
 def _is_number(value: Any) -> bool:

@@ -19,11 +19,12 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import (
     Line,
     first_value,
-    holds_tags,
     id_key,
     image_id,
+    is_own,
     json_text,
     json_values,
+    label_keys,
     listed,
     load_json,
     mapped,
@@ -31,7 +32,7 @@ from tagfill.labels.formats._json import (
     splitter_of,
     wrapped_list,
 )
-from tagfill.labels.formats._names import SPLIT, names_tags
+from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import NAME_KEYS, tag_name
 from tagfill.labels.formats._text import head, read_text
@@ -97,13 +98,13 @@ def edited_lines(
     is_list = head(file).lstrip().startswith("[")
     lines = _lines(file)
     values, splitter = [value for _, value in lines], splitter_of(lines, ReadOptions(), file)
-    holds = True
+    holds, own = True, is_own(lines)
     keys = [id_key(line) if isinstance(line, dict) else None for line in values]
     named = [(line, key) for line, key in zip(values, keys, strict=True) if key is not None]
     ids = ids_of([image_id(line[key]) or "" for line, key in named])
     for (line, _), image in zip(named, ids, strict=True):
         if image in changes:
-            holds &= _edit_line(line, changes[image], name_of, splitter)
+            holds &= _edit_line(line, changes[image], name_of, splitter, own=own)
     texts = [json_text(value) for value in values]
     return ("[\n" + ",\n".join(texts) + "\n]\n" if is_list else "\n".join(texts) + "\n"), holds
 
@@ -120,12 +121,11 @@ def _edit_line(
     labels: Mapping[str, int],
     name_of: Callable[[str], str],
     splitter: Splitter,
+    *,
+    own: bool,
 ) -> bool:
     """Change the labels of one line in place; returns whether it can hold negatives."""
-    own = any(isinstance(line.get(key), list) for key in ("positives", "negatives"))
-    lists = {"positives": POSITIVE, "negatives": NEGATIVE} if own else {}
-    if not own:
-        lists = {key: POSITIVE for key in line if holds_tags(key, line[key])}
+    lists, nested = label_keys(line, own=own)
     for key, value in lists.items():
         items = line.get(key)
         items = splitter.split(items) if isinstance(items, str) else items
@@ -135,8 +135,7 @@ def _edit_line(
         added = [name for name, new in labels.items() if new == value and name not in there]
         line[key] = [*kept, *(_like(kept, name) for name in added)]
     if lists:
-        return own
-    nested = next((key for key in line if names_tags(key) and isinstance(line[key], dict)), None)
+        return NEGATIVE in lists.values()
     place = line if nested is None else line[nested]
     for name, value in labels.items():
         place[name] = None if value == UNKNOWN else value
