@@ -437,6 +437,13 @@ def test_open_images_in_other_files_than_csv(tmp_path: Path) -> None:
     table = load_labels(tmp_path / "labels.parquet").table
     assert (table.images, table.classes) == (("a1.jpg", "b2.jpg"), ("/m/cat", "/m/dog"))
     assert table.values.tolist() == [[1, 0], [-1, -1]]
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    (tmp_path / "labels.html").write_text(f"<table>{cells}</table>")
+    dataset = load_labels(tmp_path / "labels.html")
+    assert dataset.table == table
+    with pytest.raises(TagfillError, match=r"cannot be edited .*--to csv_wide"):
+        save_changes(dataset, table.with_values([[1, 1], [1, 1]]), tmp_path / "o", ReadOptions())
 
 
 @pytest.mark.parametrize("name", ["labels.jsonl", "labels.parquet", "tasks.json"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -117,6 +117,31 @@ Writer = Callable[[Dataset, Path], list[str]]
 
 
 @dataclass(frozen=True)
+class Edit:
+    """New labels for a copy of a file.
+
+    Args:
+        source: the file.
+        changes: the labels by image and class.
+        ids_of: the image ids that names in the file are read as.
+        name_of: the class that a name in the file is read as.
+    """
+
+    source: Source
+    changes: Mapping[str, Mapping[str, int]]
+    ids_of: Callable[[Sequence[str]], list[str]]
+    name_of: Callable[[str], str]
+
+    def refusal(self, message: str) -> TagfillError:
+        """The error for a file that cannot hold the changes."""
+        return self.source.refusal(message, remedy="--to csv_wide writes a table of its own")
+
+
+Editor = Callable[[Edit, Path], bool]
+"""Writes a copy of a file with changed labels; returns whether it holds negatives."""
+
+
+@dataclass(frozen=True)
 class Format:
     """One label format.
 
@@ -131,6 +156,7 @@ class Format:
         last_resort: taken only when no other format fits, such as a plain folder of images.
         holds_negatives: whether it can say that a tag is absent; else rejections go beside it.
         images: ids and bytes of the images that a source holds itself, if the format can.
+        edit: the editor, for files that can keep everything but changed labels.
     """
 
     name: str
@@ -142,3 +168,4 @@ class Format:
     last_resort: bool = False
     holds_negatives: bool = True
     images: Callable[[Path], Iterator[tuple[str, bytes]]] | None = None
+    edit: Editor | None = None

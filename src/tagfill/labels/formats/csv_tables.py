@@ -25,6 +25,7 @@ import numpy as np
 from tagfill.errors import TagfillError
 from tagfill.files import write_csv
 from tagfill.labels.dataset import Dataset
+from tagfill.labels.formats._edit import edit_table
 from tagfill.labels.formats._lists import read_long, read_open_images, read_tag_list
 from tagfill.labels.formats._names import SPLIT, free_image_name, is_image_name
 from tagfill.labels.formats._plan import (
@@ -42,7 +43,7 @@ from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import read_wide, split_column
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Format, ReadOptions, Source
+from tagfill.labels.formats.base import Edit, Format, ReadOptions, Source
 from tagfill.labels.table import POSITIVE, UNKNOWN, LabelTable
 
 _BLOCK = 4096
@@ -100,6 +101,10 @@ def has_shape(path: Path, shape: str) -> bool:
 
 def _read(source: Source) -> Dataset:
     return read_sheet(source, csv_sheet(source.path), source.format.name)
+
+
+def _edit(edit: Edit, out: Path) -> bool:
+    return edit_table(edit, out, csv_sheet(edit.source.path), edit.source.format.name)
 
 
 def read_sheet(source: Source, sheet: Sheet, shape: str | None = None) -> Dataset:
@@ -162,6 +167,7 @@ FORMATS = (
         partial(has_shape, shape=WIDE),
         _read,
         write=_write_wide,
+        edit=_edit,
         default_absent=None,
     ),
     Format(
@@ -170,6 +176,7 @@ FORMATS = (
         partial(has_shape, shape=LONG),
         _read,
         write=partial(_write_rows, header=["image", "label", "value"]),
+        edit=_edit,
     ),
     Format(
         TAG_LIST,
@@ -177,6 +184,7 @@ FORMATS = (
         partial(has_shape, shape=TAG_LIST),
         _read,
         write=partial(_write_rows, header=["image", "tags"]),
+        edit=_edit,
         holds_negatives=False,
     ),
     Format(

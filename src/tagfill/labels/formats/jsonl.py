@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tagfill.files import write_text
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import (
@@ -37,7 +38,7 @@ from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import NAME_KEYS, tag_name
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Format, ReadOptions, Source
+from tagfill.labels.formats.base import Edit, Format, Source
 from tagfill.labels.formats.json_export import is_export
 from tagfill.labels.formats.label_studio import STUDIO
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
@@ -88,25 +89,21 @@ def _under(document: Any, key: str) -> list[Any]:
     return next((found for value in content.values() if (found := _under(value, key))), [])
 
 
-def edited_lines(
-    file: Path,
-    changes: Mapping[str, Mapping[str, int]],
-    ids_of: Callable[[Sequence[str]], list[str]],
-    name_of: Callable[[str], str],
-) -> tuple[str, bool]:
-    """The text of a file with other labels for some images, and whether it holds all of them."""
+def _edit(edit: Edit, out: Path) -> bool:
+    file = edit.source.path
     is_list = head(file).lstrip().startswith("[")
     lines = _lines(file)
-    values, splitter = [value for _, value in lines], splitter_of(lines, ReadOptions(), file)
+    values, splitter = [value for _, value in lines], splitter_of(lines, edit.source.options, file)
     holds, own = True, is_own(lines)
     keys = [id_key(line) if isinstance(line, dict) else None for line in values]
     named = [(line, key) for line, key in zip(values, keys, strict=True) if key is not None]
-    ids = ids_of([image_id(line[key]) or "" for line, key in named])
+    ids = edit.ids_of([image_id(line[key]) or "" for line, key in named])
     for (line, _), image in zip(named, ids, strict=True):
-        if image in changes:
-            holds &= _edit_line(line, changes[image], name_of, splitter, own=own)
+        if image in edit.changes:
+            holds &= _edit_line(line, edit.changes[image], edit.name_of, splitter, own=own)
     texts = [json_text(value) for value in values]
-    return ("[\n" + ",\n".join(texts) + "\n]\n" if is_list else "\n".join(texts) + "\n"), holds
+    write_text(out, "[\n" + ",\n".join(texts) + "\n]\n" if is_list else "\n".join(texts) + "\n")
+    return holds
 
 
 def _like(items: Sequence[Any], name: str) -> Any:
@@ -161,5 +158,10 @@ def _write(dataset: Dataset, path: Path) -> list[str]:
 
 
 FORMAT = Format(
-    "jsonl", "JSON lines, also Hugging Face metadata.jsonl", _detect, _read, write=_write
+    "jsonl",
+    "JSON lines, also Hugging Face metadata.jsonl",
+    _detect,
+    _read,
+    write=_write,
+    edit=_edit,
 )

@@ -14,7 +14,7 @@ The short export, JSON-MIN, is read the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tagfill.labels.formats._json import (
 from tagfill.labels.formats._names import SPLIT, is_image_name
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
-from tagfill.labels.formats.base import Absent, Format, Source
+from tagfill.labels.formats.base import Absent, Edit, Format, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 
 TAGS, NOT_PRESENT = "tags", "not_present"
@@ -300,21 +300,16 @@ def _choices(control: str, names: list[str]) -> dict[str, Any]:
     }
 
 
-def save_edited_tasks(
-    source: Path,
-    out: Path,
-    changes: Mapping[str, Mapping[str, int]],
-    ids_of: Callable[[Sequence[str]], list[str]],
-) -> bool:
-    """Write a copy with one more annotation a changed task, in place of those it overrules."""
-    tasks = _tasks(source)
-    for task, image in zip(tasks, ids_of(_images_of(tasks)), strict=True):
-        if image not in changes:
+def _edit(edit: Edit, out: Path) -> bool:
+    """Write a copy with one annotation a changed task, in place of those it overrules."""
+    tasks = _tasks(edit.source.path)
+    for task, image in zip(tasks, edit.ids_of(_images_of(tasks)), strict=True):
+        if image not in edit.changes:
             continue
         said = _answers(task)
         chosen = dict.fromkeys(name for answer in said for name in answer.chosen)
         refused = dict.fromkeys(name for answer in said for name in answer.refused or ())
-        for name, value in changes[image].items():
+        for name, value in edit.changes[image].items():
             chosen.pop(name, None)
             refused.pop(name, None)
             if value != UNKNOWN:
@@ -327,4 +322,4 @@ def save_edited_tasks(
     return True
 
 
-FORMAT = Format("label_studio", "Label Studio tasks json", _detect, _read, write=_write)
+FORMAT = Format("label_studio", "Label Studio tasks json", _detect, _read, write=_write, edit=_edit)

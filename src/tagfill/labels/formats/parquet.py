@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tagfill.labels.formats._tags import is_multi_hot, join_tags, split_tags, ta
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import read_wide, split_column
 from tagfill.labels.formats._write import not_held
-from tagfill.labels.formats.base import Format, Source
+from tagfill.labels.formats.base import Edit, Format, Source
 from tagfill.labels.formats.csv_tables import header_shape, read_sheet
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
@@ -142,25 +142,15 @@ def _codes(column: pa.ChunkedArray, tally: Tally) -> Labels:
     return labels
 
 
-def save_edited_parquet(
-    source: Source,
-    out: Path,
-    changes: Mapping[str, Mapping[str, int]],
-    ids_of: Callable[[Sequence[str]], list[str]],
-    name_of: Callable[[str], str],
-) -> bool:
-    """Write a copy with changed labels of some images; all other columns stay.
-
-    Returns:
-        Whether the file holds negatives, too: one with lists of tags does not.
-    """
+def _edit(edit: Edit, out: Path) -> bool:
+    """Write a copy with changed labels of some images; all other columns stay."""
+    source, changes, name_of = edit.source, edit.changes, edit.name_of
     table = _load(source.path)
     sheet = _sheet(table, source.path)
     plan = plan_columns(sheet, source.options)
     if plan.shape not in (WIDE, TAG_LIST):
-        one_each = "a parquet file with one row per statement cannot be edited"
-        raise source.refusal(one_each, remedy="--to csv_wide writes a table of its own")
-    rows = {image: row for row, image in enumerate(ids_of(_column(table, plan.image)))}
+        raise edit.refusal("a parquet file with one row per statement cannot be edited")
+    rows = {image: row for row, image in enumerate(edit.ids_of(_column(table, plan.image)))}
     classes = plan.labels if plan.split is None else (*plan.labels, plan.split)
     known = {name_of(sheet.header[column].strip()) for column in classes}
     for name in dict.fromkeys(name for labels in changes.values() for name in labels):
@@ -220,6 +210,7 @@ FORMAT = Format(
     _detect,
     lambda source: read_arrow(source, _load(source.path)),
     write=_write,
+    edit=_edit,
     images=_images,
     default_absent=None,
 )

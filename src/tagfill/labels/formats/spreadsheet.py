@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tagfill.errors import TagfillError
+from tagfill.labels.formats._edit import edit_table
 from tagfill.labels.formats._names import is_image_name
 from tagfill.labels.formats._sheet import Record, Sheet, make_sheet
 from tagfill.labels.formats._text import head, read_text
@@ -299,4 +300,5 @@ FORMAT = Format(
     "Excel and OpenDocument spreadsheets: .xlsx, .xls, .ods; tables of web pages",
     _detect,
     lambda source: read_sheet(source, open_spreadsheet(source.path)),
+    edit=lambda edit, out: edit_table(edit, out, open_spreadsheet(edit.source.path)),
 )
