@@ -235,7 +235,6 @@ def write_aliases(variants: Sequence[Variants], path: Path) -> None:
 
 
 def _positives(table: LabelTable) -> dict[str, int]:
-    """How many images have each class."""
     return dict(zip(table.classes, (table.values == POSITIVE).sum(axis=0).tolist(), strict=True))
 
 

@@ -78,7 +78,6 @@ class Prepared:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Number of images of each split."""
         return {name: len(rows) for name, rows in self.dataset.splits.items()}
 
     @property

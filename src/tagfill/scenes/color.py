@@ -15,7 +15,6 @@ Paint = str | Color | Ink
 
 @cache
 def parse(code: str) -> Color:
-    """Read ``"#rrggbb"``."""
     red, green, blue = (int(code[at : at + 2], 16) for at in (1, 3, 5))
     return float(red), float(green), float(blue)
 

@@ -125,7 +125,6 @@ class Canvas:
 
 
 def paint(plan: Plan, rng: Random, size: int) -> Canvas:
-    """Paint a plan from back to front."""
     canvas = Canvas(plan, size)
     if plan.setting.hour == "night":
         _twinkle(canvas.picture, rng)

@@ -57,13 +57,11 @@ class Drawing:
 
 
 def load_drawings(family: str) -> dict[str, Drawing]:
-    """The drawings of a file by name."""
     file = files("tagfill.scenes") / "drawings" / f"{family}.txt"
     return parse_drawings(file.read_text(encoding="utf-8"))
 
 
 def parse_drawings(text: str) -> dict[str, Drawing]:
-    """Drawings by name."""
     steps = _parsed([line for line in text.splitlines() if line.strip()])
     common = tuple(step for step in steps if not step.inside)
     return {

@@ -34,7 +34,6 @@ def strand(pen: Pen, rng: Random, sand: Color, level: float) -> None:
 
 
 def skyline(pen: Pen, rng: Random, haze: Color, horizon: float) -> None:
-    """A row of towers with windows."""
     left = -0.05
     while left < 1.02:
         wide, top = rng.uniform(0.06, 0.13), horizon - rng.uniform(0.06, 0.24)
@@ -57,7 +56,6 @@ def sunlit_water(pen: Pen, rng: Random, top: Color, deep: Color, horizon: float)
 
 
 def canopy(pen: Pen, rng: Random, color: Color, level: float) -> None:
-    """The far treetops of a forest."""
     x = -0.05
     while x < 1.05:
         radius = rng.uniform(0.05, 0.1)
@@ -67,7 +65,6 @@ def canopy(pen: Pen, rng: Random, color: Color, level: float) -> None:
 
 
 def trunks(pen: Pen, rng: Random, color: Color, horizon: float) -> None:
-    """Six far trunks."""
     for _ in range(6):
         x, half = rng.random(), rng.uniform(0.004, 0.01)
         pen.box(color, x - half, horizon - 0.1, x + half, horizon + 0.03)
@@ -109,7 +106,6 @@ def patches(pen: Pen, rng: Random, bright: Color, dim: Color, top: float) -> Non
 
 
 def tufts(pen: Pen, rng: Random, color: Color, top: float, count: float) -> None:
-    """Tufts of three blades."""
     for _ in range(int(count)):
         x, share = rng.random(), rng.random()
         y, size = top + (1 - top) * share, 0.007 + 0.012 * share

@@ -43,7 +43,6 @@ class Pen:
         return self.light.night
 
     def shape(self, paint: Paint, points: Points) -> None:
-        """A filled polygon."""
         self._draw.polygon(self._pixels(points), fill=self.light.on(paint))
 
     def blob(self, paint: Paint, points: Points) -> None:
@@ -72,7 +71,6 @@ class Pen:
         self.shape(paint, outline)
 
     def box(self, paint: Paint, left: float, low: float, right: float, high: float) -> None:
-        """A filled rectangle."""
         self.shape(paint, [(left, low), (right, low), (right, high), (left, high)])
 
     def stroke(self, paint: Paint, width: float, points: Points) -> None:

@@ -78,7 +78,6 @@ class Plan:
 
 
 def draw_plan(rng: Random, hardness: Hardness) -> Plan:
-    """Plan one picture."""
     setting = draw_setting(rng, hardness.jitter)
     placed: list[Placement] = []
     for thing in THINGS:

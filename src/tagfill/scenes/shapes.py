@@ -27,7 +27,6 @@ def ring(
 
 
 def wheel(pen: Pen, rng: Random, x: float, y: float, radius: float) -> None:
-    """Tire, rim and hub."""
     for paint, share in (("#33333f", 1.0), ("#cfcfd6", 0.5), ("#6d6d78", 0.2)):
         pen.disc(paint, x, y, radius * share)
 
@@ -35,7 +34,6 @@ def wheel(pen: Pen, rng: Random, x: float, y: float, radius: float) -> None:
 def window(
     pen: Pen, rng: Random, trim: Paint, glass: Paint, x: float, y: float, half: float
 ) -> None:
-    """A square window with a cross."""
     pane = half * 0.76
     pen.box(trim, x - half, y - half, x + half, y + half)
     pen.box(glass, x - pane, y - pane, x + pane, y + pane)
@@ -158,7 +156,6 @@ def rays(pen: Pen, rng: Random, paint: Paint, kind: str, count: float) -> None:
 
 
 def craters(pen: Pen, rng: Random, paint: Paint) -> None:
-    """Spots of the full moon."""
     for _ in range(rng.randrange(4, 8)):
         place = _around(math.degrees(rng.uniform(0, 6.3)), rng.uniform(0.08, 0.34))
         pen.disc(paint, *place, rng.uniform(0.03, 0.09))
@@ -172,14 +169,12 @@ def crescent(pen: Pen, rng: Random, paint: Paint, bite: float) -> None:
 
 
 def five_points(pen: Pen, rng: Random, paint: Paint, inner: float) -> None:
-    """A star."""
     pen.shape(
         paint, [_around(90 + 36 * number, inner if number % 2 else 0.5) for number in range(10)]
     )
 
 
 def puffs(pen: Pen, rng: Random, color: Color, shade: Color) -> None:
-    """A cloud on a flat base."""
     count, discs = rng.randrange(4, 7), []
     for number in range(count):
         along = (number + 0.5) / count * 2 - 1

@@ -32,7 +32,6 @@ __all__ = [
 
 @cache
 def formats() -> dict[str, Format]:
-    """All formats by name."""
     known: dict[str, Format] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name != "base" and not module.name.startswith("_"):
@@ -43,14 +42,12 @@ def formats() -> dict[str, Format]:
 
 
 def find(name: str) -> Format:
-    """The format of that name."""
     if name not in formats():
         raise _refused(name, formats())
     return formats()[name]
 
 
 def find_writable(name: str) -> tuple[Format, Writer]:
-    """The format of that name, and its writer."""
     writable = {known: form.write for known, form in formats().items() if form.write}
     if name in formats() and name not in writable:
         remedy = f"{_nearest(name, writable)}write one of {', '.join(writable)}"

@@ -224,7 +224,6 @@ class Columns:
         return bool(splitter.also or splitter.path)
 
     def _splitter(self, numbers: Sequence[int]) -> Splitter:
-        """How the tags in the entries of columns are told apart."""
         columns = [self.sheet.column(number) for number in numbers]
         listed = [tag for texts in columns for tag in split_tags("".join(texts[:1]))]
         above = not "".join(self.sheet.column(self.image)[:1]).strip()

@@ -45,8 +45,6 @@ def edit_table(edit: Edit, out: Path, sheet: Sheet, shape: str | None = None) ->
 
 
 class _TableEdit:
-    """Changes of a table, by image and class."""
-
     def __init__(self, edit: Edit, sheet: Sheet, shape: str | None) -> None:
         self.source, self.changes, self.name_of = edit.source, edit.changes, edit.name_of
         self.sheet, self.plan = sheet, plan_columns(sheet, edit.source.options, shape)

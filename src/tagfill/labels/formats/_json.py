@@ -133,7 +133,6 @@ def number(value: Any) -> float | None:
 def read_lines(
     source: Source, lines: list[Line], notes: Iterable[str] = (), image_root: Path | None = None
 ) -> Dataset:
-    """The data set of objects about one image each."""
     builder = LabelBuilder(source, free_tags=True)
     splitter = splitter_of(lines, source.options, source.path)
     builder.notes += splitter.notes

@@ -140,7 +140,6 @@ _VERIFIED = {1.0: POSITIVE, 0.0: NEGATIVE}
 
 
 def read_open_images(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
-    """The data set of Open Images' image-level labels."""
     names = [plain_name(name) for name in sheet.header]
     missing = [name for name in _OPEN_IMAGES if names.count(name) != 1]
     if missing:

@@ -106,7 +106,6 @@ _NUMBERED = re.compile(r"^(.*?\D)[\s_.-]*\d{1,3}$")
 
 
 def is_image_name(name: str) -> bool:
-    """Whether a column of that name usually holds image files."""
     return plain_name(name) in _IMAGE_NAMES
 
 

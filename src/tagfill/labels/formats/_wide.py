@@ -41,7 +41,6 @@ EntriesReader = Callable[[Source, Sheet, Plan], tuple[Entries, list[Tally]]]
 def read_wide(
     source: Source, sheet: Sheet, plan: Plan, read: EntriesReader = read_entries
 ) -> Dataset:
-    """The data set of a table with one column per class."""
     entries, tallies = read(source, sheet, plan)
     unsure = _accept_zeros(source, tallies, entries.values)
     unsure += _accept_minus(source, tallies, entries.values)

@@ -95,7 +95,6 @@ def header_shape(header: Sequence[str]) -> str:
 
 
 def has_shape(path: Path, shape: str) -> bool:
-    """Whether a file is a table of that shape."""
     return csv_shape(path) == shape
 
 

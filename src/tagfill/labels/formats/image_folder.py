@@ -157,7 +157,6 @@ _LONGEST = 255  # bytes in a name
 
 
 def check_classes(classes: Iterable[str]) -> None:
-    """Refuse classes that cannot be folders."""
     for name in classes:
         plain = len(PurePosixPath(name).parts) == 1 and not name.startswith(".")
         if not plain or len(name.encode("utf-8", "surrogatepass")) > _LONGEST:

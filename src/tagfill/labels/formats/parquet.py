@@ -64,7 +64,6 @@ def _load(path: Path) -> pa.Table:
 
 
 def read_arrow(source: Source, table: pa.Table) -> Dataset:
-    """The data set of a table in memory."""
     sheet = _sheet(table, source.path)
     plan = plan_columns(sheet, source.options)
     if plan.shape != WIDE:

@@ -215,7 +215,6 @@ def _run_exiftool(arguments: Sequence[str], photo: Path) -> str:
 
 
 def edits(changes: Mapping[Path, Change], hierarchy: Hierarchy) -> dict[Path, Edit]:
-    """The edits of each photo's keywords for the changes."""
     return {photo: partial(change.of, hierarchy=hierarchy) for photo, change in changes.items()}
 
 

@@ -237,7 +237,6 @@ def _description(root: ET.Element) -> ET.Element:
 
 
 def is_bare(packet: bytes) -> bool:
-    """Whether a packet is empty."""
     return all(
         not len(description) and set(description.attrib) <= {_ABOUT}
         for description in _parsed(packet).iter(f"{{{_RDF}}}Description")

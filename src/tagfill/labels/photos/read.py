@@ -49,7 +49,6 @@ class Photo:
 
     @property
     def has_keywords(self) -> bool:
-        """Whether the photo has keywords."""
         return bool(self.tags or self.paths or self.suggested or self.rejected)
 
 
@@ -70,7 +69,6 @@ def read_photo(path: Path, siblings: set[str] | None = None) -> Photo:
 
 
 def sidecar_keywords(file: Path, faults: list[str]) -> Keywords | None:
-    """The keywords of one sidecar."""
     try:
         if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > _MOST_SIDECAR:
             raise ValueError("is no XMP file")
@@ -98,7 +96,6 @@ def embedded_keywords(path: Path, faults: list[str]) -> Keywords:
 
 
 def packet_in(image: Image.Image) -> bytes | None:
-    """The XMP packet inside an opened image."""
     packet: Any = image.info.get("xmp")
     if packet is None and image.format == "TIFF":
         packet = image.tag_v2.get(_XMP_TAG)  # type: ignore[attr-defined]
