@@ -537,3 +537,12 @@ def test_json_with_tags_called_classes(tmp_path: Path) -> None:
         Image.new("RGB", (8, 8)).save(images / f"{name}.jpg")
         (images / f"{name}.json").write_text(json.dumps({"classes": tags}))
     assert load_labels(images).table.values.tolist() == [[1, -1], [-1, 1]]
+
+
+def test_edits_of_parquet_with_an_image_in_two_rows(tmp_path: Path) -> None:
+    file, out = tmp_path / "labels.parquet", tmp_path / "out.parquet"
+    columns = {"image": ["a.jpg", "b.jpg", "a.jpg"], "cat": [1, 1, None], "dog": [None, 0, 1]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    dataset = load_labels(file)
+    save_changes(dataset, dataset.table.with_values([[0, 1], [1, 0]]), out, ReadOptions())
+    assert load_labels(out).table.values.tolist() == [[0, 1], [1, 0]]

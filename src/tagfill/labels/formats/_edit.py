@@ -12,7 +12,7 @@ from pathlib import Path
 from tagfill.files import guarded, without_guard, write_bytes
 from tagfill.labels.formats._entries import EvenRecords
 from tagfill.labels.formats._lists import images_of_rows
-from tagfill.labels.formats._plan import LONG, TAG_LIST, WIDE, plan_columns
+from tagfill.labels.formats._plan import LONG, OPEN_IMAGES, TAG_LIST, WIDE, plan_columns
 from tagfill.labels.formats._sheet import Sheet, delimiter
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
@@ -37,8 +37,6 @@ def edit_table(edit: Edit, out: Path, sheet: Sheet, shape: str | None = None) ->
     """
     table = _TableEdit(edit, sheet, shape)
     editors = {WIDE: table.wide, LONG: table.long, TAG_LIST: table.tag_list}
-    if table.plan.shape not in editors:
-        raise edit.refusal("a table of Open Images cannot be edited")
     holds = editors[table.plan.shape]()
     _write_rows(out, [*sheet.above, *table.records], sheet.path if shape else None)
     return holds
@@ -48,6 +46,8 @@ class _TableEdit:
     def __init__(self, edit: Edit, sheet: Sheet, shape: str | None) -> None:
         self.source, self.changes, self.name_of = edit.source, edit.changes, edit.name_of
         self.sheet, self.plan = sheet, plan_columns(sheet, edit.source.options, shape)
+        if self.plan.shape == OPEN_IMAGES:
+            raise edit.refusal("a table of Open Images cannot be edited")
         self.records = [fields for _, fields in sheet.records()]
         self.ids = self._ids(edit)
 

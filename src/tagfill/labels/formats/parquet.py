@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,9 @@ def _edit(edit: Edit, out: Path) -> bool:
     plan = plan_columns(sheet, source.options)
     if plan.shape not in (WIDE, TAG_LIST):
         raise edit.refusal("a parquet file with one row per statement cannot be edited")
-    rows = {image: row for row, image in enumerate(edit.ids_of(_column(table, plan.image)))}
+    rows: dict[str, list[int]] = {}
+    for row, image in enumerate(edit.ids_of(_column(table, plan.image))):
+        rows.setdefault(image, []).append(row)
     classes = plan.labels if plan.split is None else (*plan.labels, plan.split)
     known = {name_of(sheet.header[column].strip()) for column in classes}
     for name in dict.fromkeys(name for labels in changes.values() for name in labels):
@@ -160,11 +162,11 @@ def _edit(edit: Edit, out: Path) -> bool:
         values, kind = table.column(column).to_pylist(), table.column(column).type
         kind = pa.int8() if pa.types.is_null(kind) else kind
         for image, labels in changes.items():
-            for name, value in labels.items() if image in rows else ():
+            for row, (name, value) in product(rows[image], labels.items()):
                 if plan.tags:
-                    values[rows[image]] = _with_tag(values[rows[image]], name, value, name_of)
+                    values[row] = _with_tag(values[row], name, value, name_of)
                 elif name_of(table.column_names[column].strip()) == name:
-                    values[rows[image]] = _like(kind, value)
+                    values[row] = _like(kind, value)
         table = table.set_column(column, table.column_names[column], pa.array(values, kind))
     with atomic_path(out) as draft:
         pa.parquet.write_table(table, draft)
