@@ -131,7 +131,7 @@ def _hints(dataset: Dataset, statistics: Statistics, images: Path | None) -> Ite
     if statistics.regime is Regime.FULL and one_positive:
         yield (
             "every image has one positive and the rest is negative; if unlisted tags may be"
-            " present too, read with --absent unknown"
+            " present too, read with --absent unknown, a table of 1 and 0 with --zeros unknown"
         )
     if images is None and dataset.image_root is None:
         yield "image files were not checked; set their folder with --images"
