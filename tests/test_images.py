@@ -197,7 +197,7 @@ def test_a_file_too_large_for_the_memory_is_reported(tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
     with (tmp_path / "b.png").open("wb") as file:
         file.truncate(10**12)  # a hole: nothing is on the disk
-    told = "has 1,000,000,000,000 bytes, too many for an image"
+    told = "has 1,000,000,000,000 bytes, too many for such a file"
     problems = check_images(["a.png", "b.png"], tmp_path).problems
     assert any(told in str(problem) for problem in problems)
     with pytest.raises(TagfillError, match=told):

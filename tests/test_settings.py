@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import pytest
 
+from tagfill.cli.labels import read_classes
 from tagfill.errors import TagfillError
+from tagfill.labels.cleanup import read_aliases
 from tagfill.models.heads import configure_head
-from tagfill.settings import build, fitted, fitted_fields, load_toml, misfit, plain
+from tagfill.settings import MOST_TOML, build, fitted, fitted_fields, load_toml, misfit, plain
 
 FILE = Path("settings.toml")
 
@@ -87,8 +90,35 @@ def test_what_toml_cannot_hold_is_left_out() -> None:
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "bad.toml"
     file.write_bytes(content)
-    with pytest.raises(TagfillError, match=r"bad\.toml: not valid TOML"):
+    with pytest.raises(TagfillError, match=r"bad\.toml: (not valid TOML|is not text in UTF-8)"):
         load_toml(file)
+
+
+@pytest.mark.timeout(20)
+def test_a_file_that_never_ends_or_takes_forever_is_refused(tmp_path: Path) -> None:
+    pipe, endless, huge, deep = (tmp_path / name for name in ("pipe", "endless", "huge", "deep"))
+    os.mkfifo(pipe)
+    endless.symlink_to("/dev/zero")
+    huge.touch()
+    os.truncate(huge, MOST_TOML + 1)
+    deep.write_text(f"[{'a.' * 100_000}a]")
+    for file, fault in (
+        (pipe, "is not a regular file"),
+        (endless, "is not a regular file"),
+        (huge, "16,000,001 bytes"),
+        (deep, "nested too deeply"),
+    ):
+        for read in (load_toml, read_aliases):
+            with pytest.raises(TagfillError, match=f"{file.name}: .*{fault}"):
+                read(file)
+    with pytest.raises(TagfillError, match="is not a regular file"):
+        read_classes(pipe)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text("seed = 1\r\n", encoding="utf-8-sig")
+    assert load_toml(file) == {"seed": 1}
 
 
 def test_settings_of_heads_are_converted_or_refused() -> None:

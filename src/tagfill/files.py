@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import glob
+import io
 import json
 import os
 import platform
 import re
 import shutil
+import stat
 import time
 import uuid
 import zlib
@@ -20,14 +22,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tagfill.errors import TagfillError
 
 ABANDONED_SECONDS = 3_600.0
 """A temporary file untouched for this long was left by a process that died."""
 MOST_TEXT = 256_000_000
-"""Bytes of the largest text file of a run or model that is read."""
+"""Bytes of the largest text file of a run or model that is read; of settings a part of that."""
 _NAME = 40  # characters of the target's name that a temporary name repeats
 _FORMULA_STARTS = frozenset("=@\t\r+-'")
 _FORMULA = re.compile(r"'*(?:[=@\t\r]|[+-](?![\w./ -]*\Z))", re.DOTALL)
@@ -103,16 +105,41 @@ def write_text(path: str | Path, text: str) -> None:
         file.write(text)
 
 
-def read_text(path: Path, *, errors: str = "strict") -> str:
-    """A text file in UTF-8 that a program wrote: settings, metrics, a description.
+def open_regular(path: str | Path, most: int) -> BinaryIO:
+    """Open a file to read, and nothing else: a pipe or a device could block or never end.
 
     Raises:
-        TagfillError: it is far larger than any of those, and would fill the memory.
+        TagfillError: there is no such file, it cannot be read, is something else, or has more than
+            ``most`` bytes.
     """
-    size = path.stat().st_size
-    if size > MOST_TEXT:
-        raise TagfillError(f"is damaged: it has {size:,} bytes", file=path)
-    return path.read_text(encoding="utf-8", errors=errors)
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError as error:
+        raise TagfillError("no such file", file=path) from error
+    except (OSError, ValueError) as error:  # a name may hold a null character
+        reason = getattr(error, "strerror", None) or error
+        raise TagfillError(f"cannot be read ({reason})", file=path) from error
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(handle)
+        raise TagfillError("is not a regular file", file=path)
+    if state.st_size > most:
+        os.close(handle)
+        raise TagfillError(f"has {state.st_size:,} bytes, too many for such a file", file=path)
+    return os.fdopen(handle, "rb")
+
+
+def read_text(path: Path, *, errors: str = "strict", most: int = MOST_TEXT) -> str:
+    """A text file in UTF-8: settings, metrics, a description.
+
+    Raises:
+        TagfillError: it cannot be read, is no text, or is far larger than any of those.
+    """
+    with open_regular(path, most) as file:
+        try:
+            return io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors).read()
+        except UnicodeDecodeError as error:
+            raise TagfillError(f"is not text in UTF-8 ({error})", file=path) from error
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import logging
 import os
-import stat
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from tagfill.errors import Problem, TagfillError
+from tagfill.files import open_regular
 from tagfill.image_files import find_images, is_image_file, other_names, walk_folders
 from tagfill.jpeg_scans import MOST_SCANS, too_many_scans
 from tagfill.patience import LARGEST_IMAGE
@@ -60,33 +60,15 @@ def open_image(source: str | Path | bytes, size: int | None = None) -> Image.Ima
     if isinstance(source, bytes):
         return _decode(io.BytesIO(source), size)[0]
     try:
-        with open_regular(source) as file:
+        with open_photo(source) as file:
             return _decode(file, size)[0]
     except TagfillError as error:
         raise TagfillError(error.message, file=source) from error
 
 
-def open_regular(path: str | Path) -> BinaryIO:
-    """Open a file to read, and nothing else: a pipe or a device could block or never end.
-
-    Raises:
-        TagfillError: there is no such file, it cannot be read, or it is something else.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError as error:
-        raise TagfillError("no such file", file=path) from error
-    except (OSError, ValueError) as error:  # a name may hold a null character
-        reason = getattr(error, "strerror", None) or error
-        raise TagfillError(f"cannot be read ({reason})", file=path) from error
-    state = os.fstat(handle)
-    if not stat.S_ISREG(state.st_mode):
-        os.close(handle)
-        raise TagfillError("is not a regular file", file=path)
-    if state.st_size > LARGEST_IMAGE:
-        os.close(handle)
-        raise TagfillError(f"has {state.st_size:,} bytes, too many for an image", file=path)
-    return os.fdopen(handle, "rb")
+def open_photo(path: str | Path) -> BinaryIO:
+    """Open an image file to read; see ``open_regular``."""
+    return open_regular(path, LARGEST_IMAGE)
 
 
 Item = TypeVar("Item")
@@ -271,7 +253,7 @@ def _look(decode: bool, path: Path | None) -> _Look:
     if path is None or not decode:
         return _Look(path)
     try:
-        with open_regular(path) as file:
+        with open_photo(path) as file:
             content = file.read()
         digest = hashlib.sha256(content).digest()
         return _Look(path, _decode(io.BytesIO(content), _CHECKED_SIZE)[1], digest)

@@ -24,6 +24,9 @@ from typing import (
 from tagfill.errors import TagfillError, nearest
 from tagfill.files import read_text
 
+MOST_TOML = 16_000_000
+"""Bytes of the largest file of settings that is read."""
+_MOST_DOTS = 1e8  # squared, over all lines: tomllib takes this long for a key of tables in tables
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -33,16 +36,13 @@ def load_toml(path: Path) -> dict[str, Any]:
     Raises:
         TagfillError: it cannot be read, or is not TOML.
     """
-    try:
-        return parse_toml(read_text(path), path)
-    except OSError as error:
-        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from error
-    except UnicodeDecodeError as error:
-        raise TagfillError(f"not valid TOML ({error})", file=path) from error
+    return parse_toml(read_text(path, most=MOST_TOML), path)
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """The document in a text; ``path`` is named in errors."""
+    if sum(line.count(".") ** 2 for line in text.splitlines()) > _MOST_DOTS:
+        raise TagfillError("not valid TOML for this program: nested too deeply", file=path)
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
@@ -168,7 +168,7 @@ def misfit(hint: Any, value: Any, path: str = "") -> str | None:
     if is_typeddict(hint):
         return _misfit_of_table(hint, value, path)
     kind, members = get_origin(hint) or hint, get_args(hint)
-    if not _is(kind, value):
+    if not (value in members if kind is Literal else _is(kind, value)):
         return path or "the whole"
     entries = value.items() if kind is dict else enumerate(value) if kind is list else ()
     faults = [misfit(members[-1], entry, f"{path}.{key}") for key, entry in entries]

@@ -107,7 +107,7 @@ def test_never_overwrites_its_source(labels, capsys):
         (["labels.csv", "o.csv", "--to", "jsonl", "--absent", "maybe"], "--absent"),
         (["labels.csv", "o.csv", "--to", "jsonl", "--images", "nowhere"], "no such image folder"),
         (["labels.csv", "labels.csv/o.csv", "--to", "csv_wide"], "labels.csv"),
-        (["labels.csv", "o.csv", "--to", "jsonl", "--classes", "nowhere"], "no such class file"),
+        (["labels.csv", "o.csv", "--to", "jsonl", "--classes", "nowhere"], "nowhere: no such file"),
     ],
 )
 def test_mistakes_are_one_message(labels, tmp_path, capsys, monkeypatch, arguments, message):
@@ -121,7 +121,7 @@ def test_mistakes_are_one_message(labels, tmp_path, capsys, monkeypatch, argumen
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "no class name"), (b"cat\n\ncat\n", "row 1 too"), (b"caf\xe9", "not UTF-8")],
+    [(b"", "no class name"), (b"cat\n\ncat\n", "row 1 too"), (b"caf\xe9", "not text in UTF-8")],
 )
 def test_class_lists_are_checked(labels, tmp_path, capsys, content, message):
     classes = tmp_path / "classes.txt"

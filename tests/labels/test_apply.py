@@ -15,8 +15,10 @@ import pytest
 from PIL import Image
 from tests.labels.test_photos import FORMATS, iptc, packet, photo, with_segment
 from tests.labels.test_tables import xlsx
+from tests.train.given import write_given_features
 
 from tagfill.cli.main import main
+from tagfill.labels.beside import REJECTED
 from tagfill.labels.formats import formats
 from tagfill.labels.io import load_labels
 from tagfill.labels.photos import Keywords, Mark, read_photo
@@ -361,6 +363,18 @@ def test_marks_survive_other_programs() -> None:
     first = changed_packet(None, keywords)
     again = changed_packet(first, Keywords(("cat", "sky"), (), read_packet(first).marks))
     assert read_packet(again).marks == keywords.marks
+
+
+def test_what_lies_beside_a_folder_is_found_from_inside_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "cat").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "data")
+    for inside, place in ((".", "data"), ("..", "."), ("cat", "data/cat")):
+        folder = (tmp_path / place).resolve()
+        assert REJECTED.path(Path(inside)).resolve() == Path(f"{folder}.rejected.csv")
+    write_given_features(tmp_path / "data", train=4, test=2)
+    assert len(load_labels(Path()).table) == 6
 
 
 def test_parquet_keeps_other_columns(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_mistakes_end_with_2(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert not (tmp_path / "model").exists()
     missing = ["--classes", str(tmp_path / "none.txt")]
     assert main(["import-weights", "q2l", str(file), "--out", "x", *missing]) == 2
-    assert "no such class file" in capsys.readouterr().err
+    assert "none.txt: no such file" in capsys.readouterr().err
     assert main(["import-weights", "mldecoder", str(file), "--out", "x"]) == 2
 
 

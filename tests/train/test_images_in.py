@@ -17,7 +17,7 @@ import tagfill
 from tagfill import scenes
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
-from tagfill.images import open_regular
+from tagfill.images import open_photo
 from tagfill.models.preprocess import Preprocess
 from tagfill.train import cache
 from tagfill.train import run as runs
@@ -118,9 +118,9 @@ def test_every_image_is_decoded_once_and_its_features_are_shared(
 
     def counting(path: Path) -> BinaryIO:
         decoded.append(path.name)
-        return open_regular(path)
+        return open_photo(path)
 
-    monkeypatch.setattr("tagfill.train.extract.open_regular", counting)
+    monkeypatch.setattr("tagfill.train.extract.open_photo", counting)
     first = tagfill.fit(data, mode="linear", epochs=1, out=tmp_path / "a", **TINY)
     photos = [name for name in decoded if name != "broken.jpg"]
     assert len(photos) == len(set(photos)) == 24

@@ -150,7 +150,7 @@ def test_strange_model(run: RunFolder) -> None:
 )
 def test_records_too_large_for_the_memory_are_refused(run: RunFolder, name: str) -> None:
     os.truncate(run.path / name, MOST_TEXT + 1)  # a hole: nothing is on the disk
-    with pytest.raises(TagfillError, match="is damaged: it has 256,000,001 bytes"):
+    with pytest.raises(TagfillError, match="has 256,000,001 bytes, too many"):
         write_report(run.path, images=0)
 
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from tagfill.cli.options import given
 from tagfill.cli.output import emit, log
 from tagfill.errors import Problems, TagfillError
-from tagfill.files import refuse_existing
+from tagfill.files import read_text, refuse_existing
 from tagfill.labels import Dataset, LabelTable
 from tagfill.labels.formats import Absent, Difficult, ReadOptions, Zeros, formats
 from tagfill.remote import url_of
@@ -129,16 +129,8 @@ _BY_SUFFIX = {
 
 def read_classes(path: Path) -> tuple[str, ...]:
     """The class names of a text file, one per line; blank lines are skipped."""
-    if not path.exists():
-        raise TagfillError("no such class file", file=path)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise TagfillError("the text is not UTF-8", file=path) from None
-    except OSError as error:
-        raise TagfillError(f"cannot be read: {error.strerror}", file=path) from None
     names: dict[str, int] = {}
-    for row, line in enumerate(lines, 1):
+    for row, line in enumerate(read_text(path).splitlines(), 1):
         name = line.strip()
         if name in names:
             raise TagfillError(f"class {name!r} is in row {names[name]} too", file=path, row=row)

@@ -7,6 +7,7 @@ says how many tags are still missing.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -39,7 +40,9 @@ class Beside:
 
     def path(self, source: Path) -> Path:
         """Where it is for a label file or folder."""
-        return source.with_name(source.name + self.suffix)
+        if source.name in ("", ".."):  # "." has no name to add to
+            source = Path(os.path.abspath(source))
+        return source.parent / f"{source.name}{self.suffix}"
 
     def write(self, table: LabelTable, entries: Mask, source: Path) -> Path | None:
         """Replace it by the given entries; without any it is removed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
+from tagfill.settings import load_toml
 
 Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
 Aliases = tuple[tuple[str, str], ...]
@@ -208,12 +208,7 @@ def canonical_names(classes: Sequence[str], options: ReadOptions) -> Callable[[s
 
 def read_aliases(path: Path) -> Aliases:
     """The names of an aliases file, each with its class."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise TagfillError(f"cannot be read ({error.strerror})", file=path) from None
-    except (ValueError, RecursionError) as error:
-        raise TagfillError(f"not readable as TOML ({error})", file=path) from None
+    document = load_toml(path)
     listed = document.get("aliases", document)
     if not isinstance(listed, dict) or not all(isinstance(name, str) for name in listed.values()):
         raise TagfillError('expected lines such as "CAT" = "cat"', file=path)

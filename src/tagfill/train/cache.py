@@ -29,7 +29,7 @@ from tagfill import remote
 from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, remove_leftovers, write_text
-from tagfill.images import open_regular
+from tagfill.images import open_photo
 
 Features = npt.NDArray[np.float16]
 Matrix = npt.NDArray[np.floating]
@@ -67,7 +67,7 @@ def _content_hash(path: Path) -> str:
 @lru_cache(maxsize=1_000_000)
 def _hash_of(path: Path, size: int, modified: int) -> str:
     """Cached by size and modification time, so that a changed file is read again."""
-    with open_regular(path) as file:
+    with open_photo(path) as file:
         return content_hash(file.read())
 
 

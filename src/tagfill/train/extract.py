@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from tagfill.errors import TagfillError
-from tagfill.images import open_image, open_regular, read_ahead
+from tagfill.images import open_image, open_photo, read_ahead
 from tagfill.models.backbones import Backbone
 from tagfill.models.graphs import Kind, Numbers, feature_engine, fingerprint
 from tagfill.models.network import Network
@@ -124,7 +124,7 @@ class Extractor:
     def _input(self, name: str, path: Path) -> tuple[str, Numbers] | TagfillError | None:
         """The hash and the image, or the error; None if the file has changed since."""
         try:
-            with open_regular(path) as file:
+            with open_photo(path) as file:
                 content = file.read()
             if content_hash(content) != name:
                 return None

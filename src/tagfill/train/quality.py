@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from tagfill.images import FORMATS, open_regular
+from tagfill.images import FORMATS, open_photo
 from tagfill.models.factory import build_backbone
 from tagfill.models.graphs import feature_engine
 from tagfill.models.heads import configure_head
@@ -98,7 +98,7 @@ def _useful(paths: Sequence[Path]) -> list[Step]:
     sides = []
     for path in paths[:: max(1, len(paths) // _SAMPLE)]:
         try:
-            with open_regular(path) as file, Image.open(file, formats=FORMATS) as image:
+            with open_photo(path) as file, Image.open(file, formats=FORMATS) as image:
                 sides.append((image.width * image.height) ** 0.5)
         except Exception:  # noqa: S112 (reported later, when it is decoded)
             continue
