@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,6 +114,23 @@ def test_changed_tensors_are_noticed(bundle: Bundle, tmp_path: Path) -> None:
         tagfill.load(folder)
     file.unlink()
     with pytest.raises(TagfillError, match="tensors are missing"):
+        tagfill.load(folder)
+
+
+def test_tensors_of_another_size_are_not_read(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bundle.save(tmp_path / "model")
+    monkeypatch.setattr("tagfill.models.bundle._sha256", lambda file: pytest.fail("was read"))
+    for size in (10**12, 10**9, 100, 0):  # those that are longer have a hole, not content
+        os.truncate(folder / "model.safetensors", size)
+        with pytest.raises(TagfillError, match=r"model\.safetensors: not a safetensors file"):
+            tagfill.load(folder)
+    header = {"a": {"dtype": "F32", "shape": [10**9], "data_offsets": [0, 4 * 10**9]}}
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text)
+    os.truncate(folder / "model.safetensors", 8 + len(text) + 4 * 10**9)
+    with pytest.raises(TagfillError, match="do not fit the network described"):
         tagfill.load(folder)
 
 

@@ -167,18 +167,13 @@ def load(path: str | Path) -> Bundle:
     tensors = folder / TENSORS
     if not tensors.is_file():
         raise TagfillError("the model's tensors are missing", file=tensors)
-    if _sha256(tensors) != described["sha256"]:
-        raise TagfillError(
-            f"is not the file {DESCRIPTION} was written for (its SHA-256 differs)",
-            file=tensors,
-            remedy="save or copy the model again",
-        )
     try:
         bundle = _rebuilt(described, tensors)
         bundle._check()
     except TagfillError as error:
         file = error.file or folder / DESCRIPTION
-        raise TagfillError(error.message, file=file, remedy=error.remedy) from error
+        remedy = error.remedy or "save or copy the model again"
+        raise TagfillError(error.message, file=file, remedy=remedy) from error
     expected = json.loads(json.dumps(bundle._describe("")))
     for key in ("input", "weights"):
         if described[key] != expected[key]:
@@ -190,11 +185,19 @@ def load(path: str | Path) -> Bundle:
 
 
 def _rebuilt(described: Mapping[str, Any], tensors: Path) -> Bundle:
-    """The described model with its weights; oversized descriptions are refused before building."""
-    state = read_state(tensors)
+    """The described model with its weights.
+
+    Oversized descriptions are refused before building, oversized files before reading.
+    """
+    state = read_state(tensors)  # mapped into memory, not read yet
     with torch.random.fork_rng(devices=[]), offline():
         network = rebuild_network(described["network"], tensors.stat().st_size, state).eval()
     _check_fitting(network, state, tensors)
+    if _sha256(tensors) != described["sha256"]:
+        raise TagfillError(
+            f"is not the file {DESCRIPTION} was written for (its SHA-256 differs)", file=tensors
+        )
+    check_finite(state, tensors)
     network.load_state_dict(state)
     network.remember_fit()
     return Bundle(
@@ -273,10 +276,6 @@ def _check_fitting(network: Network, state: State, file: Path) -> None:
         raise TagfillError(
             f"the tensors do not fit the network described (for example {odd[0]!r})", file=file
         )
-    try:
-        check_finite(state)
-    except TagfillError as error:
-        raise TagfillError(error.message, file=file) from error
 
 
 def _sha256(file: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -101,8 +102,8 @@ def class_names(values: Any, count: int | None = None) -> tuple[str, ...]:
     return tuple(values)
 
 
-def check_finite(state: Mapping[str, Tensor]) -> None:
+def check_finite(state: Mapping[str, Tensor], file: Path) -> None:
     """Refuse weights that would make every score NaN."""
     for name, tensor in state.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise TagfillError(f"the tensor {name!r} holds NaN or infinite numbers")
+            raise TagfillError(f"the tensor {name!r} holds NaN or infinite numbers", file=file)

@@ -41,7 +41,7 @@ def read_state(file: str | Path) -> State:
         raise TagfillError("no such weight file", file=path)
     try:
         state = load_file(path) if path.suffix == ".safetensors" else _read_torch(path)
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, RuntimeError) as error:  # the last: too large to be mapped
         raise TagfillError(f"not a safetensors file ({error})", file=path) from error
     if all(name.startswith("module.") for name in state):
         state = {name.removeprefix("module."): tensor for name, tensor in state.items()}

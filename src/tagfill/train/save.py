@@ -152,7 +152,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         text = header[_METADATA]
         intact = header[_DIGEST] == _digest(flat, text)
         metadata = json.loads(text)
-    except (OSError, KeyError, ValueError, SafetensorError) as error:
+    except (OSError, KeyError, ValueError, RuntimeError, SafetensorError) as error:
         raise TagfillError(f"not a readable checkpoint ({error})", file=path) from error
     if not intact:
         raise TagfillError("the checkpoint is damaged: its checksum differs", file=path)
