@@ -9,13 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.predict.tiny import feature_bundle
 
-from tagfill.array_files import read_array, release_pages
+from tagfill.array_files import read_array, read_parquet, release_pages
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
+from tagfill.evaluate.scores import load_scores
+from tagfill.labels import LabelTable
 from tagfill.labels.dataset import load_features
+from tagfill.labels.formats.parquet import FORMAT
+from tagfill.labels.io import load_labels
 from tagfill.linear.basis import blocks
 from tagfill.linear.stream import gathered
 
@@ -180,3 +186,44 @@ def resident_file_pages() -> float:
     lines = Path("/proc/self/status").read_text().splitlines()
     sizes = dict(line.split(":", 1) for line in lines)
     return sum(int(sizes[name].split()[0]) for name in ("RssFile", "RssShmem")) / 1024
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tagfill.array_files.MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr("tagfill.array_files.MOST_TIMES", 10)
+    rows, text = 2_000_000, pa.array(["a" * 10_000])
+    tables = {
+        "equal.parquet": pa.table({"image": pa.array(np.zeros(rows, dtype=np.int8))}),
+        "texts.parquet": pa.table({"image": pa.DictionaryArray.from_arrays([0] * 1_000, text)}),
+    }
+    labels = LabelTable(("a.jpg",), ("cat",), np.full((1, 1), -1))
+    for name, table in tables.items():
+        file = tmp_path / name
+        parquet.write_table(table, file)
+        assert file.stat().st_size < 10_000
+        for read in (read_parquet, load_labels, lambda file: load_scores(file, labels)):
+            with pytest.raises(TagfillError, match=f"{name}: unpacks to more than"):
+                read(file)
+    packed = pa.ipc.IpcWriteOptions(compression="zstd")
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "dataset_info.json").write_text("{}")
+    with pa.OSFile(str(folder / "data-0.arrow"), "wb") as sink:
+        schema = tables["equal.parquet"].schema
+        with pa.ipc.new_stream(sink, schema, options=packed) as stream:
+            stream.write_table(tables["equal.parquet"], max_chunksize=100_000)
+    with pytest.raises(TagfillError, match=r"data-0\.arrow: unpacks to more than"):
+        load_labels(folder)
+
+
+def test_equal_images_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tagfill.array_files.MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr("tagfill.array_files.MOST_TIMES", 10)
+    images = [{"path": f"{number}.jpg", "bytes": b"a" * 10_000} for number in range(200)]
+    file = tmp_path / "images.parquet"
+    parquet.write_table(pa.table({"image": images, "tags": [["cat"]] * 200}), file)
+    assert FORMAT.images is not None
+    with pytest.raises(TagfillError, match="unpacks to more than"):
+        list(FORMAT.images(file))

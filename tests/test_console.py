@@ -57,3 +57,11 @@ def test_json_with_a_lone_surrogate_can_be_written() -> None:
     value = {"image": os.fsdecode(b"\xff"), "tag": "é"}
     assert json.loads(json_text(value).encode("utf-8")) == value
     assert "é" in json_text({"tag": "é"})
+
+
+def test_json_on_a_terminal_steers_nothing() -> None:
+    value = {"tag": "\x1b[2J\x9b31m\u202edog\ud800", "plain": "ü"}
+    text = json_text(value, indent=2)
+    assert json.loads(text) == value
+    assert not set("\x1b\x9b\u202e\ud800") & set(text)
+    assert "ü" in text

@@ -1,17 +1,28 @@
-"""Array files (.npy) of anybody: plain numbers or texts, never pickles, no larger than the file."""
+"""Arrays (.npy) and tables (parquet, Arrow) of anybody.
+
+Arrays are plain numbers or texts, never pickles, and no larger than their file. Tables are packed:
+a file of some kilobytes can unpack to more than any memory holds, and is refused in time.
+"""
 
 from __future__ import annotations
 
 import math
 import mmap
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_UNPACKED, MOST_TIMES = 256_000_000, 300
+"""Bytes any table may unpack to, and how many times its own size a large file may."""
+_ROWS = 1_000  # unpacked at a time: few enough that even long texts fit into the memory
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -64,3 +75,59 @@ def _check_header(path: Path) -> None:
             raise ValueError(f"{shape} is not a shape")
         if math.prod(shape) * dtype.itemsize > path.stat().st_size:
             raise ValueError("it is shorter than it should be")
+
+
+def read_parquet(path: Path) -> pa.Table:
+    """The table in a parquet file.
+
+    Raises:
+        TagfillError: it cannot be read, or unpacks to far more than such a file should.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(path)
+        table = bounded_table(file.iter_batches(_ROWS), file.schema_arrow, path)
+        table.validate(full=True)
+        return table
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise TagfillError(f"not readable as parquet ({error})", file=path) from None
+
+
+def bounded_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path) -> pa.Table:
+    """The table of some batches of rows of a file, given up where they are far too many."""
+    import pyarrow as pa
+
+    budget, parts = Budget(path), []
+    for batch in batches:
+        budget.spend(sum(_unpacked_size(column) for column in batch.columns))
+        parts.append(batch)
+    return pa.Table.from_batches(parts, schema)
+
+
+class Budget:
+    """What a file may unpack to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._spent = path, 0
+        self._most = max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
+
+    def spend(self, size: int) -> None:
+        """Count bytes that were unpacked.
+
+        Raises:
+            TagfillError: they are far more than such a file should hold.
+        """
+        self._spent += size
+        if self._spent > self._most:
+            raise TagfillError(
+                f"unpacks to more than {self._most:,} bytes, too many for a file of its size",
+                file=self._path,
+            )
+
+
+def _unpacked_size(column: pa.Array) -> int:
+    """Bytes of a column, as if a text that it names many times were written as often."""
+    whole = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+    return int(whole.nbytes)

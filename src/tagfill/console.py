@@ -44,9 +44,9 @@ def unquote_name(text: str) -> str:
 
 
 def json_text(value: Any, **settings: Any) -> str:
-    """JSON in UTF-8; in ASCII where a text could not be written otherwise."""
+    """JSON in UTF-8; what would steer a terminal, or is no character, is escaped."""
     text = json.dumps(value, ensure_ascii=False, **settings)
-    return json.dumps(value, **settings) if _SURROGATE.search(text) else text
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class PlainConsole(Console):

@@ -143,6 +143,47 @@ def test_a_missing_column_is_named(data: Path, tmp_path: Path) -> None:
         read_decisions(suggestions, TABLE)
 
 
+@pytest.mark.parametrize("header", ["image,tag,decision,Decision", "image,decision,tag,decision"])
+def test_two_columns_of_decisions_are_refused(header: str, tmp_path: Path) -> None:
+    suggestions = tmp_path / "s.csv"
+    suggestions.write_text(f"{header}\na.jpg,dog,yes,no\n")
+    with pytest.raises(TagfillError, match=r"row 1: there are 2 'decision' columns.*each once"):
+        read_decisions(suggestions, TABLE)
+    suggestions = tmp_path / "s.jsonl"
+    suggestions.write_text('{"image": "a", "tag": "b", "decision": "yes", "Decision": "no"}\n')
+    with pytest.raises(TagfillError, match="there are 2 'decision' columns"):
+        read_decisions(suggestions, TABLE)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("a\\été.jpg", "a/été.jpg"),
+        ("./a/e\u0301te\u0301.jpg", "a/été.jpg"),
+        ("A/Été.JPG", "a/été.jpg"),
+        ("b.JPG", "b.JPG"),
+        ("B.jpg", None),
+        ("été.jpg", None),
+    ],
+)
+def test_ids_that_a_program_spelled_otherwise_are_known(
+    given: str, meant: str | None, tmp_path: Path
+) -> None:
+    images = ("a/été.jpg", "b.jpg", "b.JPG")
+    table = LabelTable(images, ("cat",), np.full((3, 1), -1))
+    suggestions = tmp_path / "s.jsonl"
+    suggestions.write_text(json.dumps({"IMAGE": given, "tag": "Cat", "decision": "YES"}))
+    (decision,) = read_decisions(suggestions, table)
+    assert (decision.image, decision.tag, decision.value) == (meant or given, "cat", 1)
+
+
+def test_a_file_cut_off_below_its_header_is_remarked_on(answered: Path) -> None:
+    answered.write_text(answered.read_text().partition("\n")[0] + "\n")
+    problems = Problems()
+    assert read_decisions(answered, NOTHING_KNOWN, problems) == []
+    assert "there are no rows" in str(next(iter(problems)))
+
+
 def test_the_command_answers_a_mistake_with_one_message(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,7 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("tagfill: there is not enough memory for this", file=sys.stderr)
         return 2
     except Interrupted as stop:
-        print(f"tagfill: stopped; continue with: {stop}", file=sys.stderr)
+        print(printable(f"tagfill: stopped; continue with: {stop}"), file=sys.stderr)
         return 130
     except KeyboardInterrupt:
         print("tagfill: interrupted", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagfill.array_files import read_array
+from tagfill.array_files import read_array, read_parquet
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Scores
 from tagfill.labels.table import LabelTable, Rows
@@ -87,14 +87,7 @@ def _read_csv(path: Path, table: LabelTable) -> ScoreFile:
 
 
 def _read_parquet(path: Path, table: LabelTable) -> ScoreFile:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        content = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise TagfillError(f"cannot be read as parquet: {error}", file=path) from error
-    return _aligned(content, path, table, header_lines=0)
+    return _aligned(read_parquet(path), path, table, header_lines=0)
 
 
 def _image_column(header: Sequence[str]) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tagfill.array_files import read_parquet
 from tagfill.errors import Problems, TagfillError
 from tagfill.files import without_guard
 from tagfill.labels.formats._sheet import Record, delimiter
@@ -55,7 +56,9 @@ def answer_rows(path: Path, problems: Problems) -> list[AnswerRow]:
 
 
 def _check_whole(path: Path, rows: Sequence[AnswerRow], problems: Problems) -> None:
-    """Refuse a file that breaks off; remark on one that holds only the first rows."""
+    """Refuse a file that breaks off; remark on one that holds only the first rows, or none."""
+    if not rows:
+        problems.warn("there are no rows below the names of the columns", file=path)
     places: defaultdict[int, list[int]] = defaultdict(list)
     for row in rows:
         match = _place(row)
@@ -120,8 +123,7 @@ def _spreadsheet(path: Path) -> Iterator[AnswerRow]:
 
 def _table(path: Path, records: Iterator[Record]) -> Iterator[AnswerRow]:
     _, header = next(records, (1, []))
-    names = [name.strip().lower() for name in header]
-    _require_columns(path, names)
+    names = _column_names(path, header)
     for number, fields in records:
         if any(field.strip() for field in fields):
             given = dict(zip(names, map(without_guard, fields), strict=False))
@@ -130,10 +132,19 @@ def _table(path: Path, records: Iterator[Record]) -> Iterator[AnswerRow]:
             )
 
 
-def _require_columns(path: Path, names: Sequence[str], row: int = 1) -> None:
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise TagfillError(f"there is no {missing[0]!r} column", file=path, row=row)
+def _column_names(path: Path, header: Iterable[str], row: int = 1) -> list[str]:
+    """Names in lower case; those that decide must be there once, or one would win in silence."""
+    names = [name.strip().lower() for name in header]
+    for name in COLUMNS:
+        count = names.count(name)
+        if count != 1:
+            raise TagfillError(
+                f"there are {count} {name!r} columns" if count else f"there is no {name!r} column",
+                file=path,
+                row=row,
+                remedy=f"the columns {', '.join(COLUMNS)} are needed, each once, named there",
+            )
+    return names
 
 
 def _json_lines(path: Path) -> Iterator[AnswerRow]:
@@ -149,21 +160,13 @@ def _json_lines(path: Path) -> Iterator[AnswerRow]:
             raise TagfillError(f"is not JSON ({error})", file=path, row=number) from None
         if not isinstance(record, dict):
             raise TagfillError("is not a JSON object", file=path, row=number)
-        _require_columns(path, list(record), number)
-        yield AnswerRow(number, record)
+        names = _column_names(path, record, number)
+        yield AnswerRow(number, dict(zip(names, record.values(), strict=True)))
 
 
 def _parquet(path: Path) -> Iterator[AnswerRow]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        content = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise TagfillError(
-            f"cannot be read as parquet: {error}", file=path, remedy="copy it again"
-        ) from error
-    _require_columns(path, content.column_names)
+    content = read_parquet(path)
+    content = content.rename_columns(_column_names(path, content.column_names))
     for number, record in enumerate(content.to_pylist(), 1):
         yield AnswerRow(number, record)
 

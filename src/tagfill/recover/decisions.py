@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,9 +69,12 @@ def read_decisions(
     if path.suffix.lower() == LABEL_STUDIO:
         return list(_annotated(path, table))
     collected, decisions = Problems(), []
+    image_of, tag_of = _spelled(table.images), _spelled(table.classes)
     for row in answer_rows(path, collected):
         try:
-            decisions.append(_decision(row))
+            decision = _decision(row)
+            image, tag = image_of(decision.image), tag_of(decision.tag)
+            decisions.append(replace(decision, image=image, tag=tag))
         except ValueError as error:
             collected.error(str(error), file=path, row=row.number)
     collected.raise_errors()
@@ -126,6 +131,27 @@ def _contradiction(decision: Decision, stated: int, earlier: Decision | None) ->
     if stated not in (UNKNOWN, decision.value) and decision.doubts != stated:
         return f"{words[decision.value]} for {entry}, which the labels state as {words[stated]}"
     return None
+
+
+def _spelled(names: Sequence[str]) -> Callable[[str], str]:
+    """Names as the labels spell them; what a program changed is taken where it fits one name."""
+    known, alike = frozenset(names), defaultdict[str, list[str]](list)
+
+    def spelled(name: str) -> str:
+        if name in known:
+            return name
+        if not alike:
+            for other in names:
+                alike[_plain(other)].append(other)
+        fitting = alike.get(_plain(name), [])
+        return fitting[0] if len(fitting) == 1 else name
+
+    return spelled
+
+
+def _plain(name: str) -> str:
+    """A name without what systems change: case, slashes, accents in one sign or in two."""
+    return unicodedata.normalize("NFC", name).casefold().replace("\\", "/").removeprefix("./")
 
 
 def _decision(row: AnswerRow) -> Decision:

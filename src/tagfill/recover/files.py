@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tagfill.console import json_text
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_csv, write_text
 from tagfill.labels import POSITIVE, UNKNOWN, Dataset, LabelTable, Suggestions
@@ -116,7 +116,7 @@ def _write_csv(rows: Sequence[Record], columns: Sequence[str], path: Path) -> No
 
 
 def _write_jsonl(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_text(path, "".join(json_text(row) + "\n" for row in rows))
 
 
 def _write_parquet(rows: Sequence[Record], columns: Sequence[str], path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._ids import is_text
 from tagfill.labels.formats._names import (
     SPLIT,
     is_about_file,
@@ -60,12 +59,6 @@ def parse_json(text: str, path: Path, row: int | None = None) -> Any:
     except RecursionError:
         message, line = "it is nested too deeply", row or 1
     raise TagfillError(f"not readable as JSON ({message})", file=path, row=line)
-
-
-def json_text(value: Any) -> str:
-    """A value as JSON on one line, letters as they are where they can be written."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if is_text(text) else json.dumps(value)
 
 
 def first_value(text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tagfill.array_files import bounded_table
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import listed, load_json, mapped, texts
@@ -51,7 +52,8 @@ def _table(folder: Path, split: str) -> pa.Table:
     for file in sorted(folder.glob("data-*.arrow")):
         try:
             with pa.memory_map(str(file)) as source:
-                part = pa.ipc.open_stream(source).read_all()
+                stream = pa.ipc.open_stream(source)
+                part = bounded_table(stream, stream.schema, file)
                 part.validate(full=True)
                 parts.append(part)
         except (pa.ArrowException, OSError, ValueError) as error:

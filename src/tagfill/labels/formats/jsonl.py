@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tagfill.console import json_text
 from tagfill.files import write_text
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
@@ -23,7 +24,6 @@ from tagfill.labels.formats._json import (
     id_key,
     image_id,
     is_own,
-    json_text,
     json_values,
     label_keys,
     listed,

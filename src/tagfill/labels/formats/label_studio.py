@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from tagfill.console import json_text
 from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder, absence_note
 from tagfill.labels.formats._ids import uploaded_names
 from tagfill.labels.formats._json import (
-    json_text,
     listed,
     load_json,
     mapped,

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from tagfill.array_files import Budget, read_parquet
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
@@ -42,6 +43,7 @@ def _detect(path: Path) -> bool:
 
 def _images(path: Path) -> Iterator[tuple[str, bytes]]:
     """Images of columns with bytes and path, as the hub has them, some rows at a time."""
+    budget = Budget(path)
     try:
         file = pa.parquet.ParquetFile(path)
         structs = [field for field in file.schema_arrow if pa.types.is_struct(field.type)]
@@ -49,17 +51,9 @@ def _images(path: Path) -> Iterator[tuple[str, bytes]]:
         for batch in file.iter_batches(_IMAGES, columns=names) if names else ():
             for value in batch.column(0).to_pylist():
                 if value and value.get("bytes"):
+                    budget.spend(len(value["bytes"]))
                     yield _text(value), value["bytes"]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise TagfillError(f"not readable as parquet ({error})", file=path) from None
-
-
-def _load(path: Path) -> pa.Table:
-    try:
-        table = pa.parquet.ParquetFile(path).read()
-        table.validate(full=True)
-        return table
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise TagfillError(f"not readable as parquet ({error})", file=path) from None
 
 
@@ -144,7 +138,7 @@ def _codes(column: pa.ChunkedArray, tally: Tally) -> Labels:
 def _edit(edit: Edit, out: Path) -> bool:
     """Write a copy with changed labels of some images; all other columns stay."""
     source, changes, name_of = edit.source, edit.changes, edit.name_of
-    table = _load(source.path)
+    table = read_parquet(source.path)
     sheet = _sheet(table, source.path)
     plan = plan_columns(sheet, source.options)
     if plan.shape not in (WIDE, TAG_LIST):
@@ -209,7 +203,7 @@ FORMAT = Format(
     "parquet",
     "Parquet, one column per class: 1, 0 or null",
     _detect,
-    lambda source: read_arrow(source, _load(source.path)),
+    lambda source: read_arrow(source, read_parquet(source.path)),
     write=_write,
     edit=_edit,
     images=_images,
