@@ -94,7 +94,7 @@ torture-ray: dev
 	TAGFILL_TORTURE=10 $(BIN)/python -m pytest -q --timeout 3600 tests/jobs
 
 torture-files: dev
-	TAGFILL_TORTURE=10 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q --timeout 14400 tests/torture tests/labels/test_mutations.py tests/models/test_bundle.py tests/train/test_strange_runs.py
+	TAGFILL_TORTURE=10 TAGFILL_MUTATIONS=10000 $(BIN)/python -m pytest -q --timeout 14400 tests/torture tests/labels/test_mutations.py tests/models/test_bundle.py tests/train/test_strange_runs.py tests/serve/test_jobs.py
 
 torture-server: dev
 	TAGFILL_SOAK_SECONDS=1800 $(BIN)/python -m pytest -q tests/serve/test_soak.py

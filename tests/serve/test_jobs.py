@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 from tests.serve.conftest import Reviewer
 from tests.serve.live import let_go
+from tests.torture.story import ROUNDS
 
 import tagfill
 from tagfill.errors import TagfillError
@@ -196,6 +199,48 @@ def test_a_killed_training_is_told_as_failed(serve: Callable[..., Reviewer], sha
     assert (ended["state"], ended["message"]) == ("failed", "the process ended without a result")
     assert anna.post("/api/jobs").status_code == 201  # and the next one may begin
     anna.delete(f"/api/jobs/{anna.get('/api/jobs').json()[0]['id']}")
+
+
+@pytest.mark.slow
+def test_a_training_killed_at_any_moment_harms_nothing(reviewer: Reviewer) -> None:
+    service, chance = reviewer.app.state.service, random.Random(ROUNDS)
+    first = service.home / "first"
+    before = {file: file.read_bytes() for file in first.rglob("*") if file.is_file()}
+    for _ in range(ROUNDS):
+        job = reviewer.post("/api/jobs").json()
+        time.sleep(chance.uniform(0, 12))
+        sent = chance.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+        with suppress(ProcessLookupError):
+            os.kill(service.jobs.one(job["id"])["pid"], sent)
+        ended = wait(reviewer, job["id"])
+        assert ended["state"] in ("failed", "done")
+        if ended["state"] == "done":
+            assert tagfill.open_run(service.home / ended["run"]).metrics
+        assert "first" in [run["name"] for run in reviewer.get("/api/runs").json()]
+    assert {file: file.read_bytes() for file in before} == before
+
+
+@pytest.mark.parametrize("result", ["", "[]", "{}", '{"state": "x", "message": null}', "[" * 9999])
+def test_a_damaged_result_is_told_as_failed(reviewer: Reviewer, sham: None, result: str) -> None:
+    job = reviewer.post("/api/jobs").json()
+    row = reviewer.app.state.service.jobs.one(job["id"])
+    Path(row["folder"], jobs.RESULT).write_text(result)
+    Path(row["folder"], jobs.PROGRESS).write_text(result)
+    os.kill(row["pid"], signal.SIGKILL)
+    ended = wait(reviewer, job["id"], 20)
+    assert (ended["state"], ended["message"]) == ("failed", "the process ended without a result")
+
+
+def test_an_interrupted_training_is_not_told_as_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(retrain, "retrain", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        retrain.main([str(tmp_path)] * 3)
+    assert json.loads((tmp_path / jobs.RESULT).read_text())["state"] == "failed"
 
 
 def test_a_canceled_training_leaves_nothing_behind(reviewer: Reviewer) -> None:

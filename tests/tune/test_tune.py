@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +169,14 @@ def test_points_of_a_killed_process_are_tried_again(folder, tmp_path):
     done = search(folder, tmp_path / "out").run(3)
     assert 0.5e-2 in [trial.point["learning_rate"] for trial in done]
     assert all(trial.score is not None for trial in done)
+
+
+def test_a_damaged_study_is_told_before_training(folder, tmp_path):
+    search(folder, tmp_path / "out").study.ask()
+    with closing(sqlite3.connect(tmp_path / "out" / "study.sqlite3")) as database:
+        database.execute("ALTER TABLE trials RENAME COLUMN state TO other")
+    with pytest.raises(TagfillError, match="cannot open the study"):
+        search(folder, tmp_path / "out")
 
 
 def test_machines_share_a_database(folder, tmp_path):

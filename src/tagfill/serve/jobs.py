@@ -22,11 +22,13 @@ import sqlalchemy as sa
 
 from tagfill.api.run import Run
 from tagfill.errors import TagfillError
+from tagfill.files import read_text
 from tagfill.labels.io import save_labels
 from tagfill.serve.database import jobs
 from tagfill.serve.model import is_run
-from tagfill.serve.retrain import LABELS, PROGRESS, RESULT
+from tagfill.serve.retrain import LABELS, PROGRESS, RESULT, Result
 from tagfill.serve.service import Service
+from tagfill.settings import misfit
 
 FOLDER = ".review"
 """Beside the runs: labels, progress and log of every job."""
@@ -112,8 +114,8 @@ class Jobs:
         """A job for display; if its process has ended, its result is recorded first."""
         folder = Path(row["folder"])
         if row["state"] == RUNNING and not self._alive(row["id"], folder):
-            lost = {"state": "failed", "message": "the process ended without a result"}
-            ended = _read(folder / RESULT) or lost
+            lost = Result(state="failed", message="the process ended without a result")
+            ended = _read(folder / RESULT, Result) or lost
             row["state"], row["message"] = ended["state"], ended["message"]
             self._settle(row["id"], row["state"], row["message"])
         run, running = Path(row["run"]), row["state"] == RUNNING
@@ -123,7 +125,7 @@ class Jobs:
             "path": row["run"],
             "base": self.service.origin.name,
             "trained": is_run(run),
-            "progress": _read(folder / PROGRESS),
+            "progress": _read(folder / PROGRESS, dict[str, Any]),
             # the clock may have been put back since
             "seconds": round(max(time.time() - row["at"], 0), 1) if running else None,
             "usual": self._usual(),
@@ -134,7 +136,7 @@ class Jobs:
         ended = []
         for result in self.service.home.glob(f"{FOLDER}/*/{RESULT}"):
             began = result.parent / ALIVE
-            if (_read(result) or {}).get("state") == "done" and began.exists():
+            if (_read(result, Result) or {}).get("state") == "done" and began.exists():
                 ended.append((result.stat().st_mtime, began.stat().st_mtime))
         seconds = max(ended)[0] - max(ended)[1] if ended else -1
         return round(seconds, 1) if seconds >= 0 else self._first  # the clock was put back
@@ -185,9 +187,10 @@ def _is_job(pid: int, folder: Path) -> bool:
     return os.fsencode(str(folder)) in command
 
 
-def _read(file: Path) -> dict[str, Any] | None:
+def _read(file: Path, kind: Any) -> Any:
+    """A record of a job as a type describes it; None if there is none, or a damaged one."""
     try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(read_text(file))
+    except (TagfillError, OSError, ValueError, RecursionError):
         return None
-    return content
+    return None if misfit(kind, content) else content

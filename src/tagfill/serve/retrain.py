@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from tagfill.api.run import Run
 from tagfill.errors import TagfillError
@@ -22,6 +22,13 @@ from tagfill.train.resolve import Request
 LABELS, PROGRESS, RESULT = "labels.csv", "progress.json", "result.json"
 STEPS = {"features": 1, "training": 1, "measuring": 2, "suggestions": 3}
 """What is done in which step; photos are read only where their features are not kept."""
+
+
+class Result(TypedDict):
+    """How a training ended."""
+
+    state: Literal["done", "failed"]
+    message: str | None
 
 
 class ProgressFile(Sink):
@@ -86,9 +93,10 @@ def _request(earlier: Run, labels: Path) -> Request:
 def main(arguments: list[str]) -> int:
     """Train, and record the result."""
     base, folder, out = map(Path, arguments)
-    result: dict[str, str | None] = {"state": "done", "message": None}
+    result: Result = {"state": "failed", "message": "it was interrupted"}
     try:
         retrain(base, folder, out)
+        result = {"state": "done", "message": None}
     except TagfillError as error:
         result = {"state": "failed", "message": str(error)}
     except Exception as error:  # any error is shown to the person who waits

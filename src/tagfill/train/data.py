@@ -125,7 +125,11 @@ def prepare(config: DataConfig, sources: Sources | None = None) -> TrainingData:
             splits[name] = _other(config, path, name, whole, read, notes)
     train = splits.get("train")
     if train is None or not len(train):
-        raise TagfillError("there are no images left to train on", file=config.labels)
+        raise TagfillError(
+            "there are no images left to train on",
+            file=config.labels,
+            remedy="name another label file, or hold out fewer images",
+        )
     for name in ("val", "test"):
         split = splits.get(name)
         shared = set(split.table.images).intersection(train.table.images) if split else set()

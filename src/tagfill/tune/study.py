@@ -80,9 +80,12 @@ class Search:
             study = optuna.create_study(
                 study_name=self.name, storage=url, direction="maximize", load_if_exists=True
             )
+            self._check_metadata(study)
+            study.get_trials()  # all of them are read: a damaged database is told before training
+        except TagfillError:
+            raise
         except Exception as error:  # any error of the database driver
             raise TagfillError(f"cannot open the study at {url} ({error})") from error
-        self._check_metadata(study)
         if self.storage is not None:  # every machine draws its own points
             study.sampler = optuna.samplers.TPESampler()
             return study
