@@ -71,6 +71,14 @@ def test_saving_again_replaces_the_folder(bundle: Bundle, tmp_path: Path) -> Non
     assert not tagfill.load(folder).network.head.classifier.weight.any()
 
 
+def test_who_may_read_the_description_may_read_the_tensors(bundle: Bundle, tmp_path: Path) -> None:
+    bundle.save(tmp_path / "model")
+    description, tensors = (
+        (tmp_path / "model" / name).stat().st_mode for name in ("model.json", "model.safetensors")
+    )
+    assert tensors == description
+
+
 def test_a_failed_save_leaves_the_old_model(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -129,6 +130,7 @@ class Bundle:
             save_file(tensors, draft / TENSORS)
             described = self._describe(_sha256(draft / TENSORS))
             write_json(draft / DESCRIPTION, described)
+            shutil.copymode(draft / DESCRIPTION, draft / TENSORS)  # safetensors: only the owner
         return target
 
     def _check(self) -> None:
