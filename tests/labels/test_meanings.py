@@ -45,6 +45,13 @@ def test_zeros_are_unknown_on_request(tmp_path: Path) -> None:
     assert "0 and empty entries count as unknown (--zeros unknown)" in dataset.notes
 
 
+def test_zeros_are_unknown_in_a_class_called_split(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("image,cat,dog,split\na.jpg,1,0,0\nb.jpg,0,1,1\n")
+    table = load_labels(path, options=UNKNOWN_ZEROS).table
+    assert table.values.tolist() == [[1, -1, -1], [-1, 1, 1]]
+
+
 def test_minus_one_beside_zeros_is_what_the_user_says(tmp_path: Path) -> None:
     text = wide([(1, 0, -1), (-1, 1, 0), (0, -1, 1)])
     with pytest.raises(TagfillError, match="--zeros unknown reads 0 as unknown and -1 as absent"):

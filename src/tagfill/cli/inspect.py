@@ -128,10 +128,11 @@ def _check(dataset: Dataset, images: Path | None, workers: int | None) -> ImageC
 
 def _hints(dataset: Dataset, statistics: Statistics, images: Path | None) -> Iterator[str]:
     one_positive = statistics.labels_per_image.tolist()[:2] == [0, statistics.images]
-    if statistics.regime is Regime.FULL and one_positive:
+    told = any("--zeros unknown" in note for note in dataset.notes)
+    if statistics.regime is Regime.FULL and one_positive and not told:
         yield (
             "every image has one positive and the rest is negative; if unlisted tags may be"
-            " present too, read with --absent unknown, a table of 1 and 0 with --zeros unknown"
+            " present too, read with --absent unknown"
         )
     if images is None and dataset.image_root is None:
         yield "image files were not checked; set their folder with --images"

@@ -53,6 +53,8 @@ def read_wide(
         place = sum(plan.labels[number] < (plan.split or 0) for number in kept)
         classes.insert(place, sheet.header[plan.split or 0].strip())
         codes = np.array([code_of(text) for text in splits], dtype=np.int8)
+        if source.options.zeros == "unknown":
+            codes[codes == NEGATIVE] = UNKNOWN
         values = np.insert(values, place, codes, axis=1)
         splits = []
     notes = [*sheet.notes, *plan.notes, *left_out_note(sheet, plan), *notes, *unsure]
