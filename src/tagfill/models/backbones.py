@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.errors import TagfillError
 from tagfill.models.bodies import Body, look, make_body
+from tagfill.models.folding import Pair, find_pairs, folded
 from tagfill.models.hub import offline
 from tagfill.models.lgconv import GLOBAL_BRANCH
 from tagfill.models.spec import BackboneSpec
@@ -36,6 +37,7 @@ class Backbone(nn.Module):
         self._stored: State = {}
         self._frozen_stages: int | None = 0
         self._frozen_batch_norm = False
+        self._pairs: list[Pair] | None = None
         if body is not None:
             self._take(body, unused)
 
@@ -77,6 +79,7 @@ class Backbone(nn.Module):
 
     def _take(self, body: Body, unused: Iterable[str]) -> None:
         self._modules["body"] = body
+        self._in_place = [one for one in body.modules() if _copies_input(one)]
         self._unused = {f"body.{name}" for name in unused}
         self._mark()
 
@@ -98,7 +101,21 @@ class Backbone(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Feature map: [N, 3, H, W] to [N, D, H', W']."""
-        return self.body(images)
+        pairs = self._folded_pairs(images)
+        if not pairs:
+            return self.body(images)
+        with folded(pairs):
+            return self.body(images)
+
+    def _folded_pairs(self, images: Tensor) -> list[Pair]:
+        """Convolutions that do the work of their fixed BatchNorm while they learn."""
+        if not (self.training and self._frozen_batch_norm and torch.is_grad_enabled()):
+            return []
+        if self._pairs is None:
+            self.body.eval()
+            self._pairs = find_pairs(self.body, images[:2])
+            self.train()
+        return self._pairs
 
     def pooled(self, images: Tensor) -> Tensor:
         """Mean of the feature map over its grid: [N, D]. The same rule for every architecture."""
@@ -140,6 +157,8 @@ class Backbone(nn.Module):
         super().train(mode)
         if self.is_stored:
             return self
+        for activation in self._in_place:
+            activation.inplace = not mode
         if mode and self.is_frozen:
             self.body.eval()
         elif mode:
@@ -163,3 +182,8 @@ class Backbone(nn.Module):
                 if isinstance(module, _BatchNorm) and f".{GLOBAL_BRANCH}." not in name:
                     module.requires_grad_(False)
         self.train(self.training)
+
+
+def _copies_input(module: nn.Module) -> TypeGuard[nn.Hardtanh]:
+    """Whether an activation in place (ReLU6) copies its input for the backward pass."""
+    return isinstance(module, nn.Hardtanh) and module.inplace
