@@ -192,7 +192,6 @@ class Size:
     presets: Mapping[str, str] = field(default_factory=dict)
     regime_settings: Mapping[str, Any] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
-    time: str = ""
 
     def seeds_of(self, column: str) -> int:
         """How many seeds a column has."""
