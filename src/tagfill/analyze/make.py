@@ -39,6 +39,6 @@ def analyze(subject: Subject, out: Path, kinds: Sequence[str] = ()) -> dict[str,
             skipped[kind] = str(reason)
         else:
             lacking |= letters
-            found = {"findings": drawing.findings, "notes": drawing.notes}
-            figures.append({"kind": kind, "title": KINDS[kind], "files": files, **found})
+            more = {"findings": drawing.findings, "notes": drawing.notes}
+            figures.append({"kind": kind, "title": KINDS[kind], "files": files, **more})
     return {"figures": figures, "skipped": skipped, "notes": boxes_note(lacking)}

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from tagfill.losses.pu import (
@@ -128,15 +129,12 @@ class Variational(Method):
     def loss(self, step: Step) -> LossTerms:
         """The risk, and the optional terms."""
         logits, observed = step.output.logits, step.observed
-        parts = list(
-            zip(logits.chunk(self.config.shares), observed.chunk(self.config.shares), strict=True)
-        )
-        terms: LossTerms = {}
-        for share in (self._risks(*part) for part in parts):
-            for name, risk in share.items():
-                terms[name] = terms[name] + risk if name in terms else risk
-        if len(parts) > 1:
-            terms = {name: risk / len(parts) for name, risk in terms.items()}
+        shares = self.config.shares
+        risks = [
+            self._risks(*part)
+            for part in zip(logits.chunk(shares), observed.chunk(shares), strict=True)
+        ]
+        terms = {name: torch.stack([risk[name] for risk in risks]).mean() for name in risks[0]}
         if self.config.mixup and step.mixed is not None:
             terms["mixup"] = self.config.mixup * self._consistency(step.mixed, logits, observed)
         return terms
