@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.postgres import Cluster, needs_postgres
 from tests.processes import TIMEOUT, Command
 from tests.tune.test_tune import make_folder
+
+from tagfill.tune.study import create_study
 
 pytest.importorskip("pg8000")
 optuna = pytest.importorskip("optuna")
@@ -36,17 +40,31 @@ def test_a_killed_worker_leaves_the_rest_to_the_other(tmp_path: Path) -> None:
     assert (tmp_path / "other" / "trials.csv").is_file()
 
 
+def test_machines_that_start_at_once_on_an_empty_database_share_one_study() -> None:
+    server, count = Cluster(), 6
+    url = server.url.replace("postgresql://", "postgresql+pg8000://")
+    start = threading.Barrier(count)
+
+    def open_study(_: int) -> int:
+        start.wait()
+        return create_study(url, "tagfill")._study_id
+
+    try:
+        with ThreadPoolExecutor(count) as machines:
+            studies = list(machines.map(open_study, range(count)))
+    finally:
+        server.stop()
+    assert len(set(studies)) == 1
+
+
 def trials_of(url: str) -> list[optuna.trial.FrozenTrial]:
-    return optuna.load_study(study_name="tagfill", storage=url).get_trials()
+    return create_study(url, "tagfill").get_trials()
 
 
 def wait_for_trial(url: str, worker: Command) -> None:
     """Until the worker is at a trial."""
     while worker.poll() is None:
-        try:
-            if any(trial.state.name == "RUNNING" for trial in trials_of(url)):
-                return
-        except KeyError:  # there is no study yet
-            pass
+        if any(trial.state.name == "RUNNING" for trial in trials_of(url)):
+            return
         time.sleep(0.2)
     raise AssertionError(worker.communicate()[1])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from tagfill.tune.objective import Objective
 from tagfill.tune.space import Grid
 
 FILE = "study.sqlite3"
+CREATE_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)  # seconds; the tables are created in less than one
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,7 @@ class Search:
         self.out.mkdir(parents=True, exist_ok=True)
         url = self.storage or f"sqlite:///{(self.out / FILE).resolve()}"
         try:
-            study = optuna.create_study(
-                study_name=self.name, storage=url, direction="maximize", load_if_exists=True
-            )
+            study = create_study(url, self.name)
             self._check_metadata(study)
             study.get_trials()  # all of them are read: a damaged database is told before training
         except TagfillError:
@@ -124,6 +125,28 @@ class Search:
         else:
             trial.set_user_attr("epoch", result.epoch)
             self.study.tell(trial, result.score)
+
+
+def create_study(url: str, name: str) -> Any:
+    """The study of this name, made unless it is there.
+
+    Of machines that start at once on an empty database one creates the tables, and the others
+    are refused by the database until they are there: they ask again.
+    """
+    errors = optional("sqlalchemy.exc", "tune")
+    create = partial(
+        optional("optuna", "tune").create_study,
+        study_name=name,
+        storage=url,
+        direction="maximize",
+        load_if_exists=True,
+    )
+    for pause in CREATE_PAUSES:
+        try:
+            return create()
+        except (errors.IntegrityError, errors.ProgrammingError):
+            time.sleep(pause)
+    return create()
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
