@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.train.given import FEATURES, write_given_features
+from tests.train.test_events import Shown
 
 import tagfill
 from tagfill import scenes
@@ -72,6 +73,25 @@ def test_completed_labels_keep_what_is_known(recovery: Recovery) -> None:
 def test_held_out_images_are_looked_at_too(recovery: Recovery, data: Path) -> None:
     assert len(recovery.table) == 480
     assert recovery.probability.shape == recovery.table.values.shape
+
+
+def test_one_percentage_leads_through_features_and_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenes.write_scenes(tmp_path / "scenes", 24, 64, 2, workers=1)
+    tiny = {"backbone": "test_resnet", "pretrained": False, "input_size": 64, "threads": 1}
+    data, out = tmp_path / "scenes" / "labels.csv", tmp_path / "run"
+    trained = tagfill.fit(data, mode="linear", out=out, **tiny).path
+    for cache, steps in (("empty", {"features", "probabilities"}), (None, {"probabilities"})):
+        if cache:
+            monkeypatch.setenv("TAGFILL_CACHE", str(tmp_path / cache))
+        (trained / posterior.FILE).unlink(missing_ok=True)
+        shown = Shown()
+        recover(trained, folds=3, sinks=[shown])
+        assert {label.split()[0] for label in shown.labels} == steps
+        assert shown.shares == sorted(shown.shares)
+        assert shown.shares[0] < 0.6
+        assert shown.shares[-1] == 1
 
 
 def test_what_was_found_is_kept_and_damage_is_noticed(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from tagfill.train import events as sinks
-from tagfill.train.events import EventFile, Events, TensorBoard, Terminal, progress_sinks
+from tagfill.train.events import EventFile, Events, Sink, TensorBoard, Terminal, progress_sinks
 
 EPOCH = {
     "stage": 1,
@@ -74,6 +76,44 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is() -> None:
         events.progress(10, 10, "epoch 3")
     assert "epoch 3" in screen.getvalue()
     assert "100%" in screen.getvalue()
+
+
+class Shown(Sink):
+    """Keeps what is shown."""
+
+    def __init__(self) -> None:
+        self.shares: list[float] = []
+        self.labels: list[str] = []
+
+    def event(self, kind: str, metadata: Mapping[str, Any]) -> None:
+        pass
+
+    def progress(self, done: int, total: int, label: str) -> None:
+        self.shares.append(done / total)
+        self.labels.append(label)
+
+
+def test_steps_have_one_percentage() -> None:
+    shown = Shown()
+    events = Events(shown)
+    for _ in range(2):  # the next whole starts at zero again
+        with events.up_to(0.8):
+            for done in (1, 4):
+                events.progress(done, 4, "features")
+        with events.up_to(1):
+            for done in (1, 2):
+                events.progress(done, 2, "heads")
+    assert shown.shares == pytest.approx([0.2, 0.8, 0.9, 1.0] * 2)
+
+
+def test_a_step_without_work_leaves_its_share_to_the_next() -> None:
+    shown = Shown()
+    events = Events(shown)
+    with events.up_to(0.8):
+        pass
+    with events.up_to(1):
+        events.progress(1, 2, "heads")
+    assert shown.shares == [0.5]
 
 
 def test_tensorboard_gets_the_numbers_of_an_epoch(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,8 +131,20 @@ def out_of_fold(
     folds: int = 5,
     seed: int = 0,
     out: Floats | None = None,
+    fitted: Callable[[], None] | None = None,
 ) -> Floats:
-    """[N, K] logits of every image by heads that have not seen it, in ``out`` if it is given."""
+    """[N, K] logits of every image by heads that have not seen it.
+
+    Args:
+        features: [N, D], or [N, D, H, W] by regions.
+        observed: [N, K] of 1, 0, -1.
+        choice: how the heads are fitted.
+        reviewed: [N, K] entries that a review answered, if recorded.
+        folds: number of heads.
+        seed: of the folds.
+        out: [N, K] where the logits go, if given.
+        fitted: called after each head.
+    """
     labels, answered = _tensors(features, observed, reviewed)
     basis, fold = Basis.of(whole(features), choice.transform), fold_of(len(labels), folds, seed)
     objective = choice.objective(labels, answered)
@@ -146,6 +158,8 @@ def out_of_fold(
             head = refined(basis, regions, part, choice.strength, head, kept)
         for some in left.split(basis.rows_at_once(labels.shape[1])):
             logits[some] = scores(basis, head, regions, some)
+        if fitted is not None:
+            fitted()
     return logits.numpy()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,7 @@ def posterior(
     folds: int | None = None,
     seed: int = 0,
     trained: Choice | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Evidence:
     """Probabilities of all tags; labels that have changed need nothing but another call.
 
@@ -82,6 +84,7 @@ def posterior(
             very many images.
         seed: of the folds.
         trained: what training chose for these features and labels.
+        progress: called with the steps done, their number and a label.
 
     Raises:
         TagfillError: there are too few images, or no label is positive.
@@ -91,22 +94,47 @@ def posterior(
         folds = FEW_FOLDS if is_large(images) else FOLDS
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
+    step_done = _Steps(folds + 3, progress)
     choice = likely_choice(images, labels, seed, reviewed=reviewed, trained=trained)
-    return_freed_memory()
+    step_done()
     count, more = len(labels), 0 if others is None else len(others[1])
     unknown, known = (np.empty((count + more, labels.shape[1]), np.float32) for _ in range(2))
     scores, rest = known[:count], known[count:]  # scores first, then what is made of them
-    out_of_fold(features, labels, choice, reviewed=reviewed, folds=folds, seed=seed, out=scores)
-    return_freed_memory()
+    out_of_fold(
+        features,
+        labels,
+        choice,
+        reviewed=reviewed,
+        folds=folds,
+        seed=seed,
+        out=scores,
+        fitted=step_done,
+    )
     how = how_written(scores, labels, reviewed)
-    return_freed_memory()
+    step_done()
     how.posterior(scores, labels, reviewed, out=unknown[:count])
     if others is not None:
         head = fit_head(features, labels, choice=choice, reviewed=reviewed)
         rest[:] = head.logits(others[0])
         how.posterior(rest, *others[1:], out=unknown[count:])
     how.alone(known, out=known)
+    step_done()
     return Evidence(unknown, known, (Presence(how, unknown[:count], labels).sentence,))
+
+
+@dataclass
+class _Steps:
+    """Counts steps that are done; the memory that a step has freed is given back."""
+
+    total: int
+    progress: Callable[[int, int, str], None] | None
+    done: int = 0
+
+    def __call__(self) -> None:
+        return_freed_memory()
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total, "probabilities")
 
 
 def read(folder: Path, key: str) -> Evidence | None:

@@ -13,6 +13,7 @@ from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.labels.hierarchy import complete, consistent
 from tagfill.linear import Choice
+from tagfill.linear.regions import Rows
 from tagfill.models.bundle import description
 from tagfill.recover import posterior
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
@@ -23,6 +24,8 @@ from tagfill.train.trained import TrainedRun
 
 DOUBTFUL = 1 / 3
 """Share of suspected positives that are expected to be right."""
+FEATURES_SHARE = 0.9
+"""Of the time that images take whose features are not cached."""
 FEW = 500
 """Known tags below which expected precision was too high by 10 to 65 points (scenes and VOC)."""
 
@@ -171,22 +174,34 @@ def _held_out(run: TrainedRun) -> list[Split]:
 def _posterior(
     run: TrainedRun, train: Split, held_out: Sequence[Split], folds: int | None
 ) -> Evidence:
-    with run.assembly.events:
-        features = [run.assembly.head_features(split) for split in (train, *held_out)]
+    with run.assembly.events as events:
+        features = _features(run, [train, *held_out])
         others = None
         if held_out:
             table = _joined(held_out)
             rows = np.concatenate([part[:] for part in features[1:]])
             others = rows, table.values, table.reviewed
-        return posterior.posterior(
-            features[0],
-            train.table.values,
-            others,
-            reviewed=train.table.reviewed,
-            folds=folds,
-            seed=run.config.seed,
-            trained=_choice(run) if len(train) == len(run.data.train) else None,
-        )
+        with events.up_to(1):
+            return posterior.posterior(
+                features[0],
+                train.table.values,
+                others,
+                reviewed=train.table.reviewed,
+                folds=folds,
+                seed=run.config.seed,
+                trained=_choice(run) if len(train) == len(run.data.train) else None,
+                progress=events.progress,
+            )
+
+
+def _features(run: TrainedRun, splits: Sequence[Split]) -> list[Rows]:
+    """Features of the splits, from the cache where they are known."""
+    images = np.cumsum([len(split) for split in splits])
+    features = []
+    for split, done in zip(splits, FEATURES_SHARE * images / images[-1], strict=True):
+        with run.assembly.events.up_to(float(done)):
+            features.append(run.assembly.head_features(split))
+    return features
 
 
 def _choice(run: TrainedRun) -> Choice | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +15,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from tagfill.compat import optional
 from tagfill.console import PlainConsole
+
+_WHOLE = 1000
+"""Steps of a percentage of several steps together."""
 
 
 class Sink(Protocol):
@@ -170,10 +174,16 @@ class TensorBoard(Sink):
 
 
 class Events:
-    """Passes every event to all sinks."""
+    """Passes every event to all sinks.
+
+    Work in several steps has one percentage: within ``up_to(0.9)`` progress counts from where it
+    is to 90 % of the whole.
+    """
 
     def __init__(self, *sinks: Sink) -> None:
         self.sinks = sinks
+        self._reached = 0.0
+        self._span: tuple[float, float] | None = None
 
     def event(self, kind: str, **metadata: Any) -> None:
         for sink in self.sinks:
@@ -184,8 +194,23 @@ class Events:
         self.event("note", text=text)
 
     def progress(self, done: int, total: int, label: str) -> None:
+        if self._span is not None:
+            start, end = self._span
+            self._reached = start + (end - start) * done / total
+            done, total = round(_WHOLE * self._reached), _WHOLE
         for sink in self.sinks:
             sink.progress(done, total, label)
+
+    @contextmanager
+    def up_to(self, share: float) -> Iterator[None]:
+        """Let progress count from where it is to a share of the whole; 1 ends it."""
+        self._span = self._reached, share
+        try:
+            yield
+        finally:
+            self._span = None
+            if share >= 1:
+                self._reached = 0.0
 
     def __enter__(self) -> Events:
         return self
