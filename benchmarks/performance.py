@@ -142,9 +142,13 @@ SECTIONS = {
     ),
     "epoch": Section(
         "An epoch of the papers' losses, VOC",
-        "at least 25 times the published structure",
+        "25 times the published structure; where torch itself takes longer than that, 90 % of a bare"
+        " loop of its layer, loss and optimizer",
         ("linear_speed.py", "--clock", "cpu"),
-        (Goal("times the plain loop", r'"times_faster_than_plain": ([\d.]+)', 25, True),),
+        (
+            Goal("times the plain loop", r'"times_faster_than_plain": ([\d.]+)', 25, True),
+            Goal("% of a bare torch loop", r'"percent_of_bare": ([\d.]+)', 90, True),
+        ),
     ),
     "gram": Section(
         "Gram matrices of 1,000,000 x 1,280 in one pass, K = 1,000",
