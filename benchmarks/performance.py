@@ -142,7 +142,7 @@ SECTIONS = {
     ),
     "epoch": Section(
         "An epoch of the papers' losses, VOC",
-        "25 times the published structure; where torch itself takes longer than that, 90 % of a bare"
+        "25 times the published structure; where torch itself takes longer, 90 % of a bare"
         " loop of its layer, loss and optimizer",
         ("linear_speed.py", "--clock", "cpu"),
         (
