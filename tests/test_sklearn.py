@@ -191,3 +191,9 @@ def test_examples_of_the_page():
     results = doctest.testfile(str(DOCS / "sklearn.md"), module_relative=False)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+def test_errors_name_arguments() -> None:
+    features, labels = np.zeros((40, 3)), np.where(np.eye(40, 2), 1, -1)
+    with pytest.raises(ValueError, match=r"set a shorter `method\.warmup`"):
+        IncompleteLabelClassifier("em_apl", epochs=1).fit(features, labels)

@@ -35,12 +35,12 @@ _PUBLIC = {
     "TagfillError": "tagfill.errors",
     "compare": "tagfill.api.functions",
     "fit": "tagfill.api.functions",
-    "load": "tagfill.models.bundle",
-    "load_labels": "tagfill.api.labels",
+    "load": "tagfill.api.files",
+    "load_labels": "tagfill.api.files",
     "open_run": "tagfill.api.functions",
     "resume": "tagfill.api.functions",
-    "save_labels": "tagfill.api.labels",
-    "write_report": "tagfill.report.page",
+    "save_labels": "tagfill.api.files",
+    "write_report": "tagfill.api.files",
 }
 _VERBS = {"explain", "export", "predict", "recover", "report"}
 """Packages that can be called like functions: ``tagfill.recover(run)``."""

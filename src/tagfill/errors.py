@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, ParamSpec, TypedDict, TypeVar, Unpack
 
 _PASSWORD = re.compile(r"(\w://?[^\s/@:]*:)[^\s/@]+(?=@)")
 _QUERY = re.compile(r"(\w://?[^\s?'\"]+\?)[^\s'\")]*[^\s'\"),.:;]")
 _PARTICULARS = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
+_RESUME = re.compile(r"`tagfill train --resume ([^`]+)`")
+_OPTION = re.compile(r"--([a-z][a-z0-9]*(?:[-.][a-z0-9]+)*)")
+P = ParamSpec("P")
+R = TypeVar("R")
 Severity = Literal["error", "warning"]
 _EXAMPLES = 3
 """Problems of one kind that are listed one by one."""
@@ -180,3 +185,41 @@ def features_not_finite() -> TagfillError:
         "some training features are not finite numbers (NaN or infinite)",
         remedy="compute the features again, or leave those images out",
     )
+
+
+def in_python(text: str) -> str:
+    """A message with arguments where options were named.
+
+    >>> in_python("say where with --images, or use --val-fraction 0.2")
+    'say where with `images`, or use `val_fraction` 0.2'
+    """
+    text = _RESUME.sub(lambda match: f"`tagfill.resume({match[1]!r})`", text)
+    text = text.replace("--tags-column ", "--tags-columns ")  # Python takes them all at once
+    return _OPTION.sub(lambda match: f"`{match[1].replace('-', '_')}`", text)
+
+
+def _of_arguments(problem: Problem) -> Problem:
+    remedy = problem.remedy and in_python(problem.remedy)
+    return replace(problem, message=in_python(problem.message), remedy=remedy)
+
+
+def speaks_python(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: errors of a public function name its arguments, not command-line options."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TagfillError as error:
+            if "--" not in str(error):
+                raise
+            if isinstance(error, LabelError):
+                raise LabelError([_of_arguments(problem) for problem in error.problems]) from error
+            raise TagfillError(
+                in_python(error.message),
+                file=error.file,
+                row=error.row,
+                remedy=error.remedy and in_python(error.remedy),
+            ) from error
+
+    return call

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, in_python
 from tagfill.evaluate import sigmoid
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
@@ -136,7 +136,7 @@ class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             else:
                 self._fit_method(features, labels, seed)
         except TagfillError as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(in_python(str(error))) from error
         return self
 
     def _fit_likelihood(self, features: Floats, labels: Labels, seed: int) -> None:

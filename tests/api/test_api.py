@@ -232,6 +232,8 @@ def test_errors_speak_of_arguments(tmp_path: Path) -> None:
     with pytest.raises(tagfill.TagfillError, match=r"tagfill\.resume\('") as caught:
         tagfill.open_run(run.path).metrics  # noqa: B018
     assert "--" not in str(caught.value)
+    with pytest.raises(tagfill.TagfillError, match=r"tagfill\.resume\('"):
+        tagfill.write_report(run.path)
 
 
 def test_errors_of_label_files_speak_of_arguments(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from tagfill.api.given import (
 )
 from tagfill.api.run import Run
 from tagfill.api.table import Table
-from tagfill.api.words import speaks_python
-from tagfill.errors import TagfillError, nearest
+from tagfill.errors import TagfillError, nearest, speaks_python
 from tagfill.labels import Dataset
 from tagfill.models.tagging import Pictures, Prediction
 from tagfill.remote import allow

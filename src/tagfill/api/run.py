@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagfill.api.given import as_dataset, is_path
 from tagfill.api.table import Table
-from tagfill.api.words import speaks_python
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, speaks_python
 from tagfill.evaluate import Metrics, apply_calibration, summary
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import Dataset, LabelTable

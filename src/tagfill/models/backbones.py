@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from tagfill.errors import TagfillError
-from tagfill.models.bodies import Body, look, make_body
+from tagfill.models.bodies import Body, make_body, map_shape
 from tagfill.models.folding import Pair, find_pairs, folded
 from tagfill.models.hub import offline
 from tagfill.models.lgconv import GLOBAL_BRANCH
@@ -66,7 +66,7 @@ class Backbone(nn.Module):
         with _building:
             if self.is_stored:
                 with torch.random.fork_rng(devices=[]), offline():
-                    body, unused = make_body(self.spec), look(self.spec).unused
+                    body, unused = make_body(self.spec), map_shape(self.spec).unused
                 own = {name.removeprefix("body."): tensor for name, tensor in self._stored.items()}
                 body.load_state_dict(own, assign=True)
                 self._stored = {}

@@ -22,7 +22,7 @@ from tagfill.models.weights import State
 Stages = list[list[str]]
 """Parameter names of each stage, the stem first."""
 _USUAL_STRIDES = (32, 16, 14, 8, 64, 4)
-_seen: dict[str, Look] = {}
+_seen: dict[str, MapShape] = {}
 
 
 Body = Union["TimmBody", "TransformersBody", "FeatureBody"]
@@ -193,8 +193,8 @@ def list_stages(module: nn.Module) -> Stages:
 
 
 @dataclass(frozen=True)
-class Look:
-    """Result of an inspection.
+class MapShape:
+    """The feature map of an architecture.
 
     Args:
         stride: input pixels per cell of it.
@@ -207,7 +207,7 @@ class Look:
     unused: tuple[str, ...]
 
 
-def look(spec: BackboneSpec) -> Look:
+def map_shape(spec: BackboneSpec) -> MapShape:
     """Pass an empty image through the architecture, once in a process.
 
     On the ``meta`` device, where tensors have shapes but no values; architectures that need values
@@ -228,7 +228,7 @@ def look(spec: BackboneSpec) -> Look:
     return _seen[key]
 
 
-def _pass(spec: BackboneSpec, device: str) -> Look:
+def _pass(spec: BackboneSpec, device: str) -> MapShape:
     with (
         torch.random.fork_rng(devices=[]),
         torch.inference_mode(False),
@@ -239,7 +239,7 @@ def _pass(spec: BackboneSpec, device: str) -> Look:
         maps = body(torch.zeros(1, 3, spec.size, spec.size))
         maps.sum().backward()
     parameters = dict(body.named_parameters())
-    return Look(
+    return MapShape(
         channels=maps.shape[1],
         stride=_stride(spec.size, maps.shape[2]),
         parameters=sum(tensor.numel() for tensor in parameters.values()),

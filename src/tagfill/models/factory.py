@@ -23,7 +23,7 @@ from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.models import hub
 from tagfill.models.backbones import Backbone
-from tagfill.models.bodies import Body, load_timm, look, make_body
+from tagfill.models.bodies import Body, load_timm, make_body, map_shape
 from tagfill.models.lgconv import wrap_convolutions
 from tagfill.models.presets import OFFLINE, PRESETS
 from tagfill.models.sources import find_source, package_state
@@ -80,14 +80,14 @@ def rebuild_backbone(spec: BackboneSpec, most: float = math.inf) -> Backbone:
     failure = f"the installed {spec.library} cannot build the backbone {spec.architecture!r}"
     if spec.library == "timm" and not load_timm().is_model(spec.architecture):
         raise TagfillError(failure, remedy="install the version it was made with")
-    seen = look(spec)
-    if seen.channels != spec.channels or seen.parameters > most:
+    shape = map_shape(spec)
+    if shape.channels != spec.channels or shape.parameters > most:
         raise TagfillError(
             f"the description does not fit the backbone {spec.architecture!r}, which has"
-            f" {seen.channels} channels and {seen.parameters:,} parameters"
+            f" {shape.channels} channels and {shape.parameters:,} parameters"
         )
     try:
-        return _finish(make_body(spec), spec, seen.unused)
+        return _finish(make_body(spec), spec, shape.unused)
     except (RuntimeError, ValueError, TypeError, KeyError, AssertionError) as error:
         raise TagfillError(f"{failure}: {error}") from error
 
@@ -122,9 +122,9 @@ def describe(name: str, size: int | None = None) -> dict[str, Any]:
 
 
 def _complete(draft: BackboneSpec) -> tuple[BackboneSpec, Sequence[str]]:
-    seen = look(draft)
-    spec = replace(draft, channels=seen.channels, stride=seen.stride, parameters=seen.parameters)
-    return spec, seen.unused
+    shape = map_shape(draft)
+    spec = replace(draft, channels=shape.channels, stride=shape.stride, parameters=shape.parameters)
+    return spec, shape.unused
 
 
 def _finish(body: Body, spec: BackboneSpec, unused: Sequence[str]) -> Backbone:

@@ -62,7 +62,7 @@ class Selector:
         return self.last_epoch - self.best_epoch > self.patience
 
 
-class Watch:
+class EpochMetrics:
     """Summarizes the logits of each epoch.
 
     Args:

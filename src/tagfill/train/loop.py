@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tagfill.errors import TagfillError, features_not_finite
 from tagfill.methods.base import LossTerms, Method, Step
 from tagfill.train.config import StageConfig
-from tagfill.train.epochs import Position, Selector, Watch
+from tagfill.train.epochs import EpochMetrics, Position, Selector
 from tagfill.train.events import Events
 from tagfill.train.forward import Forward, StageData
 from tagfill.train.inputs import InputBatch, TrainingViews, epoch_order
@@ -83,7 +83,7 @@ class Stage:
         self.network, self.trained = self.placement.called, self.placement.trained
         self._learned: list[Tensor] = []
         self.forward = Forward(self.placement, method, data, seed)
-        self.watch = Watch(data.observed, data.hidden, self.device)
+        self.epoch_metrics = EpochMetrics(data.observed, data.hidden, self.device)
         self.selector = Selector(config.patience)
         self.position = Position()
         self.history: list[dict[str, Any]] = []
@@ -173,7 +173,7 @@ class Stage:
         )
         terms = self.method.loss(step)
         self._sum_terms(terms, batch)
-        self.watch.see(step)
+        self.epoch_metrics.see(step)
         total = reduce(add, terms.values())
         if total.requires_grad:
             share = total if self.config.accumulate == 1 else total / self.config.accumulate
@@ -240,7 +240,7 @@ class Stage:
             "best": improved,
             "weights": weights,
             "learning_rate": self.optimizer.param_groups[0]["lr"] if self._learned else None,
-            **self.watch.finish(self.method),
+            **self.epoch_metrics.finish(self.method),
             "seconds": self._spent + time.monotonic() - started,
         }
         self._spent = 0.0
@@ -313,7 +313,7 @@ class Stage:
             "method": self.method.state(),
             "optimizer": optimizer_tensors(self.optimizer) if self._learned else {},
             "ema": self.ema.state_dict() if self.ema is not None else {},
-            "watch": self.watch.state(),
+            "epoch_metrics": self.epoch_metrics.state(),
             **{f"best_{name}": members for name, members in self.best.items()},
         }
         metadata = {
@@ -352,7 +352,7 @@ class Stage:
             self.accelerator.scaler.load_state_dict(metadata["scaler"])
         if self.ema is not None:
             self.ema.load_state_dict(mine(tensors["ema"], weights))
-        self.watch.load_state(tensors.get("watch", {}))
+        self.epoch_metrics.load_state(tensors.get("epoch_metrics", {}))
         self.best_weights = metadata["best_weights"]
         self.position = Position(**metadata["position"])
         if self.position.epoch > 1 and not self.best:

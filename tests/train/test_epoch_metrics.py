@@ -15,7 +15,7 @@ from torch import Tensor
 from tagfill.methods.base import Method, Step
 from tagfill.models.output import Output
 from tagfill.train.config import DataConfig
-from tagfill.train.epochs import BINS, Watch, pseudo_label_metrics
+from tagfill.train.epochs import BINS, EpochMetrics, pseudo_label_metrics
 from tagfill.train.resolve import Request
 from tagfill.train.run import fit
 
@@ -41,7 +41,7 @@ def step(rows: list[int]) -> Step:
 
 
 def test_sums_up_an_epoch_by_kind_of_entry() -> None:
-    watch = Watch(OBSERVED, TRUTH, torch.device("cpu"))
+    watch = EpochMetrics(OBSERVED, TRUTH, torch.device("cpu"))
     for row in (1, 0):
         watch.see(step([row]))
     summary = watch.finish(Believing(None))
@@ -57,14 +57,14 @@ def test_sums_up_an_epoch_by_kind_of_entry() -> None:
 
 
 def test_counts_only_what_was_seen() -> None:
-    watch = Watch(OBSERVED, TRUTH, torch.device("cpu"))
+    watch = EpochMetrics(OBSERVED, TRUTH, torch.device("cpu"))
     watch.see(step([1]))
     summary = watch.finish(Believing(None))
     assert sum(summary["histograms"]["unobserved_positives"]) == 1
 
 
 def test_without_truth_only_the_loss_of_observed_positives() -> None:
-    watch = Watch(OBSERVED, None, torch.device("cpu"))
+    watch = EpochMetrics(OBSERVED, None, torch.device("cpu"))
     watch.see(step([0, 1]))
     assert list(watch.finish(Believing(None))) == ["positive_loss"]
 
@@ -89,7 +89,7 @@ def test_precision_and_recall_of_pseudo_labels() -> None:
 
 def test_watching_leaves_training_as_it_is() -> None:
     watched, unwatched = toy_stage("role"), toy_stage("role")
-    unwatched.watch.active = False
+    unwatched.epoch_metrics.active = False
     watched.run()
     unwatched.run()
     for name, tensor in watched.plain.state_dict().items():
