@@ -136,11 +136,13 @@ def gram(folder: Path, images: int, classes: int) -> Callable[[], object]:
 
 
 def recover(folder: Path, images: int, classes: int) -> Callable[[], object]:
-    """Probabilities of all missing tags."""
+    """Probabilities of all missing tags, for labels whose choice training has made."""
+    from tagfill.priors.written import likely_choice
     from tagfill.recover.posterior import posterior
 
     features, labels = made_data(folder, images, classes)
-    return lambda: float(posterior(features, labels).unknown.mean())
+    choice = likely_choice(features, labels)
+    return lambda: float(posterior(features, labels, trained=choice).unknown.mean())
 
 
 def mean_ap(folder: Path, images: int, classes: int) -> Callable[[], object]:
