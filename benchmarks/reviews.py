@@ -1,12 +1,14 @@
-"""Do correct answers help a network that is fine-tuned? Test mAP after reviews of drawn scenes.
+"""Do correct answers help, also a network that is fine-tuned? Test mAP after reviews.
 
-    python benchmarks/reviews.py FOLDER [--images 1200] [--size 96] [--epochs 3] [--write]
+    python benchmarks/reviews.py FOLDER [--voc DEVKIT] [--draws 3] [--only scenes] [--write]
 
-One tag of every training image is written; the truth then answers entries in the order of `recover`
-(likely), of doubt (uncertain) or at random. Each set of labels is learned as a linear head on fixed
-features and by a short fine-tuning of the whole network (`--mode linear_init`), both by `auto`.
-Data and runs stay in FOLDER, so that an interrupted benchmark goes on. Prints one line for each set
-of labels, or writes the table of docs/results/reviews.md.
+Drawn scenes of 96 px and photos of VOC 2012 at 128 px (left out where they are not there): 1,000
+images to learn from, 2,000 to test. One tag of every image is written; the truth then answers
+entries in the order of `recover` (likely), of doubt (uncertain) or at random. Each set of labels is
+learned as a linear head on fixed features and by a short fine-tuning of the whole network (`--mode
+linear_init`), both by `auto`. Every draw has other images, tags and seeds. Data and runs stay in
+FOLDER, so that an interrupted benchmark goes on. Prints one line for each set of labels, or writes
+the table of docs/results/reviews.md.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 import tagfill
 from pages import show_rows
-from tagfill.labels import LabelTable
+from tagfill.labels import Dataset
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
@@ -28,10 +31,10 @@ from tagfill.recover.recovery import recover
 from tagfill.scenes import write_scenes
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "reviews.md"
-SEED = 0
+TRAIN, TEST = 1000, 2000
+SIDES = {"scenes": 96, "VOC photos": 128}
 REVIEWS = [
     (0, "none"),
-    (250, "likely"),
     (500, "likely"),
     (1000, "likely"),
     (2000, "likely"),
@@ -39,86 +42,118 @@ REVIEWS = [
     (2000, "uncertain"),
     (2000, "random"),
 ]
-HEADER = ["answers", "order", "of them yes", "linear head", "fine-tuned"]
+HEADER = ["data", "answers", "order", "of them yes", "linear head", "fine-tuned"]
 
 
-def mean_ap(folder: Path, labels: Path, given: argparse.Namespace, mode: str) -> float:
-    """Test mAP of a run, trained unless it is finished."""
-    run = folder / f"{labels.stem}-{mode}"
-    settings = {} if mode == "linear" else {"epochs": given.epochs, "learning_rate": 1e-4}
-    if (run / "metrics.json").is_file():
-        trained = tagfill.open_run(run)
-    else:
+class Draw:
+    """Images of a data set with one tag each, their truth, and what `recover` thinks of them."""
+
+    def __init__(self, name: str, folder: Path, number: int, devkit: Path, epochs: int) -> None:
+        self.side, self.folder, self.seed = SIDES[name], folder / f"{name}-{number}", number
+        self.epochs = epochs
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.full = self._scenes() if name == "scenes" else self._photos(devkit)
+        self.masked = observe_dataset(self.full, make("single_positive"), seed=number)
+        save_labels(self.full, self.folder / "truth.csv", format="csv_wide", force=True)
+        save_labels(self.masked, self.folder / "none.csv", format="csv_wide", force=True)
+
+    def _scenes(self) -> Dataset:
+        labels = self.folder / "scenes" / "labels.csv"
+        if not labels.is_file():
+            count, share = TRAIN + TEST, TEST / (TRAIN + TEST)
+            write_scenes(labels.parent, count, self.side, self.seed, test_fraction=share)
+        return load_labels(labels)
+
+    def _photos(self, devkit: Path) -> Dataset:
+        labels = load_labels(devkit)
+        draw = np.random.default_rng([self.seed, 41])
+        parts = [
+            draw.permutation(labels.splits[split])[:count]
+            for split, count in (("train", TRAIN), ("val", TEST))
+        ]
+        splits = {"train": np.arange(TRAIN), "test": np.arange(TRAIN, TRAIN + TEST)}
+        table = labels.table.take(np.concatenate(parts))
+        return replace(labels, table=table, splits=splits, truth=None, boxes=None)
+
+    @cached_property
+    def chances(self) -> np.ndarray:
+        """Probabilities of the tags of the training images."""
+        self.mean_ap("none", "linear")
+        recovery = recover(self.folder / "none-linear")
+        train = self.masked.table.take(self.masked.splits["train"])
+        return recovery.probability[[recovery.table.row_of[image] for image in train.images]]
+
+    def mean_ap(self, labels: str, mode: str) -> float:
+        """Test mAP of a run, trained unless it is finished."""
+        run = self.folder / f"{labels}-{mode}"
+        if (run / "metrics.json").is_file():
+            return float(tagfill.open_run(run).metrics["test"]["mAP"])
+        settings = {} if mode == "linear" else {"epochs": self.epochs, "learning_rate": 1e-4}
         trained = tagfill.fit(
-            labels,
-            images=folder / "scenes" / "images",
-            truth=folder / "scenes" / "labels.csv",
+            self.folder / f"{labels}.csv",
+            images=self.full.image_root,
+            truth=self.folder / "truth.csv",
             mode=mode,
             backbone="efficientnet_lite0",
-            input_size=given.size,
-            seed=SEED,
+            input_size=self.side,
+            seed=self.seed,
             out=run,
             progress=False,
             **settings,
         )
-    return float(trained.metrics["test"]["mAP"])
+        return float(trained.metrics["test"]["mAP"])
 
-
-def answered(table: LabelTable, truth: LabelTable, chances: np.ndarray, review: str, count: int):
-    """The labels after correct answers, with a record of what was answered."""
-    unknown = table.values == -1
-    keys = {
-        "likely": chances,
-        "uncertain": -np.abs(chances - 0.5),
-        "random": np.random.default_rng([SEED, 31]).random(chances.shape),
-    }[review]
-    places = np.argsort(-np.where(unknown, keys, -np.inf), axis=None, kind="stable")[:count]
-    values, asked = table.values.copy(), np.zeros(table.values.shape, dtype=bool)
-    values.ravel()[places] = truth.values.ravel()[places]
-    asked.ravel()[places] = True
-    yes = int((values.ravel()[places] == 1).sum())
-    return replace(table, values=values, reviewed=asked), yes
+    def reviewed(self, order: str, count: int) -> int:
+        """Write the labels after correct answers; how many of them are yes."""
+        rows = self.masked.splits["train"]
+        values = self.masked.table.values
+        keys = {
+            "likely": self.chances,
+            "uncertain": -np.abs(self.chances - 0.5),
+            "random": np.random.default_rng([self.seed, 31]).random(self.chances.shape),
+        }[order]
+        keys = np.where(values[rows] == -1, keys, -np.inf)
+        places = np.argsort(-keys, axis=None, kind="stable")[:count]
+        asked = np.zeros(values.shape, dtype=bool)
+        asked[rows[places // values.shape[1]], places % values.shape[1]] = True
+        values = np.where(asked, self.full.table.values, values)
+        table = replace(self.masked.table, values=values, reviewed=asked)
+        file = self.folder / f"{order}-{count}.csv"
+        save_labels(replace(self.masked, table=table), file, format="csv_wide", force=True)
+        return int((values[asked] == 1).sum())
 
 
 def rows(given: argparse.Namespace) -> Iterator[list[str]]:
     """One row for each review."""
-    folder = given.folder
-    if not (folder / "scenes" / "labels.csv").is_file():
-        write_scenes(folder / "scenes", given.images, given.size, SEED, overwrite=True)
-    full = load_labels(folder / "scenes" / "labels.csv")
-    masked = observe_dataset(full, make("single_positive"), seed=SEED)
-    save_labels(masked, folder / "none.csv", format="csv_wide")
-    mean_ap(folder, folder / "none.csv", given, "linear")
-    recovery = recover(folder / "none-linear")
-    train = masked.table.take(masked.splits["train"])
-    order = [recovery.table.row_of[image] for image in train.images]
-    chances = recovery.probability[order]
-    truth = full.table.select(train.images).with_classes(train.classes)
-    for count, review in REVIEWS:
-        labels, yes = folder / "none.csv", 0
-        if count:
-            labels = folder / f"{review}-{count}.csv"
-            table, yes = answered(train, truth, chances, review, count)
-            whole = masked.table.values.copy()
-            whole[masked.splits["train"]] = table.values
-            asked = np.zeros(whole.shape, dtype=bool)
-            asked[masked.splits["train"]] = table.reviewed
-            labeled = replace(masked.table, values=whole, reviewed=asked)
-            save_labels(replace(masked, table=labeled), labels, format="csv_wide")
-        reached = [mean_ap(folder, labels, given, mode) for mode in ("linear", "linear_init")]
-        yield [f"{count:,}", review, f"{yes:,}", *(f"{one:.2f}" for one in reached)]
+    for name in given.only.split(","):
+        if name != "scenes" and not given.voc.is_dir():
+            continue
+        draws = [
+            Draw(name, given.folder, number, given.voc, given.epochs)
+            for number in range(given.draws)
+        ]
+        for count, order in REVIEWS:
+            labels = f"{order}-{count}" if count else "none"
+            yes = [draw.reviewed(order, count) if count else 0 for draw in draws]
+            cells = []
+            for mode in ("linear", "linear_init"):
+                reached = [draw.mean_ap(labels, mode) for draw in draws]
+                cells.append(f"{np.mean(reached):.2f} ± {np.std(reached):.2f}")
+            yield [name, f"{count:,}", order, f"{np.mean(yes):,.0f}", *cells]
 
 
 def main() -> None:
     """Print the rows, or write the page."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--images", type=int, default=1200)
-    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument(
+        "--voc", type=Path, default=Path("../shared/data/voc2012/VOCdevkit/VOC2012")
+    )
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--only", default=",".join(SIDES), help="names of data sets, with commas")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
     show_rows(HEADER, rows(given), PAGE if given.write else None)
 
 
