@@ -54,8 +54,8 @@ class Draw:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.full = self._scenes() if name == "scenes" else self._photos(devkit)
         self.masked = observe_dataset(self.full, make("single_positive"), seed=number)
-        save_labels(self.full, self.folder / "truth.csv", format="csv_wide", force=True)
-        save_labels(self.masked, self.folder / "none.csv", format="csv_wide", force=True)
+        save_labels(self.full, self.folder / "truth.csv", format="csv_wide")
+        save_labels(self.masked, self.folder / "none.csv", format="csv_wide")
 
     def _scenes(self) -> Dataset:
         labels = self.folder / "scenes" / "labels.csv"
@@ -119,7 +119,7 @@ class Draw:
         values = np.where(asked, self.full.table.values, values)
         table = replace(self.masked.table, values=values, reviewed=asked)
         file = self.folder / f"{order}-{count}.csv"
-        save_labels(replace(self.masked, table=table), file, format="csv_wide", force=True)
+        save_labels(replace(self.masked, table=table), file, format="csv_wide")
         return int((values[asked] == 1).sum())
 
 
