@@ -1,8 +1,6 @@
 """``python -m tagfill``."""
 
-import sys
-
-from tagfill.cli.main import main
+from tagfill.cli.main import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -23,6 +23,35 @@ def test_a_reader_that_has_seen_enough_is_no_error(options: list[str]) -> None:
     assert (process.returncode, errors) == (0, b"")
 
 
+def test_a_process_ends_with_the_code_after_what_is_left_to_do() -> None:
+    program = """
+import atexit, threading, time
+from tagfill.cli import main as cli
+def command():
+    atexit.register(print, "cleaned up")
+    threading.Thread(target=lambda: (time.sleep(0.2), print("thread done"))).start()
+    return 3
+cli.main = command
+cli.run()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout == "thread done\ncleaned up\n"
+
+
+def test_an_unexpected_error_is_code_one_with_a_traceback() -> None:
+    program = "from tagfill.cli import main as cli; cli.main = lambda: 1 / 0; cli.run()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_closed_output_is_no_error() -> None:
+    command = f"{sys.executable} -m tagfill methods >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_mistake_is_one_line_and_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "no_such_file.csv", "--quiet"]) == 2
     told = capsys.readouterr()

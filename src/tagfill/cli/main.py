@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 from cyclopts import App, CycloptsError, Group
 
@@ -123,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
         tokens = spelled_out(tokens)
         show_docstring(tokens)
         result = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
-        sys.stdout.flush()
+        print(end="", flush=True)  # stdout may be None
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -146,5 +149,23 @@ def main(arguments: list[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
+def run() -> NoReturn:
+    """The command `tagfill`. Its process ends at once.
+
+    Python's cleanup of modules takes up to a second where torch is loaded. It is skipped; threads
+    are joined before, and what the command registered with ``atexit`` is called.
+    """
+    code = 1  # of an error that nobody expected
+
+    def end() -> None:
+        with suppress(OSError, ValueError):  # a closed pipe
+            print(end="", flush=True)
+        os._exit(code)
+
+    atexit.register(end)  # called last
+    code = main()
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()
