@@ -7,7 +7,8 @@ VOC 2012 (the published features and training images, all 4,574 and 600 of them)
 EfficientNet-Lite2 at 320 px, as `tagfill fill` sees them. One tag of every image, one or two tags
 of every image, and half of the tags are written, several draws each, and then the likeliest missing
 tags are answered, one for every five images; the truth answers and is compared with. Prints one
-line a draw, or writes the table of docs/results/recovery.md. `--only`: voc, photos, scenes.
+line a draw, or writes the table of docs/results/recovery.md. `--only`: voc (few: 600 of its
+images), photos, scenes. `--means`: one line for all draws, before answers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,7 @@ Array = np.ndarray
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "recovery.md"
 CUTS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 HEADER = ["data", "written", "images", "missing", "expected missing", *(f"{c:g}" for c in CUTS)]
+MEANS_HEADER = ["data", "written", "images", *(f"{cut:g}" for cut in CUTS)]
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ def voc(folder: Path) -> tuple[Array, Array]:
 
 def cases(folder: Path, only: set[str]) -> Iterator[tuple[str, Array, Array, tuple[int, ...]]]:
     """Name, features, labels and numbers of images."""
-    if "voc" in only:
-        yield "VOC 2012", *voc(folder), (600, 4574)
+    if "voc" in only or "few" in only:
+        yield "VOC 2012", *voc(folder), (600, 4574) if "voc" in only else (600,)
     if "photos" in only:
         photos = voc_photos(folder.parent, 2400)
         yield "VOC photos", grids(photos, LITE2, 320), photos.labels.astype(np.int8), (600, 2400)
@@ -120,6 +123,22 @@ def rows(folder: Path, only: set[str], draws: int) -> Iterator[list[str]]:
                     writer_and_answers = f"{writer}, {size // 5:,} answers"
                     numbers = measured(probability, answered, truth)
                     yield [name, writer_and_answers, f"{size:,}", *numbers]
+
+
+def mean_rows(folder: Path, only: set[str], draws: int) -> Iterator[list[str]]:
+    """One row for every kind of data: real minus expected precision, mean and standard error."""
+    for name, features, labels, sizes in cases(folder, only):
+        for size, (writer, write) in product(sizes, WRITERS.items()):
+            off = []
+            for seed in range(draws):
+                chosen = np.random.default_rng([seed, 7]).permutation(len(labels))[:size]
+                observed = write(labels[chosen], seed).astype(np.int8)
+                probability = chances(features[chosen], observed)
+                table = precision_table(probability, observed == -1, labels[chosen], CUTS)
+                off.append([100 * (row.precision - row.expected) for row in table])
+            error = np.nanstd(off, axis=0, ddof=1) / draws**0.5
+            means = zip(np.nanmean(off, axis=0), error, strict=True)
+            yield [name, writer, f"{size:,}", *(f"{mean:+.1f} ± {se:.1f}" for mean, se in means)]
 
 
 def chances(features: Array, observed: Array, reviewed: Array | None = None) -> Array:
@@ -152,10 +171,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--only", default="voc,photos,scenes")
+    parser.add_argument("--means", action="store_true", help="of all draws, without answers")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    found = rows(given.folder, set(given.only.split(",")), given.draws)
-    show_rows(HEADER, found, PAGE if given.write else None)
+    only, page = set(given.only.split(",")), PAGE if given.write else None
+    if given.means:
+        show_rows(MEANS_HEADER, mean_rows(given.folder, only, given.draws), page, "means")
+    else:
+        show_rows(HEADER, rows(given.folder, only, given.draws), page)
 
 
 if __name__ == "__main__":
