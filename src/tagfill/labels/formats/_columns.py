@@ -22,9 +22,9 @@ from tagfill.labels.formats._names import (
     without_number,
 )
 from tagfill.labels.formats._sheet import Sheet
-from tagfill.labels.formats._splitter import Splitter, find_splitter
+from tagfill.labels.formats._splitter import Splitter, are_captions, find_splitter
 from tagfill.labels.formats._tags import has_separator, split_tags
-from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image
+from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image, kind_of
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE
 
@@ -209,8 +209,11 @@ class Columns:
             return first
         for number in usable[1:]:
             others = self.sheet.column(number)
+            named = (
+                plain_name(self.header[number]).endswith("id") and self.kinds[number] == "number"
+            )
             plain = self.kinds[number] == "text" and not any(map(has_separator, others))
-            if plain and len(set(others)) == len(others) > 1:
+            if (plain or named) and len(set(others)) == len(others) > 1:
                 return number
         return first
 
@@ -239,7 +242,11 @@ class Columns:
         return len(pairs) > len({image for image, _ in pairs})
 
     def _lists_by_content(self) -> list[int]:
-        texts = [n for n in self.of_kind("text") if not self._holds_sentences(n)]
+        texts = [
+            n
+            for n in self.of_kind("text")
+            if not self._holds_sentences(n) and not self._holds_measures(n)
+        ]
         if not self.named:
             return self.of_kind("text", "empty") if texts else []
         if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
@@ -269,7 +276,16 @@ class Columns:
         )
 
     def _tags(self, number: int) -> list[str]:
-        return [tag.lower() for text in self.sheet.column(number) for tag in split_tags(text)]
+        texts = self.sheet.column(number)
+        split = Splitter(hashtags=True).split if are_captions(texts) else split_tags
+        return [tag.lower() for text in texts for tag in split(text)]
+
+    def _holds_measures(self, number: int) -> bool:
+        """Whether entries list decimals, or four numbers each, as boxes do."""
+        lists = [split_tags(text) for text in self.sheet.column(number) if text.strip()]
+        decimals = [tag for tags in lists for tag in tags if not tag.isdecimal()]
+        boxes = bool(decimals) or {len(tags) for tags in lists} == {4}
+        return boxes and all(kind_of(tag) == "number" or code_of(tag) == 0 for tag in decimals)
 
     def _holds_sentences(self, number: int) -> bool:
         if not _are_wordy(self._tags(number)):

@@ -14,7 +14,7 @@ from tagfill.labels.formats._entries import EvenRecords
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, OPEN_IMAGES, TAG_LIST, WIDE, plan_columns
 from tagfill.labels.formats._sheet import Sheet, delimiter
-from tagfill.labels.formats._splitter import Splitter
+from tagfill.labels.formats._splitter import HASHTAG, Splitter
 from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
 from tagfill.labels.formats._text import COLUMNS, TYPED, UTF8, encoding_of, head
 from tagfill.labels.formats._ticks import code_of
@@ -187,7 +187,7 @@ def _words(texts: Iterator[str]) -> dict[int, str]:
 def _with_tags(names: list[str], text: str, common: str, splitter: Splitter) -> str:
     if says_nothing(text):
         text = ""
-    if text.strip()[:1] in ("", "[", "#"):
+    if splitter.hashtags or text.strip()[:1] in ("", "[", "#"):
         return _entry([*splitter.split(without_guard(text)), *names], text, common, splitter)
     mark = splitter.mark_in(text, common)
     spaced = f"{mark} " in text or (mark == "," and mark not in text)
@@ -198,12 +198,21 @@ def _with_tags(names: list[str], text: str, common: str, splitter: Splitter) -> 
 
 
 def _entry(names: list[str], text: str, common: str, splitter: Splitter) -> str:
+    if splitter.hashtags:
+        return _caption(names, text)
     if splitter.only is None and text.strip().startswith("["):
         return json.dumps(names, ensure_ascii=False)
     if text.strip().startswith("#") and all(len(name.split()) == 1 for name in names):
         return " ".join(f"#{name}" for name in names)
     mark = splitter.mark_in(text, common)
     return join_tags(names, _joint(mark, " " if f"{mark} " in text else ""))
+
+
+def _caption(names: list[str], text: str) -> str:
+    """A text with the given hashtags and no others."""
+    kept = HASHTAG.sub(lambda tag: tag[0] if tag[1] in names else "", text).strip()
+    added = [f"#{name}" for name in names if name not in HASHTAG.findall(kept)]
+    return " ".join([kept, *added]).strip()
 
 
 def _joint(mark: str, space: str) -> str:

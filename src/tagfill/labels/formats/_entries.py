@@ -218,7 +218,7 @@ class _WideReader:
         if len(table) != lines.count(b"\n") + (not lines.endswith(b"\n")):
             return None
         images = [image.lstrip(" ") for image in table.column(self.plan.image).to_pylist()]
-        if any(not image.strip() or image[0] == "'" for image in images):
+        if any(not image.strip() or image[0] in "'#" for image in images):
             return None
         if self.records.sums_possible and any(map(is_sum, images)):
             return None
@@ -256,11 +256,21 @@ def _is_plain(sheet: Sheet) -> bool:
         )
 
 
+def _lowered(fields: Iterable[str]) -> list[str]:
+    return [text.strip().lower() for text in fields]
+
+
+def _is_note(fields: Iterable[str]) -> bool:
+    """Whether a row is nothing but a text behind #."""
+    filled = [text.strip() for text in fields if text.strip()]
+    return len(filled) == 1 and filled[0].startswith("#") and not is_image(filled[0])
+
+
 class EvenRecords:
     """Makes records as wide as the header, and passes over rows that are no records.
 
-    Such rows are the header once more, as in files that were put together, rows of sums, and
-    legends: a legend follows blank rows in a table of image files, and names no image itself.
+    Such rows are the header once more, as in files that were put together, comments with #, rows
+    of sums, and legends: a legend follows blank rows in a table of image files, and names none.
     Records of another width are left out, or kept with their image alone. Fields to spare that are
     empty are cut off; a table without header may have shorter records.
 
@@ -280,7 +290,7 @@ class EvenRecords:
         self.sums_possible = sums_possible(images)
         self.of_files = 2 * len(images) <= 3 * sum(map(is_image, images)) > 3
         self.last, self.below = 0, False
-        self.again, self.sums, self.legend = Tally(), Tally(), Tally()
+        self.again, self.sums, self.legend, self.comments = Tally(), Tally(), Tally(), Tally()
         self.uneven, self.joined = Tally(), Tally()
 
     def even(self, records: Iterable[Record]) -> Iterator[Record]:
@@ -299,9 +309,11 @@ class EvenRecords:
         return tally is not None
 
     def _kind(self, row: int, image: str, fields: Sequence[str]) -> Tally | None:
-        same = self.sheet.header_row is not None and image.strip() == self.header[self.image]
-        if same and [text.strip() for text in fields] == self.header:
+        named = self.header[self.image].lower() if self.sheet.header_row is not None else None
+        if image.strip().lower() == named and _lowered(fields) == _lowered(self.header):
             return self.again
+        if self.of_files and _is_note(fields):
+            return self.comments
         if self.sums_possible and (is_sum(image) or _ROW_COUNT.fullmatch("".join(fields).strip())):
             return self.sums
         after_gap = self.below or (0 < self.last < row - 1)
@@ -329,6 +341,7 @@ class EvenRecords:
     def report(self, source: Source) -> None:
         for tally, what in (
             (self.again, "the header stands here again"),
+            (self.comments, "{} is a comment"),
             (self.sums, "{} is taken for a sum"),
             (self.legend, "{} stands below the table and names no image"),
         ):

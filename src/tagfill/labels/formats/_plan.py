@@ -134,6 +134,9 @@ class _Planner(Columns):
         names = {plain_name(self.header[n]): n for n in self.of_kind("text")}
         return next((names[name] for name in SPECIES_NAMES if name in names), None)
 
+    def _filled(self, number: int) -> int:
+        return sum(bool(text.strip()) for text in self.sheet.column(number))
+
     def _is_beside_classes(self, label: int) -> bool:
         """Whether a column of labels stands beside columns of 1 and 0 that may be classes."""
         ticked = {self.header[n].strip().lower() for n in self.ticked() if n != label}
@@ -151,6 +154,8 @@ class _Planner(Columns):
     def _shape_by_names(self) -> str | None:
         single, values = self._statements()
         lists = [n for n in self.rest if is_tags_name(self.header[n]) and n not in single]
+        if single == [self._species()]:  # few observations have tags besides
+            lists = [n for n in lists if 2 * self._filled(n) >= self._filled(single[0])]
         if any(self._may_be_tags(n) for n in lists):
             return TAG_LIST
         plain = [n for n in lists if plain_name(self.header[n]) in TAGS_NAMES]

@@ -93,14 +93,16 @@ def make_sheet(
     if not first:
         raise TagfillError("the file is empty", file=path)
     _refuse_many_columns(path, first)
-    above = _nameless_images([fields for _, fields in first])
-    skipped = above - 1 if above else _preamble([fields for _, fields in first])
+    comments = _comments([fields for _, fields in first])
+    table = [fields for _, fields in first[comments:]]
+    above = _nameless_images(table)
+    skipped = comments + (above - 1 if above else _preamble(table))
     if skipped:
         rows_above = counted(skipped, "row above the header was", "rows above the header were")
         notes = [*notes, f"{rows_above} skipped"]
     row, fields = first[skipped]
     if above:
-        header, header_row, start = ["image", *fields], row, above
+        header, header_row, start = ["image", *fields], row, skipped + 1
         notes = [*notes, "the header has no name for the first column; it holds the images"]
     elif any(map(is_image, fields)) and not any(map(is_image_name, fields)):
         width = max(len(fields) for _, fields in first)
@@ -141,6 +143,20 @@ def _refuse_many_columns(path: Path, first: list[Record]) -> None:
 def is_filled(fields: Sequence[str]) -> bool:
     """Whether a record has content: more than blanks and the lines that Markdown and SQL draw."""
     return any(text.strip(_DRAWN) for text in fields)
+
+
+def _comments(first: list[list[str]]) -> int:
+    """Number of rows on top that begin with # and are no header: images or their column follow."""
+    count = next((n for n, fields in enumerate(first) if not _is_comment(fields)), len(first))
+    below = first[count] if count < len(first) else []
+    if any(map(is_image_name, below)):
+        return count
+    header = count > 0 and len(first[count - 1]) == len(below)
+    return count - header if any(map(is_image, below)) else 0
+
+
+def _is_comment(fields: list[str]) -> bool:
+    return fields[0].lstrip().startswith("#") and not any(map(is_image_name, fields))
 
 
 def _nameless_images(first: list[list[str]]) -> int:
@@ -206,7 +222,7 @@ def delimiter(text: str) -> str:
         return ","
     if lines[0].lower().startswith("sep=") and lines[0].strip()[4:]:
         return lines[0].strip()[4:][0]
-    typed = [_AFTER_IMAGE.match(line) for line in lines if line.strip()]
+    typed = [_AFTER_IMAGE.match(line) for line in lines if line.strip() and line[0] != "#"]
     marks = list({match[1].strip() for match in typed if match})
     if all(typed) and len(marks) == 1:
         return marks[0]
@@ -227,7 +243,7 @@ def _in_blanks(rows: list[list[str]]) -> bool:
 
 
 def _titles(lines: list[str]) -> int:
-    """How many lines above the first that names an image column have no mark that separates."""
+    """How many lines stand above the table: comments, and titles above a column of images."""
     for number, line in enumerate(lines[:_PREAMBLE]):
         if any(mark in line for mark in _DELIMITERS):
             named = any(
@@ -235,7 +251,9 @@ def _titles(lines: list[str]) -> int:
                 for mark in _DELIMITERS
                 for field in line.split(mark)
             )
-            return number if named else 0
+            if named or not line.startswith("#"):
+                commented = all(above.startswith("#") for above in lines[:number])
+                return number if named or commented else 0
     return 0
 
 

@@ -22,6 +22,8 @@ _BLANK = " "
 _WORDS = ("and", "und", "et", "y")
 _PATHS = ("/", ">", "\\", "→", "»", "›", "->", "::")  # noqa: RUF001
 """Marks that paths of tags have."""
+_ARROWS = frozenset(_PATHS) - {"/", "\\", "::"}
+"""Marks that hardly any name has."""
 _SOFT = frozenset("-–—.:!?=<>'&%")  # noqa: RUF001
 """Marks that are common inside names, so that alone they raise no doubt."""
 _NO_MARKS = frozenset("%'’\"()[]{}_°" + SEPARATORS)  # noqa: RUF001
@@ -40,6 +42,8 @@ _SMALL_WORDS = frozenset(_SMALL.split())
 """Words of sentences, which tags lack."""
 _FEW = 50
 """One of that many entries may be a phrase."""
+HASHTAG = re.compile(r"(?<![&/])#(\w*[^\W\d_]\w*)")
+_HASHTAG_NOTE = "tags are the words behind #, judging by content (--separator)"
 _OTHERS = SEPARATORS + "\n\r\t"
 _OPENING = ("[", "{", "(", "#", '"', "'")
 
@@ -54,6 +58,7 @@ class Splitter:
         path: the mark in tags that are paths, told or found.
         wrapping: what surrounds every tag and is no part of it.
         unsure: tags such as ``dog?``, which state nothing.
+        hashtags: whether tags are the words behind # in a text, and nothing else is.
         notes: decisions a user should see.
     """
 
@@ -62,9 +67,12 @@ class Splitter:
     path: str | None = None
     wrapping: re.Pattern[str] | None = None
     unsure: frozenset[str] = frozenset()
+    hashtags: bool = False
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def split(self, text: str) -> list[str]:
+        if self.hashtags:
+            return HASHTAG.findall(text)
         tags = split_tags(text, self.only, self.path)
         tags = [_unwrapped(tag, self.wrapping) for tag in tags]
         for mark in self.also:
@@ -97,6 +105,8 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     if only is not None:
         return Splitter(only, path=path)
     entries = Counter(text.strip() for text in texts if text.strip())
+    if are_captions(entries):
+        return Splitter(hashtags=True, notes=(_HASHTAG_NOTE,))
     counts = _count_tags(entries, None, path)
     if options.classes and counts.keys() <= set(options.classes):
         return Splitter(path=path)
@@ -125,7 +135,7 @@ def find_splitter(texts: Iterable[str], options: ReadOptions, source: Path) -> S
     unsure = frozenset(tag for tag in counts if tag.endswith("?") and tag.rstrip("? ") in counts)
     if unsure:
         notes.append(f"tags with a question mark, such as {min(unsure)!r}, were left unknown")
-    return Splitter(None, also, path, wrapping, unsure, (*notes, *_remarks(counts)))
+    return Splitter(None, also, path, wrapping, unsure, notes=(*notes, *_remarks(counts)))
 
 
 def _count_tags(entries: Mapping[str, int], only: str | None, path: str | None) -> Counter[str]:
@@ -207,12 +217,17 @@ class _Joined:
 
     @property
     def are_paths(self) -> bool:
-        """Whether every part always follows the same one, and many follow the same."""
+        """Whether every part always follows the same one, and many follow the same.
+
+        Of arrows it is enough that two tags begin alike.
+        """
         above: dict[str, set[str]] = defaultdict(set)
         for parts in self.parts.values():
             for parent, child in zip(("", *parts), parts, strict=False):
                 above[child.lower()].add(parent.lower())
         roots = {parts[0].lower() for parts in self.parts.values()}
+        if self.mark in _ARROWS and len(roots) < len(self.parts):
+            return not any(part.isdecimal() for part in above)
         tree = all(len(parents) == 1 for parents in above.values())
         half = 2 * len(roots) <= len(self.parts)
         everywhere = len(self.parts) == len(self.times) >= len(roots) + 2
@@ -296,6 +311,20 @@ def _remarks(counts: Mapping[str, int]) -> list[str]:
             f" {len(parts):,} tags of {len(counts):,}"
         ]
     return []
+
+
+def are_captions(texts: Iterable[str]) -> bool:
+    """Whether entries are texts with hashtags, so that only these are tags.
+
+    >>> are_captions(["Sunset at the pier #sea #sky", "#sky"]), are_captions(["cat, #dog", "#cat"])
+    (True, False)
+    """
+    entries = [text for text in texts if text.strip()]
+    tagged = sum("#" in text and HASHTAG.search(text) is not None for text in entries)
+    if len(entries) < 2 or 2 * tagged < len(entries):
+        return False
+    parts = [part for text in entries for part in split_tags(HASHTAG.sub("", text))]
+    return sum(len(part.split()) for part in parts) > 2 * len(parts)
 
 
 def blanks_separate(texts: Iterable[str]) -> bool:

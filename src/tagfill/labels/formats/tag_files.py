@@ -14,7 +14,7 @@ from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._folders import labeled_images, sample, split_of
 from tagfill.labels.formats._json import mapped, objects, parse_json, read_lines
 from tagfill.labels.formats._names import SPLIT, names_tags
-from tagfill.labels.formats._splitter import blanks_separate
+from tagfill.labels.formats._splitter import are_captions, blanks_separate
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats.base import Format, Source
@@ -34,7 +34,7 @@ def _detect(path: Path) -> bool:
     texts = [head(file) for file in files if file.suffix in _TEXTS]
     tags = [tag for text in texts for tag in split_tags(text)]
     wordy = sum(len(tag.split()) for tag in tags) > _MOST_WORDS * len(tags)
-    return not wordy or blanks_separate(texts)
+    return not wordy or blanks_separate(texts) or are_captions(texts)
 
 
 def _holds_tags(file: Path) -> bool:
