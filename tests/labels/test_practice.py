@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,83 @@ def test_numbers_of_studies_tell_rows_apart(tmp_path: Path) -> None:
     dataset = read(tmp_path, "\n".join(["subject_id,study_id,Edema,Mass", *rows]) + "\n")
     assert known(dataset)["502"] == {"Edema": 0, "Mass": 1}
     assert dataset.table.classes == ("Edema", "Mass")
+
+
+@pytest.mark.parametrize("name", ["rad_id", "annotator", "WorkerId"])
+def test_what_raters_dispute_is_unknown(name: str, tmp_path: Path) -> None:
+    rows = ["a,1,1,0", "a,2,0,0", "a,3,1,0", "b,1,0,1", "b,2,0,1", "b,3,0,1"]
+    dataset = read(tmp_path, "\n".join([f"image_id,{name},cat,dog", *rows]) + "\n")
+    assert known(dataset) == {"a": {"dog": 0}, "b": {"cat": 0, "dog": 1}}
+    assert any("1 label is disputed" in problem.message for problem in dataset.problems)
+
+
+def test_reviews_settle_what_raters_dispute(tmp_path: Path) -> None:
+    rows = ["a.jpg,ann,cat,1", "a.jpg,tom,cat,0", "b.jpg,ann,cat,0", "b.jpg,tom,cat,0"]
+    dataset = read(tmp_path, "\n".join(["image,annotator,label,present", *rows]) + "\n")
+    assert known(dataset) == {"a.jpg": {}, "b.jpg": {"cat": 0}}
+    values = dataset.table.values.copy()
+    values[0, 0] = 1
+    save_changes(dataset, dataset.table.with_values(values), tmp_path / "o.csv", ReadOptions())
+    assert known(load_labels(tmp_path / "o.csv"))["a.jpg"] == {"cat": 1}
+
+
+def test_a_class_is_no_rater(tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="contradicts row 2 on 'person'"):
+        read(tmp_path, "image,person,dog\na.jpg,1,0\na.jpg,0,0\nb.jpg,0,1\n")
+
+
+@pytest.mark.parametrize(
+    "header", ["image,label,score,probability", "image,label,note,my_confidence"]
+)
+def test_scores_of_labels_are_refused(header: str, tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match="3 values are not 1, 0 or empty"):
+        read(tmp_path, f"{header}\na.jpg,cat,0.9,0.8\na.jpg,dog,0.1,0.2\nb.jpg,dog,0.7,0.7\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Image_Label,EncodedPixels\na.jpg_Fish,264918 937\na.jpg_Sugar,\nb.jpg_Fish,26 937\n",
+        "gbifID,identifier,type\n" + "".join(f"7{n},{n}.jpg,StillImage\n" for n in range(8)),
+    ],
+    ids=["pixels", "one word for all"],
+)
+def test_what_says_nothing_of_images_is_no_tag(text: str, tmp_path: Path) -> None:
+    with pytest.raises(TagfillError, match=r"no column holds known|are not 1, 0 or empty"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_class_list_names_numbered_columns(first: int, tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text(f"image,{first},{first + 1}\na.jpg,1,0\nb.jpg,0,1\n")
+    assert known(load_labels(path, options=ReadOptions(classes=("cat", "dog")))) == WIDE
+
+
+def test_other_columns_of_images_are_remarked_on(tmp_path: Path) -> None:
+    dataset = read(tmp_path, "left,right,cat\na.jpg,b.jpg,1\nc.jpg,d.jpg,0\n")
+    note = "the images are those of 'left'; 'right': other images (--image-column)"
+    assert note in dataset.notes
+
+
+@pytest.mark.parametrize("folder", [True, False])
+@pytest.mark.parametrize("listed", [True, False])
+def test_objects_of_hugging_face(folder: bool, listed: bool, tmp_path: Path) -> None:
+    lines = []
+    for name, tags in (("a.jpg", ["cat", "dog"]), ("b.jpg", ["dog"])):
+        (tmp_path / name).touch()
+        boxes = [[1, 2, 3, 4]] * len(tags)
+        things = [{"bbox": box, "category": tag} for box, tag in zip(boxes, tags, strict=True)]
+        objects = things if listed else {"bbox": boxes, "categories": tags}
+        lines.append(json.dumps({"file_name": name, "objects": objects}))
+    path = tmp_path / "metadata.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    assert known(load_labels(tmp_path if folder else path)) == TAGS
+
+
+def test_tags_beside_objects_are_kept(tmp_path: Path) -> None:
+    lines = [
+        {"image": "a.jpg", "tags": ["cat"], "objects": [{"label": "dog"}]},
+        {"image": "b.jpg", "tags": ["dog"], "objects": []},
+    ]
+    assert known(read(tmp_path, json.dumps(lines), "l.json")) == TAGS

@@ -118,6 +118,7 @@ class LabelBuilder:
     Attributes:
         absent: what absence means; ``None`` where the source states unknowns itself.
         hierarchy: what separates the names of a tag that is a path.
+        raters: whether several people labeled each image.
         notes: decisions a user should see.
         boxes: where things are, in pixels.
         place: table row of every record, once ``dataset`` was called.
@@ -128,6 +129,7 @@ class LabelBuilder:
         self.absent = source.options.absent or source.format.default_absent
         self.hierarchy = source.options.hierarchy
         self.free_tags = free_tags and source.options.classes is None
+        self.raters = False
         self.notes: list[str] = []
         self.paths = PathList()
         self.boxes = BoxList()
@@ -232,7 +234,9 @@ class LabelBuilder:
         values = self._scatter()
         closed = self._closed[:, None] if len(self._closed) else self.absent == "negative"
         values[(values == UNKNOWN) & closed] = NEGATIVE
-        records = Records(self.source, self._images, self._rows, self.classes, values, self._splits)
+        records = Records(
+            self.source, self._images, self._rows, self.classes, values, self._splits, self.raters
+        )
         dataset = records.dataset(image_root)
         self.place = records.place
         if self.boxes.left_out:

@@ -12,6 +12,8 @@ from tagfill.labels.formats._ids import find_root
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
     FOLDER_NAMES,
+    RATER_NAMES,
+    SHAPE_NAMES,
     SPLIT,
     SPLIT_FLAGS,
     has_label_word,
@@ -67,6 +69,10 @@ class Columns:
         self.folder = self._folder()
         used = (self.image, self.folder)
         others = [n for n in range(len(self.header)) if n not in used and n not in self.left_out]
+        self.rater = next((n for n in others if self._names_raters(n)), None)
+        if self.rater is not None:
+            self.left_out[self.rater] = "who labeled"
+            others.remove(self.rater)
         self.split = next((n for n in others if self._is_split(n)), None)
         self.flagged = self._flagged(others)
         self.denied = [
@@ -81,6 +87,13 @@ class Columns:
             return name == SPLIT
         texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
         return bool(texts) and texts <= SPLITS
+
+    def _names_raters(self, number: int) -> bool:
+        """Whether a column says which of several people labeled the image of the row."""
+        if plain_name(self.header[number]) not in RATER_NAMES:
+            return False
+        raters = set(zip(self.sheet.column(self.image), self.sheet.column(number), strict=False))
+        return len(raters) > len({image for image, _ in raters})
 
     def _flagged(self, others: Sequence[int]) -> str | None:
         """The split that a column of yes and no is about, where no other column names splits."""
@@ -250,14 +263,15 @@ class Columns:
         if not self.named:
             return self.of_kind("text", "empty") if texts else []
         if len(texts) == 1 and (len(self.rest) == 1 or self._repeats(texts[0])):
-            return texts
+            return [n for n in texts if not self._is_constant(n)]
         slots = [[n for n in texts if has_label_word(self.header[n])], *self._numbered(texts)]
         for group in slots:
             if len(group) > 1 and self._share_words(group):
                 return group
         repeating = [n for n in texts if self._repeats(n)]
         listing = [n for n in repeating if any(map(has_separator, self.sheet.column(n)))]
-        return next((found for found in (repeating, listing) if len(found) == 1), [])
+        single = next((found for found in (repeating, listing) if len(found) == 1), [])
+        return [n for n in single if not self._is_constant(n)]
 
     def _numbered(self, numbers: Sequence[int]) -> list[list[int]]:
         """Columns of one name with numbers behind it, such as ``Motif 1`` and ``Motif 2``."""
@@ -282,6 +296,8 @@ class Columns:
 
     def _holds_measures(self, number: int) -> bool:
         """Whether entries list decimals, or four numbers each, as boxes do."""
+        if plain_name(self.header[number]) in SHAPE_NAMES:
+            return True
         lists = [split_tags(text) for text in self.sheet.column(number) if text.strip()]
         decimals = [tag for tags in lists for tag in tags if not tag.isdecimal()]
         boxes = bool(decimals) or {len(tags) for tags in lists} == {4}
@@ -301,6 +317,11 @@ class Columns:
     def _repeats(self, number: int) -> bool:
         tags = self._tags(number)
         return len(tags) < 4 or len(set(tags)) < 0.7 * len(tags)
+
+    def _is_constant(self, number: int) -> bool:
+        """Whether one of several columns has the same word for all images."""
+        tags = self._tags(number)
+        return len(self.rest) > 1 and len(set(tags)) == 1 and len(tags) > 3
 
     def _told(self) -> list[int]:
         return self._all_named(self.options.tags_columns)

@@ -102,7 +102,7 @@ class _TableEdit:
     def long(self) -> bool:
         plan, (tag, *_) = self.plan, self.plan.tags
         pending = {(i, name): v for i, labels in self.changes.items() for name, v in labels.items()}
-        words = {POSITIVE: "1", NEGATIVE: "0"}
+        words, found = {POSITIVE: "1", NEGATIVE: "0"}, set[tuple[str, str]]()
         written = dict(zip(reversed(self.ids), reversed(self.records), strict=True))
         places = [column for column in (plan.image, plan.folder) if column is not None]
         if plan.value is not None:
@@ -111,13 +111,17 @@ class _TableEdit:
             )
         for image, record in zip(self.ids, self.records, strict=True):
             record += [""] * (len(self.sheet.header) - len(record))
-            value = pending.pop((image, self.name_of(without_guard(record[tag].strip()))), None)
+            stated = image, self.name_of(without_guard(record[tag].strip()))
+            value = pending.get(stated)
+            if value is not None:
+                found.add(stated)
             if value is not None and plan.value is not None:
                 record[plan.value] = words.get(value, "")
             elif value is not None and value != POSITIVE:
                 record[tag] = ""
         for (image, name), value in pending.items():
-            if plan.value is not None or value == POSITIVE:
+            added = plan.value is not None or value == POSITIVE
+            if added and (image, name) not in found:
                 record = [""] * len(self.sheet.header)
                 record[tag] = name
                 for column in places:

@@ -82,6 +82,7 @@ def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
 def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
     reader = _TextReader(source, sheet, plan, free_tags=plan.value is None)
     builder = reader.builder
+    apart = builder.raters and plan.value is not None and builder.absent == "unknown"
     record_of: dict[str, int] = {}
     bad = Tally()
     for row, fields in reader.records():
@@ -94,7 +95,7 @@ def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
         if reader.is_silent(name, row):
             name = ""
         label = builder.label(name, row) if name.strip() else None
-        if image not in record_of:
+        if image not in record_of or apart:
             record_of[image] = builder.record(image, row)
         reader.state_split(record_of[image], row, fields)
         code = code_of(text)
@@ -190,6 +191,7 @@ class _TextReader:
         self.sheet, self.plan = sheet, plan
         self.builder = LabelBuilder(source, free_tags=free_tags)
         self.builder.absent = source.options.absent or "unknown"
+        self.builder.raters = plan.rater is not None
         self.builder.notes += [*sheet.notes, *plan.notes, *left_out_note(sheet, plan)]
         self.silent = Tally()
 

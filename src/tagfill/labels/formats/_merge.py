@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.errors import counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._ids import clean_ids, find_root
 from tagfill.labels.formats.base import Source
-from tagfill.labels.table import POSITIVE, UNKNOWN, Labels, LabelTable, Rows
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 
 _SPLIT_NAMES = {"training": "train", "valid": "val", "validation": "val", "testing": "test"}
 _SPLIT_NAMES |= {"train": "train", "val": "val", "test": "test"}
@@ -31,6 +32,7 @@ class Records:
         classes: K class names.
         values: [records, K] labels.
         splits: the split of each record that names one.
+        raters: whether several people labeled each image; what they disagree on is unknown.
     """
 
     source: Source
@@ -39,6 +41,7 @@ class Records:
     classes: tuple[str, ...]
     values: Labels
     splits: Mapping[int, str] = field(default_factory=dict)
+    raters: bool = False
     place: Rows = field(init=False)
     """The table row of every record."""
 
@@ -97,7 +100,21 @@ class Records:
                 )
         return {name: np.array(sorted(rows), dtype=np.intp) for name, rows in parts.items()}
 
+    def _agreed(self) -> Labels:
+        """What the people who labeled an image say, unless one of them says the opposite."""
+        yes = np.zeros((int(self.place.max()) + 1, len(self.classes)), dtype=bool)
+        no = yes.copy()
+        np.logical_or.at(yes, self.place, self.values == POSITIVE)
+        np.logical_or.at(no, self.place, self.values == NEGATIVE)
+        disputed = int((yes & no).sum())
+        if disputed:
+            labels = counted(disputed, "label is", "labels are")
+            self.source.warn(f"{labels} disputed between raters and left unknown")
+        return np.where(yes == no, UNKNOWN, yes).astype(np.int8)
+
     def _without_repeats(self) -> Labels:
+        if self.raters:
+            return self._agreed()
         place = self.place
         merged = self.values[np.unique(place, return_index=True)[1]]
         earlier: dict[int, list[int]] = {}

@@ -46,6 +46,14 @@ VALUE_NAMES = _words(
 """Whether the tag of the row is there."""
 SCORE_NAMES = _words("confidence conf score probability prob certainty konfidenz")
 """How sure somebody is that it is."""
+_SCORES_AFTER = ("confidence", "probability")
+RATER_NAMES = _words(
+    "annotator annotatorid rater raterid radid radiologist reader readerid workerid labeler"
+    " labeller expertid username"
+)
+"""Who labeled the image, where several people label each."""
+SHAPE_NAMES = _words("bbox box boxes boundingbox encodedpixels rle mask segmentation polygon")
+"""Where things are, in numbers."""
 LABEL_NAMES = _words(
     "label class tag category classname labelname tagname categoryname klasse kategorie etikett"
     " klassenname etiqueta etiquette classe categorie categoria etichetta"
@@ -114,6 +122,11 @@ def is_tags_name(name: str) -> bool:
     return without_number(name) in TAGS_NAMES or (
         without_number(name) in LABEL_NAMES and without_number(name) != plain_name(name)
     )
+
+
+def is_score_name(name: str) -> bool:
+    """Whether a column says how sure somebody is: ``score``, ``label_confidence``."""
+    return plain_name(name) in SCORE_NAMES or plain_name(name).endswith(_SCORES_AFTER)
 
 
 def is_label_name(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tagfill.errors import TagfillError
@@ -12,12 +13,12 @@ from tagfill.labels.formats._columns import Columns
 from tagfill.labels.formats._names import (
     HIERARCHY_NAMES,
     RANKS,
-    SCORE_NAMES,
     SPECIES_NAMES,
     TAGS_NAMES,
     VALUE_NAMES,
     has_label_word,
     is_label_name,
+    is_score_name,
     is_tags_name,
     plain_name,
 )
@@ -45,6 +46,7 @@ class Plan:
         denied: columns of tags that are not there (lists).
         value: column of values (long).
         split: column of splits.
+        rater: column that says who labeled, where several people did.
         flagged: the split of the images with a yes, where that column holds yes and no.
         splitter: how tags are told apart in their entries.
         left_out: columns that are none of these, and why.
@@ -62,6 +64,7 @@ class Plan:
     left_out: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     folder: int | None = None
+    rater: int | None = None
     flagged: str | None = None
 
     def split_of(self, text: str) -> str:
@@ -118,8 +121,8 @@ class _Planner(Columns):
         if species is not None and (not single or len(ranks) > 1):
             single = [species]
         values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
-        scores = [n for n in self.rest if plain_name(self.header[n]) in SCORE_NAMES]
-        values += scores if single and not values and len(scores) == 1 else []
+        scores = [n for n in self.rest if is_score_name(self.header[n])]
+        values += scores[:1] if single and not values else []
         lists = [n for n in self.rest if is_tags_name(self.header[n])]
         says = len(values) == 1 and self.kinds[values[0]] in ("tick", "empty")
         if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
@@ -170,7 +173,7 @@ class _Planner(Columns):
             return None
         if values:
             said = self.kinds[values[0]]
-            scored = said == "number" and plain_name(self.header[values[0]]) in SCORE_NAMES
+            scored = said == "number" and is_score_name(self.header[values[0]])
             fits = exact or said in ("tick", "empty") or scored
             return LONG if len(values) == 1 and fits else None
         if not exact and self._is_beside_classes(single[0]):
@@ -240,6 +243,11 @@ class _Planner(Columns):
     def _plan(self, shape: str, used: Collection[int], **columns: Any) -> Plan:
         unused = {n: "no tags" for n in (*self.rest, *self.denied) if n not in used}
         left_out = {**self.left_out, **unused}
+        other = [n for n in self.of_kind("image") if self._names_others(n)]
+        if other:
+            read, unread = self._names([self.image]), self._names(other)
+            note = f"the images are those of {read}; {unread}: other images (--image-column)"
+            columns["notes"] = (*columns.get("notes", ()), note)
         if self.flagged is not None and self.split is not None:
             note = f"{self._names([self.split])} was read as the split: yes is {self.flagged}"
             columns["notes"] = (*columns.get("notes", ()), note)
@@ -248,10 +256,16 @@ class _Planner(Columns):
             self.image,
             split=self.split,
             flagged=self.flagged,
+            rater=self.rater,
             folder=self.folder,
             left_out=left_out,
             **columns,
         )
+
+    def _names_others(self, number: int) -> bool:
+        """Whether a column names other files than that of the images."""
+        pairs = zip(self.sheet.column(number), self.sheet.column(self.image), strict=False)
+        return any(other.strip() and Path(other).stem != Path(image).stem for other, image in pairs)
 
     def _unread_ticks(self, used: Collection[int]) -> list[str]:
         """A note on columns of yes and no that are not read as values of tags."""

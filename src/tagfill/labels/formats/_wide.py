@@ -59,7 +59,11 @@ def read_wide(
         splits = []
     notes = [*sheet.notes, *plan.notes, *left_out_note(sheet, plan), *notes, *unsure]
     return wide_dataset(
-        source, classes, Entries(entries.images, entries.rows, splits, values), notes
+        source,
+        classes,
+        Entries(entries.images, entries.rows, splits, values),
+        notes,
+        raters=plan.rater is not None,
     )
 
 
@@ -105,10 +109,13 @@ def _accept_minus(source: Source, tallies: Sequence[Tally], values: Labels) -> l
 def class_names(source: Source, sheet: Sheet, plan: Plan) -> list[str]:
     """The names in the header, or those that the user lists."""
     listed = source.options.classes
-    if sheet.header_row is not None:
-        return [plain_text(sheet.header[column]) for column in plan.labels]
-    if listed is not None and len(listed) == len(plan.labels):
+    names = [plain_text(sheet.header[column]) for column in plan.labels]
+    numbered = any(names == [str(n + first) for n in range(len(names))] for first in (0, 1))
+    fits = listed is not None and len(listed) == len(names)
+    if listed is not None and fits and (sheet.header_row is None or numbered):
         return list(listed)
+    if sheet.header_row is not None:
+        return names
     if not plan.labels:
         remedy = "add a column with the tags of some images"
         raise source.refusal("it lists images and nothing about them", remedy=remedy)
@@ -237,9 +244,22 @@ def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:
 
 
 def wide_dataset(
-    source: Source, names: Sequence[str], entries: Entries, notes: Sequence[str] = ()
+    source: Source,
+    names: Sequence[str],
+    entries: Entries,
+    notes: Sequence[str] = (),
+    *,
+    raters: bool = False,
 ) -> Dataset:
-    """The data set of a wide table whose columns are the given classes."""
+    """The data set of a wide table whose columns are the given classes.
+
+    Args:
+        source: what is being read.
+        names: the classes.
+        entries: what the table holds.
+        notes: decisions a user should see.
+        raters: whether several people labeled each image.
+    """
     known, values, notes = plain_classes(names, source), entries.values, list(notes)
     classes = source.options.classes or known
     for name in known:
@@ -255,7 +275,7 @@ def wide_dataset(
     if source.options.absent == "negative":
         values = np.where(values == UNKNOWN, np.int8(NEGATIVE), values)
     splits = {record: name for record, name in enumerate(entries.splits) if name.strip()}
-    records = Records(source, entries.images, entries.rows, classes, values, splits)
+    records = Records(source, entries.images, entries.rows, classes, values, splits, raters)
     return records.dataset(notes=notes)
 
 

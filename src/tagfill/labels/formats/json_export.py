@@ -13,6 +13,7 @@ from typing import Any
 
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import (
+    LISTS,
     first_value,
     json_values,
     listed,
@@ -155,15 +156,23 @@ def _sagemaker(record: Record) -> Record | None:
     return None
 
 
+def _things(value: Any) -> list[Any] | None:
+    """A list of things, or the list of their names, as Hugging Face has it beside their boxes."""
+    lists = [value, *(items for key, items in mapped(value).items() if names_tags(key))]
+    return next((items for items in lists if isinstance(items, list)), None)
+
+
 def _shapes(record: Record) -> Record | None:
     """Any record with an image and lists of things in it."""
     images = [record[key] for key in record if is_image_name(key) and isinstance(record[key], str)]
     images += [value for value in record.values() if _is_image(value)]
-    things = [item for key in _SHAPES for item in listed(record.get(key))]
-    told = any(names_tags(key) for key in record if key not in _BESIDE)
-    if not images or told or not any(isinstance(record.get(key), list) for key in _SHAPES):
+    found = [things for key in _SHAPES if (things := _things(record.get(key))) is not None]
+    things = [item for items in found for item in items]
+    told = any(names_tags(key) or key in LISTS for key in record if key not in _BESIDE)
+    told = told or any(isinstance(record.get(key), dict) for key in _BESIDE)
+    if not images or told or not found:
         return None
-    things += [item for key in _BESIDE for item in objects(record.get(key))]
+    things += [item for key in _BESIDE for item in listed(record.get(key))]
     return {"file_name": images[0], "tags": things} if all(map(tag_name, things)) else None
 
 

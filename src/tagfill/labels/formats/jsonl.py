@@ -39,7 +39,7 @@ from tagfill.labels.formats._tags import NAME_KEYS, tag_name
 from tagfill.labels.formats._text import head, read_text
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Edit, Format, Source
-from tagfill.labels.formats.json_export import is_export
+from tagfill.labels.formats.json_export import is_export, plain_record
 from tagfill.labels.formats.label_studio import STUDIO
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
@@ -54,16 +54,22 @@ def _file(path: Path) -> Path:
 def _detect(path: Path) -> bool:
     text = head(_file(path)).lstrip()
     first = first_value(text)
-    if _BY_IMAGE.match(text) or wrapped_list(text) or text.startswith('{"file_name":'):
+    exported = is_export(first) and path.is_file()
+    if _BY_IMAGE.match(text) or wrapped_list(text):
         return True
-    if not isinstance(first, dict) or STUDIO.search(text) or is_export(first):
+    if text.startswith('{"file_name":') and not exported:
+        return True
+    if not isinstance(first, dict) or STUDIO.search(text) or exported:
         return False
     return text.startswith("[") or id_key(first) is not None
 
 
 def _read(source: Source) -> Dataset:
     source = replace(source, path=_file(source.path))
-    return read_lines(source, _lines(source.path))
+    lines = _lines(source.path)
+    if lines and is_export(lines[0][1]):
+        lines = [(row, plain_record(mapped(line)) or line) for row, line in lines]
+    return read_lines(source, lines)
 
 
 def _lines(file: Path) -> list[Line]:
@@ -93,6 +99,8 @@ def _edit(edit: Edit, out: Path) -> bool:
     file = edit.source.path
     is_list = head(file).lstrip().startswith("[")
     lines = _lines(file)
+    if is_export(lines[0][1]):
+        raise edit.refusal("lines with objects in the images cannot be edited")
     values, splitter = [value for _, value in lines], splitter_of(lines, edit.source.options, file)
     holds, own = True, is_own(lines)
     keys = [id_key(line) if isinstance(line, dict) else None for line in values]
