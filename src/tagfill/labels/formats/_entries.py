@@ -25,6 +25,7 @@ from tagfill.labels.formats._text import (
 )
 from tagfill.labels.formats._ticks import (
     Kind,
+    any_sum,
     code_of,
     column_kind,
     examples_text,
@@ -204,9 +205,7 @@ class _WideReader:
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(lines),
-                pa.csv.ReadOptions(
-                    block_size=len(lines) + 1, column_names=names, use_threads=False
-                ),
+                pa.csv.ReadOptions(block_size=len(lines) + 1, column_names=names, use_threads=True),
                 pa.csv.ParseOptions(delimiter=self.mark, ignore_empty_lines=False),
                 pa.csv.ConvertOptions(column_types=types),
             )
@@ -220,7 +219,7 @@ class _WideReader:
         images = [image.lstrip(" ") for image in table.column(self.plan.image).to_pylist()]
         if any(not image.strip() or image[0] in "'#" for image in images):
             return None
-        if self.records.sums_possible and any(map(is_sum, images)):
+        if self.records.sums_possible and any_sum(images):
             return None
         values = np.empty((len(images), len(self.plan.labels)), dtype=np.int8)
         for number, column in enumerate(self.plan.labels):

@@ -54,6 +54,7 @@ _SUM_WORDS = (
     " insgesamt zwischensumme anzahl mittelwert durchschnitt"
 )
 _SUMS = frozenset(_SUM_WORDS.split())
+_SUM_IN = re.compile("|".join(map(re.escape, sorted(_SUMS))))
 _COUNTED = {"images", "photos", "pictures", "files", "fotos", "bilder", "dateien"}
 """What people count."""
 _WORDS = re.compile(r"[^\s:=()]+")
@@ -103,6 +104,11 @@ def is_sum(image: str) -> bool:
     plain = [word for word in words if word not in _COUNTED and not word.isdecimal()]
     first = "" if plain == words else plain[:1]
     return 0 < len(plain) <= 2 and not _SUMS.isdisjoint([plain[-1], *first])
+
+
+def any_sum(images: Sequence[str]) -> bool:
+    """Whether a row is called a sum; of very many names, most are ruled out together."""
+    return _SUM_IN.search("\n".join(images).lower()) is not None and any(map(is_sum, images))
 
 
 def sums_possible(images: Sequence[str]) -> bool:
