@@ -18,7 +18,7 @@ from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.regional_cost import RegionalCost
 from tagfill.linear.regions import Regions, Rows, has_regions, refined, scores, whole
 from tagfill.linear.solve import solve
-from tagfill.linear.threads import on_one_thread
+from tagfill.linear.threads import on_one_thread, side_by_side
 
 Floats = npt.NDArray[np.float32]
 
@@ -150,7 +150,8 @@ def out_of_fold(
     objective = choice.objective(labels, answered)
     regions = Regions(features, choice.transform) if has_regions(features) else None
     logits = torch.empty(labels.shape) if out is None else torch.from_numpy(out)
-    for number in range(int(fold.max()) + 1):
+
+    def score(number: int) -> None:
         kept, left = (fold != number).nonzero()[:, 0], (fold == number).nonzero()[:, 0]
         part = objective.subset(kept)
         head = solve(basis, part, choice.strength, rows=kept)
@@ -158,6 +159,8 @@ def out_of_fold(
             head = refined(basis, regions, part, choice.strength, head, kept)
         for some in left.split(basis.rows_at_once(labels.shape[1])):
             logits[some] = scores(basis, head, regions, some)
+
+    for _ in side_by_side(score, range(int(fold.max()) + 1)):
         if fitted is not None:
             fitted()
     return logits.numpy()

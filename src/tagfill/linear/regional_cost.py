@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from tagfill.linear.basis import Transform
 from tagfill.linear.choice import Choice
@@ -16,6 +17,7 @@ from tagfill.linear.choose import TOLERANCE, Chooser
 from tagfill.linear.costs import held_out_cost
 from tagfill.linear.regions import Regions, Rows, refined, scores
 from tagfill.linear.solve import solve
+from tagfill.linear.threads import side_by_side
 
 HELD_OUT = 600
 """Images that are scored, if there are so many."""
@@ -38,16 +40,21 @@ class RegionalCost:
         """The cost of a choice with this transform."""
         observed, reviewed = self.chooser.observed, self.chooser.reviewed
         objective = choice.objective(observed, reviewed)
-        rows, logits = torch.empty(0, dtype=torch.long), []
-        for fold in range(int(self.chooser.folds.max()) + 1):
-            if len(rows) >= HELD_OUT:
-                break
+
+        def held_out(fold: int) -> tuple[Tensor, Tensor]:
             kept, left = self.chooser.split(fold)
             part, strength = objective.subset(kept), choice.strength
             head = solve(self.basis, part, strength, rows=kept, tolerance=TOLERANCE)
             head = refined(self.basis, self.regions, part, strength, head, kept)
-            rows = torch.cat([rows, left])
-            logits.append(scores(self.basis, head, self.regions, left))
+            return left, scores(self.basis, head, self.regions, left)
+
+        rows, logits = map(torch.cat, zip(*side_by_side(held_out, self._folds()), strict=True))
         answered = None if reviewed is None else reviewed[rows]
         plain = replace(choice, smoothing=0.0).objective(observed[rows], answered)
-        return held_out_cost(plain, torch.cat(logits)) + choice.surprise / len(rows)
+        return held_out_cost(plain, logits) + choice.surprise / len(rows)
+
+    def _folds(self) -> list[int]:
+        """As many as have enough images together."""
+        before = self.chooser.folds.bincount().cumsum(0).roll(1)
+        before[0] = 0
+        return (before < HELD_OUT).nonzero()[:, 0].tolist()

@@ -1,9 +1,11 @@
-"""One thread for small matrices."""
+"""One thread for small matrices, and several of them side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -12,6 +14,10 @@ import torch
 from tagfill.linear.basis import Matrix, is_large
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_spare: ContextVar[int] = ContextVar("spare", default=1)
+"""Threads that may be used where torch has been told to use one."""
 
 
 @contextmanager
@@ -21,12 +27,27 @@ def single_thread(enabled: bool = True) -> Iterator[None]:
     The same bytes then come out however many threads there are.
     """
     before = torch.get_num_threads()
+    spare = _spare.set(max(before, _spare.get()) if enabled else 1)
     if enabled:
         torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+        _spare.reset(spare)
+
+
+def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Results in order: small problems at the same time, each on a thread; large ones in turn.
+
+    The same bytes come out either way.
+    """
+    workers = min(_spare.get(), len(items))
+    if workers < 2:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        yield from pool.map(function, items)
 
 
 def on_one_thread(function: Function) -> Function:
