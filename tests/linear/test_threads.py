@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 from tests.linear.test_regions import _data, _one_each
 
 from tagfill.linear import fit_head, out_of_fold
-from tagfill.linear.threads import side_by_side, single_thread
+from tagfill.linear.threads import end_if_unwanted, side_by_side, single_thread
 
 
 @pytest.fixture(params=[1, 2])
@@ -44,6 +45,30 @@ def test_large_problems_come_one_after_the_other(threads: int) -> None:
 def test_an_error_in_one_of_them_is_raised(threads: int) -> None:
     with single_thread(), pytest.raises(ZeroDivisionError):
         list(side_by_side(lambda number: 1 / number, [1, 0, 1]))
+
+
+def test_after_an_error_the_others_end_with_their_next_step() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(number: int) -> None:
+        if number == 0:
+            begun.wait(20)
+            raise ZeroDivisionError
+        begun.set()
+        try:
+            while True:
+                end_if_unwanted()
+        except CancelledError:
+            ended.set()
+            raise
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with single_thread(), pytest.raises(ZeroDivisionError):
+        list(side_by_side(work, range(2)))
+    torch.set_num_threads(before)
+    assert ended.is_set()
+    end_if_unwanted()  # other threads are not concerned
 
 
 def test_heads_have_the_same_bytes(threads: int) -> None:

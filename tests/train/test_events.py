@@ -6,6 +6,7 @@ import io
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,17 @@ def test_steps_have_one_percentage() -> None:
             for done in (1, 2):
                 events.progress(done, 2, "heads")
     assert shown.shares == pytest.approx([0.2, 0.8, 0.9, 1.0] * 2)
+
+
+def test_what_was_broken_off_starts_over() -> None:
+    shown = Shown()
+    events = Events(shown)
+    with suppress(ValueError), events, events.up_to(0.8):
+        events.progress(1, 2, "features")
+        raise ValueError
+    with events, events.up_to(1):
+        events.progress(1, 2, "heads")
+    assert shown.shares == pytest.approx([0.4, 0.5])
 
 
 def test_a_step_without_work_leaves_its_share_to_the_next() -> None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tagfill.linear.scaled import Scaled
+from tagfill.linear.threads import end_if_unwanted
 
 STEPS = 200
 _TRIES = 8
@@ -78,6 +79,7 @@ def minimized(
     """
     value, slopes = problem(inner)
     for number in range(most):
+        end_if_unwanted()
         way = memory.direction(slopes, 1 / problem.images)
         promised = -_dot(way, slopes)
         if promised / 2 < tolerance:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -18,6 +19,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _spare: ContextVar[int] = ContextVar("spare", default=1)
 """Threads that may be used where torch has been told to use one."""
+_thread = threading.local()
+"""``stop``, in the threads of ``side_by_side``: set when nobody waits for their results."""
 
 
 @contextmanager
@@ -46,8 +49,24 @@ def side_by_side(function: Callable[[Item], Result], items: Sequence[Item]) -> I
     if workers < 2:
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        yield from pool.map(function, items)
+    stop = threading.Event()
+
+    def begin() -> None:
+        torch.set_num_threads(1)
+        _thread.stop = stop
+
+    with ThreadPoolExecutor(workers, initializer=begin) as pool:
+        try:
+            yield from pool.map(function, items)
+        finally:  # after an error, or Ctrl-C, the others end with their next step
+            stop.set()
+
+
+def end_if_unwanted() -> None:
+    """Called at every step of a long computation."""
+    stop = getattr(_thread, "stop", None)
+    if stop is not None and stop.is_set():
+        raise CancelledError
 
 
 def on_one_thread(function: Function) -> Function:

@@ -216,6 +216,7 @@ class Events:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._reached = 0.0
         for sink in self.sinks:
             sink.close()
 
