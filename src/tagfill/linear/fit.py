@@ -12,7 +12,15 @@ from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
-from tagfill.linear.basis import ENTRIES, FEW_ROWS, TRANSFORMS, Basis, Transform, blocks
+from tagfill.linear.basis import (
+    ENTRIES,
+    FEW_ROWS,
+    TRANSFORMS,
+    Basis,
+    Transform,
+    blocks,
+    is_large,
+)
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.regional_cost import RegionalCost
@@ -21,6 +29,10 @@ from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread, side_by_side
 
 Floats = npt.NDArray[np.float32]
+
+FOLDS = 5
+FEW_FOLDS = 2
+"""Of very many images: half of them teach as much as four fifths, in a quarter of the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +133,11 @@ def fit_head(
     return _fitted(basis, features, labels, answered, choice, chooser)
 
 
+def default_folds(features: Rows) -> int:
+    """Into how many parts images are divided for scores by heads that have not seen them."""
+    return FEW_FOLDS if is_large(whole(features)) else FOLDS
+
+
 @on_one_thread
 def out_of_fold(
     features: Rows,
@@ -128,7 +145,7 @@ def out_of_fold(
     choice: Choice,
     *,
     reviewed: npt.NDArray[np.bool_] | None = None,
-    folds: int = 5,
+    folds: int = FOLDS,
     seed: int = 0,
     out: Floats | None = None,
     fitted: Callable[[], None] | None = None,

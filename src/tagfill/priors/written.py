@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores, checked
@@ -29,14 +30,13 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
 from tagfill.linear.choose import choose
-from tagfill.linear.fit import out_of_fold
+from tagfill.linear.fit import FOLDS, out_of_fold
 from tagfill.linear.threads import on_one_thread, single_thread
 from tagfill.priors.writer import Mask, Written
 from tagfill.priors.writer_fit import WriterFit
 
 SAMPLE = 300_000
 """Entries that are fitted to; of more, images are taken at regular steps."""
-FOLDS = 5
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
@@ -141,16 +141,17 @@ def likely_choice(
             "cannot learn: no observed label is positive",
             remedy="check the label file with `tagfill inspect`",
         )
-    # a writer of "some" tags cannot explain images without a tag
-    only_each = untagged(observed) > UNTAGGED
-    if trained is not None and not (only_each and trained.writer == "some"):
+    if trained is not None and explains(trained, observed):
         return replace(trained, smoothing=SMOOTHING)
-    writers = candidates(observed, Choice())
-    if only_each:
-        writers = [choice for choice in writers if choice.writer == "each"]
+    writers = [choice for choice in candidates(observed, Choice()) if explains(choice, observed)]
     answered = None if reviewed is None else torch.from_numpy(np.array(reviewed, bool))
     choice, _ = choose(features, observed, reviewed=answered, writers=writers, seed=seed)
     return replace(choice, smoothing=SMOOTHING)
+
+
+def explains(choice: Choice, observed: Tensor) -> bool:
+    """A writer of "some" tags cannot explain images without a tag."""
+    return choice.writer == "each" or untagged(observed) <= UNTAGGED
 
 
 @single_thread()

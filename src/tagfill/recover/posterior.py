@@ -20,19 +20,15 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, Scores
 from tagfill.files import unlinked, write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
-from tagfill.linear.basis import is_large
 from tagfill.linear.choice import Choice
-from tagfill.linear.fit import fit_head, out_of_fold
+from tagfill.linear.fit import default_folds, fit_head, out_of_fold
 from tagfill.linear.regions import Rows, whole
 from tagfill.priors import Presence, how_written
 from tagfill.priors.writer import Mask
 from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
-FOLDS = 5
-FEW_FOLDS = 2
-"""Of very many images: half of them teach as much as four fifths, in a quarter of the time."""
-REVISION = 7
+REVISION = 8
 """Of how probabilities are worked out; those of an older one are worked out again."""
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
@@ -91,7 +87,7 @@ def posterior(
     """
     images = whole(features)
     if folds is None:
-        folds = FEW_FOLDS if is_large(images) else FOLDS
+        folds = default_folds(features)
     if not 2 <= folds <= len(labels):
         raise TagfillError(f"{len(labels)} images cannot be divided into {folds} folds")
     step_done = _Steps(folds + 3, progress)
@@ -120,6 +116,21 @@ def posterior(
     how.alone(known, out=known)
     step_done()
     return Evidence(unknown, known, (Presence(how, unknown[:count], labels).sentence,))
+
+
+def of_scores(*scored: tuple[Scores, Labels, Mask | None]) -> Evidence:
+    """The same where all images are scored already by heads that have not seen them.
+
+    Args:
+        scored: logits, labels and reviewed entries; of the training images first.
+    """
+    how = how_written(*scored[0])
+    unknown = [how.posterior(*images) for images in scored]
+    known = np.concatenate([how.alone(logits) for logits, _, _ in scored])
+    sentence = Presence(how, unknown[0], scored[0][1]).sentence
+    return Evidence(
+        np.concatenate(unknown).astype(np.float32), known.astype(np.float32), (sentence,)
+    )
 
 
 @dataclass

@@ -12,7 +12,6 @@ import numpy as np
 from tagfill.evaluate.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.labels.hierarchy import complete, consistent
-from tagfill.linear import Choice
 from tagfill.linear.regions import Rows
 from tagfill.models.bundle import description
 from tagfill.recover import posterior
@@ -20,7 +19,9 @@ from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
 from tagfill.recover.posterior import Evidence, known_entries
 from tagfill.train.data import Split
 from tagfill.train.events import Sink
+from tagfill.train.score import Scores, read_scores, scores_key
 from tagfill.train.trained import TrainedRun
+from tagfill.train.unseen import OUT_OF_FOLD, chosen
 
 DOUBTFUL = 1 / 3
 """Share of suspected positives that are expected to be right."""
@@ -144,6 +145,9 @@ def recover(
     train, held_out = trained.data.train, _held_out(trained)
     key = _key(trained, folds)
     evidence = posterior.read(trained.path, key)
+    if evidence is None and folds is None and (scored := _scored(trained)):
+        evidence = posterior.of_scores(*scored)
+        posterior.keep(trained.path, key, evidence)
     if evidence is None and images is not None and images < len(train):
         train, held_out = train.take(np.linspace(0, len(train) - 1, images).astype(np.intp)), []
         evidence = _posterior(trained, train, held_out, folds)
@@ -171,6 +175,19 @@ def _held_out(run: TrainedRun) -> list[Split]:
     return [split for name, split in run.data.splits.items() if name != "train"]
 
 
+def _scored(run: TrainedRun) -> list[tuple[Scores, Labels, Mask | None]]:
+    """Scores of all images by heads that have not seen them, if training left them."""
+    train = run.data.train
+    unseen = read_scores(run.folder.scores(OUT_OF_FOLD), scores_key(run.folder.model, train))
+    if unseen is None or unseen.shape != train.table.values.shape:
+        return []
+    tables = {name: split.table for name, split in run.data.splits.items()}
+    return [
+        (unseen if name == "train" else run.scores(name), table.values, table.reviewed)
+        for name, table in tables.items()
+    ]
+
+
 def _posterior(
     run: TrainedRun, train: Split, held_out: Sequence[Split], folds: int | None
 ) -> Evidence:
@@ -189,7 +206,9 @@ def _posterior(
                 reviewed=train.table.reviewed,
                 folds=folds,
                 seed=run.config.seed,
-                trained=_choice(run) if len(train) == len(run.data.train) else None,
+                trained=chosen(run.config, run.metrics.get("solved"))
+                if len(train) == len(run.data.train)
+                else None,
                 progress=events.progress,
             )
 
@@ -202,14 +221,6 @@ def _features(run: TrainedRun, splits: Sequence[Split]) -> list[Rows]:
         with run.assembly.events.up_to(float(done)):
             features.append(run.assembly.head_features(split))
     return features
-
-
-def _choice(run: TrainedRun) -> Choice | None:
-    """What the learner chose, if the run's head was solved on the features as they are."""
-    solved = run.metrics.get("solved")
-    if len(run.config.stages) > 1 or not isinstance(solved, dict):
-        return None
-    return Choice.from_dict(solved)
 
 
 def _joined(splits: Sequence[Split]) -> LabelTable:

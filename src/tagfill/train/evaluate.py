@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tagfill.evaluate import summary
 from tagfill.evaluate.decision_rule import DecisionRule, fit_decision_rule
 from tagfill.evaluate.selection import observed_mean_average_precision
-from tagfill.labels import NEGATIVE, POSITIVE
-from tagfill.priors import presence
+from tagfill.labels import NEGATIVE, POSITIVE, Labels
+from tagfill.priors import Written, how_written
 from tagfill.train.config import RunConfig
-from tagfill.train.data import Split
 from tagfill.train.loop import Stage
 from tagfill.train.model import Assembly
 from tagfill.train.score import Scores
+from tagfill.train.unseen import chosen, out_of_fold_scores
+
+
+class Labeled(NamedTuple):
+    """Scores of images by heads that have not seen them, and their labels."""
+
+    logits: Scores
+    labels: Labels
+    reviewed: npt.NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True)
@@ -26,11 +35,14 @@ class Evaluation:
     Args:
         logits: [N, K] of every held-out split.
         decisions: calibration and thresholds, where they could be fitted.
+        out_of_fold: [N, K] logits of the training images by heads that have not seen them, if
+            these were needed.
     """
 
     metrics: dict[str, Any]
     logits: dict[str, Scores]
     decisions: DecisionRule | None
+    out_of_fold: Scores | None = None
 
     @property
     def precisions(self) -> dict[str, float | None]:
@@ -45,10 +57,19 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
         name: stage.placement.scores(stage.plain, assembly.inputs(split, last)).numpy()
         for name, split in held_out.items()
     }
-    decisions, val = None, data.val
+    labeled = {
+        name: Labeled(logits[name], split.eval_labels, split.eval_reviewed)
+        for name, split in held_out.items()
+    }
+    unseen, how, decisions, val = None, None, None, data.val
     if val is not None and (val.eval_labels == POSITIVE).any():
-        known = presence(logits["val"], val.eval_labels, val.eval_reviewed)
-        decisions = fit_decision_rule(logits["val"], known.probability)
+        unseen = out_of_fold_scores(assembly, chosen(config, stage.solved), val)
+        if unseen is None:
+            decisions = _decision_rule(how_written(*labeled["val"]), labeled["val"])
+        else:
+            train = Labeled(unseen, data.train.table.values, data.train.table.reviewed)
+            how = how_written(*train)
+            decisions = _decision_rule(how, train, labeled["val"])
     seconds = [record["seconds"] for record in stage.history]
     metrics: dict[str, Any] = {
         "method": last.method.name,
@@ -66,21 +87,32 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
         "seed": config.seed,
         "thresholds": None if decisions is None else decisions.as_dict(),
     }
-    for name, split in held_out.items():
-        metrics[name] = _metrics(logits[name], split, data.classes, decisions)
-    return Evaluation(metrics, logits, decisions)
+    for name, images in labeled.items():
+        metrics[name] = _metrics(images, data.classes, decisions, how)
+    return Evaluation(metrics, logits, decisions, unseen)
+
+
+def _decision_rule(how: Written, *scored: Labeled) -> DecisionRule:
+    """Calibration and thresholds by what is known and believed of all these images."""
+    return fit_decision_rule(
+        np.concatenate([images.logits for images in scored]),
+        np.concatenate([how.posterior(*images) for images in scored]),
+    )
 
 
 def _metrics(
-    logits: Scores, split: Split, classes: tuple[str, ...], decisions: DecisionRule | None
+    images: Labeled,
+    classes: tuple[str, ...],
+    decisions: DecisionRule | None,
+    how: Written | None,
 ) -> dict[str, Any]:
-    labels = split.eval_labels
+    logits, labels, _ = images
     if (labels == NEGATIVE).any():
         fitted = {} if decisions is None else decisions.metrics(logits, labels)
         return {**summary(logits, labels, classes, logits=True).as_dict(), **fitted}
     estimated = {}
     if decisions is not None and (labels == POSITIVE).any():
-        believed = presence(logits, labels, split.eval_reviewed).probability
+        believed = (how or how_written(*images)).posterior(*images)
         estimated = {"estimated": decisions.estimated(logits, believed, labels)}
     return {
         "mAP": None,

@@ -32,6 +32,7 @@ from tagfill.train.evaluate import Evaluation
 from tagfill.train.folder import CheckpointMetadata, RunFolder
 from tagfill.train.loop import Keep
 from tagfill.train.score import scores_key, write_scores
+from tagfill.train.unseen import OUT_OF_FOLD
 
 Tensors = dict[str, dict[str, Tensor]]
 """Groups of named tensors."""
@@ -63,6 +64,9 @@ def save_run(
     for name, logits in evaluation.logits.items():
         key = scores_key(folder.model, data.splits[name])
         write_scores(folder.scores(name), key, logits)
+    if evaluation.out_of_fold is not None:
+        key = scores_key(folder.model, data.train)
+        write_scores(folder.scores(OUT_OF_FOLD), key, evaluation.out_of_fold)
     write_json(unlinked(folder.metrics), metrics, default=json_value)
 
 
