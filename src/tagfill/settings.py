@@ -11,9 +11,11 @@ import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     NotRequired,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -23,6 +25,11 @@ from typing import (
 
 from tagfill.errors import TagfillError, nearest
 from tagfill.files import read_text
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 MOST_TOML = 16_000_000
 """Bytes of the largest file of settings that is read."""
@@ -85,11 +92,11 @@ def plain(value: Any) -> Any:
 
 def configured(
     name: str,
-    kind: type[Any],
-    presets: Mapping[str, Any],
+    kind: type[T],
+    presets: Mapping[str, T],
     settings: Mapping[str, Any] | None = None,
     preset: str | None = None,
-) -> Any:
+) -> T:
     """A configuration from a preset and single settings.
 
     Args:

@@ -91,4 +91,6 @@ def means_over_classes(values: Floats, defined: Mask, empty_classes: EmptyClasse
     """[...] means of [..., K] values; NaN where no class is defined and they are left out."""
     total = np.where(defined, values, 0.0).sum(axis=-1)
     classes = np.where(empty_classes == "zero", values.shape[-1], defined.sum(axis=-1))
-    return np.divide(total, classes, out=np.full(total.shape, np.nan), where=classes > 0)
+    means: Floats = np.full(total.shape, np.nan)
+    np.divide(total, classes, out=means, where=classes > 0)
+    return means

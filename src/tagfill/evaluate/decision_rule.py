@@ -41,7 +41,7 @@ class DecisionRule:
         """Metrics of the decisions on known entries; the labels need negatives."""
         probabilities = apply_calibration(logits, self.calibration)
         decided = at_threshold(probabilities, self.thresholds.values)
-        return without_nan(
+        measured: dict[str, Any] = without_nan(
             {
                 "at_fitted_thresholds": asdict(precision_recall(count(decided, labels))),
                 "calibrated": {
@@ -50,6 +50,7 @@ class DecisionRule:
                 },
             }
         )
+        return measured
 
     def estimated(
         self, logits: npt.ArrayLike, targets: npt.ArrayLike, labels: npt.ArrayLike
@@ -63,13 +64,14 @@ class DecisionRule:
         decided = at_threshold(probabilities, self.thresholds.values)
         rates = precision_recall(expected_counts(decided, targets))
         known = np.asarray(labels) == POSITIVE
-        return without_nan(
+        expected: dict[str, Any] = without_nan(
             {
                 "mAP": expected_mean_average_precision(logits, targets),
                 **asdict(rates),
                 "recall_of_written": float(decided[known].mean()) if known.any() else float("nan"),
             }
         )
+        return expected
 
 
 def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLike) -> float:

@@ -124,7 +124,8 @@ class Metrics:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values for JSON; NaN becomes ``None``."""
-        return without_nan(asdict(self))
+        plain: dict[str, Any] = without_nan(asdict(self))
+        return plain
 
 
 def summary(

@@ -126,7 +126,7 @@ def _plain(image: object) -> str:
 
 
 def _numbers(content: pa.Table, name: str, path: Path) -> Scores:
-    values = content.column(name).to_numpy()
+    values: Scores = content.column(name).to_numpy()
     if values.dtype.kind not in "fiub":
         raise TagfillError(f"the scores of class {name!r} are not numbers", file=path)
     return values.astype(np.float64)

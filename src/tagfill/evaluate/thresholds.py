@@ -137,7 +137,7 @@ def _between(probabilities: Floats, common: float) -> Floats:
     own, size = (np.take_along_axis(matrix, best, 0)[0] for matrix in (f1 / 2, either))
     weight = size / (size + size.mean())
     values = np.clip(weight * common + (1 - weight) * own, _CLOSEST, 1 - _CLOSEST)
-    return np.log(values) - np.log1p(-values)
+    return np.asarray(np.log(values) - np.log1p(-values))
 
 
 def expected_counts(decided: npt.ArrayLike, targets: npt.ArrayLike) -> Counts:

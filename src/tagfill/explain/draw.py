@@ -156,7 +156,7 @@ def _stretched(heat: Heat) -> Heat:
     low, high = float(np.median(heat)), float(heat.max())
     if high <= low:
         return np.zeros_like(heat)
-    return np.clip((heat - low) / (high - low), 0.0, 1.0)
+    return np.asarray(np.clip((heat - low) / (high - low), 0.0, 1.0))
 
 
 def _colors(strength: Heat) -> Heat:

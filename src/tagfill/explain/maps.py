@@ -16,7 +16,6 @@ from tagfill.explain.heat import Heat
 from tagfill.models.bundle import Bundle
 from tagfill.models.graphs import feature_engine
 from tagfill.models.heads import HEADS, head_name
-from tagfill.models.output import Output
 
 BATCH = 16
 
@@ -62,7 +61,7 @@ def _explained(bundle: Bundle, inputs: torch.Tensor) -> Iterator[Explanation]:
     network = bundle.network.to(device).eval()
     features = feature_engine(network.backbone, "maps", device, images=len(inputs))
     cells = torch.from_numpy(features.run(inputs.numpy())).to(device)
-    output: Output = network.head(cells, maps=True)
+    output = network.head(cells, maps=True)
     if output.maps is None:
         name = head_name(bundle.network.config)
         raise TagfillError(f"the head {name} cannot show where it sees a tag")

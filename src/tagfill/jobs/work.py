@@ -112,7 +112,7 @@ def feature_table(
 
 def shape_of(table: pa.Table) -> list[int]:
     """Of one image's features: [D], or [D, H, W]."""
-    return json.loads(table.schema.metadata[_SHAPE])
+    return list(json.loads(table.schema.metadata[_SHAPE]))
 
 
 def matrix_of(table: pa.Table) -> tuple[np.ndarray[Any, np.dtype[np.float16]], list[int]]:

@@ -31,6 +31,8 @@ class Backbone(nn.Module):
         unused: parameters of the body its map does not depend on; they never learn.
     """
 
+    __call__: Callable[..., Tensor]
+
     def __init__(self, body: Body | None, spec: BackboneSpec, unused: Iterable[str] = ()) -> None:
         super().__init__()
         self.spec = spec

@@ -64,6 +64,8 @@ def tokens_to_map(tokens: Tensor, image: Tensor, prefix: int | None = None) -> T
 class TimmBody(nn.Module):
     """A timm model up to its last feature map."""
 
+    __call__: Callable[..., Tensor]
+
     def __init__(self, architecture: str, options: Mapping[str, Any]) -> None:
         super().__init__()
         self.net: Any = load_timm().create_model(
@@ -108,6 +110,8 @@ class TransformersBody(nn.Module):
     CvT keeps its final LayerNorm outside the body, in the classifier; it is applied to the map here
     (``norm``), as the published Query2Label code does.
     """
+
+    __call__: Callable[..., Tensor]
 
     def __init__(self, model_type: str, config: Mapping[str, Any]) -> None:
         super().__init__()
@@ -154,6 +158,8 @@ class TransformersBody(nn.Module):
 
 class FeatureBody(nn.Module):
     """Replaces the backbone if features are given: [N, D] or maps pass unchanged."""
+
+    __call__: Callable[..., Tensor]
 
     def forward(self, features: Tensor) -> Tensor:
         """[N, D] becomes a map of one cell."""

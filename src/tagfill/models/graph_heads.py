@@ -135,7 +135,8 @@ class SsgrlHead(GraphHead):
         """[N, K, D] label-wise features to [N, K] logits."""
         related = self.network(features, self.graph)
         merged = torch.tanh(self.merge(torch.cat([related, features], dim=-1)))
-        return self.classifier(merged)
+        logits: Tensor = self.classifier(merged)
+        return logits
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,8 @@ class MlGcnHead(GraphHead):
     def classifiers(self) -> Tensor:
         """[K, D] the weights computed by the graph."""
         hidden = F.leaky_relu(self.graph @ self.first(self.words), 0.2)
-        return self.graph @ self.second(hidden)
+        weights: Tensor = self.graph @ self.second(hidden)
+        return weights
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score maps by their largest values; with ``maps``, the scores of each position."""

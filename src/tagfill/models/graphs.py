@@ -179,7 +179,8 @@ def _runtime_run(
         session = _opened(backbone, path, threads if together else 1)
 
         def part(images: Numbers) -> Numbers:
-            return session.run([kind], {"images": images})[0]
+            features: Numbers = session.run([kind], {"images": images})[0]
+            return features
 
         return part(images) if together else in_parts(part, images, threads)
 
@@ -242,7 +243,8 @@ def _torch_run(
     @torch.no_grad()
     def run(images: Numbers) -> Numbers:
         batch = torch.from_numpy(images).to(device).contiguous(memory_format=torch.channels_last)
-        return compute(batch).float().cpu().numpy()
+        features: Numbers = compute(batch).float().cpu().numpy()
+        return features
 
     return run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +32,9 @@ class HeadKind:
         shows: what its maps are.
     """
 
-    config: type[Any]
-    head: type[Any]
-    presets: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    config: type[HeadConfig]
+    head: Callable[..., Head]
+    presets: Mapping[str, HeadConfig] = dataclasses.field(default_factory=dict)
     gives: Set[str] = frozenset()
     shows: str = "class activation"
 

@@ -57,7 +57,8 @@ class GlobalBranch(nn.Module):
         pooled = torch.einsum("nhp,nhcp->nhc", attention, values)
         spread = self.spread(context).sigmoid()
         out = torch.einsum("nhc,nhyx->nhcyx", pooled, spread).flatten(1, 2)
-        return self.norm(self.project(x + out))
+        added: Tensor = self.norm(self.project(x + out))
+        return added
 
 
 class LgConv(nn.Module):
@@ -69,7 +70,8 @@ class LgConv(nn.Module):
         self.global_branch = GlobalBranch(local)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.local(x) + self.global_branch(x)
+        both: Tensor = self.local(x) + self.global_branch(x)
+        return both
 
 
 def wrap_convolutions(module: nn.Module) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Network(nn.Module):
     ``network(images)`` runs end to end. ``network.features(images)`` gives what the head reads, to
     be cached; ``network.head(features)`` continues from there.
     """
+
+    __call__: Callable[..., Output]
 
     def __init__(self, backbone: Backbone, head: Head, config: HeadConfig, classes: int) -> None:
         super().__init__()
@@ -72,7 +74,7 @@ class Network(nn.Module):
         """What the head reads: pooled [N, D], by regions [N, D, 3, 3] or maps [N, D, H, W]."""
         if self.head.reads == "pooled":
             return self.backbone.pooled(images)
-        maps: Tensor = self.backbone(images)
+        maps = self.backbone(images)
         return grid_of(maps) if self.head.reads == "grid" else maps
 
     def remember_fit(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ class Head(nn.Module):
 
     reads: Literal["pooled", "grid", "maps"] = "maps"
     classifier: Any
+    __call__: Callable[..., Output]
 
     def forward(self, features: Tensor, maps: bool = False) -> Output:
         """Score features.
@@ -108,7 +110,8 @@ class LinearHead(Head):
         return Output(logits, maps=cells)
 
     def _scores(self, features: Tensor) -> Tensor:
-        return self.classifier(self.dropout(self.compress(features)))
+        scores: Tensor = self.classifier(self.dropout(self.compress(features)))
+        return scores
 
     def compress(self, features: Tensor) -> Tensor:
         """sign(x) (|x| + tiny)^power; the addend keeps the gradient finite near 0."""

@@ -165,7 +165,8 @@ def _transformers_source(
         kind = "AutoModelForImageClassification" if settings.model_type == "cvt" else "AutoModel"
         with hub.fetching(model, name):
             network = getattr(library, kind).from_pretrained(model, config=settings)
-        return network.state_dict()
+        state: State = network.state_dict()
+        return state
 
     return WeightSource(draft, model, license, model, read)
 
@@ -179,13 +180,13 @@ def _preprocessor(model: str) -> dict[str, Any]:
             file = Path(hf_hub_download(model, file.name))  # nosec B615
         except (OSError, errors.EntryNotFoundError):
             return {}
-    return json.loads(file.read_text()) if file.is_file() else {}
+    return dict(json.loads(file.read_text())) if file.is_file() else {}
 
 
 def _plain(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration as JSON that names nothing to download or execute."""
     own = (key for key in config if key not in _LEFT_OUT and not key.startswith("_"))
-    return json.loads(json.dumps({key: config[key] for key in own}, default=str))
+    return dict(json.loads(json.dumps({key: config[key] for key in own}, default=str)))
 
 
 def _triple(values: Any) -> Triple:

@@ -194,7 +194,7 @@ def class_metrics(path: Path, split: str) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=8)
 def _classes_of(path: Path, split: str, _time: int) -> list[dict[str, Any]]:
-    return Run.open(path).evaluate(split=split).as_dict()["per_class"]
+    return list(Run.open(path).evaluate(split=split).as_dict()["per_class"])
 
 
 def is_run(path: Path) -> bool:

@@ -79,7 +79,7 @@ class Queue:
 
     def _on_open_cards(self) -> Mask:
         """[N, K] entries that cards of photos still ask about."""
-        return self._on_cards & (self.ledger.decided == 0)
+        return np.asarray(self._on_cards & (self.ledger.decided == 0))
 
     def chance(self, row: int, column: int) -> float | None:
         """The probability of an entry; None if the model does not know the tag."""
@@ -131,7 +131,7 @@ class Queue:
     def remaining(self, column: int) -> Rows:
         """Unreviewed likely photos of a tag."""
         likely = self._likely(column)
-        return likely[self.ledger.decided[likely, column] == 0]
+        return np.asarray(likely[self.ledger.decided[likely, column] == 0])
 
     def tag_page(self, column: int, holder: str, count: int, exclude: Collection[int] = ()) -> Rows:
         """The next photos of a tag, leased to one person, most likely first."""

@@ -180,7 +180,8 @@ class Service:
 
 def service_of(request: Request) -> Service:
     """The service a request is for; its log is up to date."""
-    return request.app.state.service
+    service: Service = request.app.state.service
+    return service
 
 
 def person_of(request: Request) -> Person:

@@ -99,9 +99,9 @@ def _prior(total: Floats, population: int) -> Floats:
         + betaln(total + OPTIMISM, population - total + 1)
         - betaln(OPTIMISM, 1)
     )
-    return 0.5 / (population + 1) + 0.5 * np.exp(high)
+    return np.asarray(0.5 / (population + 1) + 0.5 * np.exp(high))
 
 
 def _choose(n: Floats | np.float64, k: Floats | int) -> Floats:
     """Logarithm of n over k."""
-    return gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - k + 1)
+    return np.asarray(gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - k + 1))

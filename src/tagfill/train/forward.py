@@ -102,7 +102,8 @@ class Forward:
 
     def _run(self, view: Tensor) -> Output:
         if self.accelerator.mixed_precision == "no":
-            return self.network(view)
+            output: Output = self.network(view)
+            return output
         with self.accelerator.autocast():
             mixed: Output = self.network(view)
         whole = {name: value.float() for name, value in vars(mixed).items() if value is not None}

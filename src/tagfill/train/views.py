@@ -108,7 +108,8 @@ def cut_out(image: Tensor) -> Tensor:
 def _normalized(steps: list[Callable[..., object]], to: Preprocess) -> View:
     v2 = _transforms()
     after = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(to.mean, to.std)]
-    return v2.Compose([*steps, *after])
+    view: View = v2.Compose([*steps, *after])
+    return view
 
 
 def _transforms() -> Any:
