@@ -59,15 +59,15 @@ def find_images(
         workers: threads; by default one for each processor.
     """
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        found = list(pool.map(partial(find_image, root), images))
-    if None not in found:
-        return found
-    others, taken = OtherSpellings(root), set(found)
+        files = list(pool.map(partial(find_image, root), images))
+    if None not in files:
+        return files
+    others, taken = OtherSpellings(root), set(files)
     for number, image in enumerate(images):
-        if found[number] is None:
+        if files[number] is None:
             alike = others.find(image)
-            found[number] = None if alike in taken else alike
-    return found
+            files[number] = None if alike in taken else alike
+    return files
 
 
 def other_names(

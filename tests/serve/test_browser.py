@@ -165,7 +165,7 @@ def test_unlikely_photos_of_a_tag_are_shown_and_called_so(
         assert len(shown) == 24
         assert shown == sorted(shown, reverse=True)
         assert {tile.get_attribute("data-value") for tile in tiles.all()} == {"no"}
-        assert "rather do not show" in page.locator(".remark").inner_text()
+        assert "probably do not show" in page.locator(".remark").inner_text()
         page.keyboard.press("Enter")
         assert set(saved(page, service, 24).values()) == {0}
         page.click(".remark:has-text('All suggestions of') a:has-text('Next')")

@@ -14,7 +14,7 @@ function node(name, attributes, text) {
 
 // series: [{ name, points: [[x, y], ...] }]; from and to are the ends of both axes, where they are known
 export function lines(series, label, { from, to, x: across, y: up } = {}) {
-  const points = series.flatMap((each) => each.points);
+  const points = series.flatMap((one) => one.points);
   const svg = node("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "chart" });
   if (!points.length) return svg;
   const xs = points.map((point) => point[0]);
@@ -34,8 +34,8 @@ export function lines(series, label, { from, to, x: across, y: up } = {}) {
   }
   if (across) svg.append(node("text", { x: x(x0 + 0.75 * (x1 - x0)), y: HEIGHT - 6, "text-anchor": "middle" }, `${across} →`));
   if (up) svg.append(node("text", { x: LEFT + 6, y: HEIGHT - BOTTOM - 8 }, `↑ ${up}`));
-  series.forEach((each, number) => {
-    const path = each.points.map((point, place) => `${place ? "L" : "M"}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`).join("");
+  series.forEach((one, number) => {
+    const path = one.points.map((point, place) => `${place ? "L" : "M"}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`).join("");
     svg.append(node("path", { d: path, class: `series s${number}` }));
   });
   return svg;

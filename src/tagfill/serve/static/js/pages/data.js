@@ -101,12 +101,12 @@ class Browser {
   async load() {
     const query = new URLSearchParams({ size: SIZE });
     for (const [name, value] of Object.entries(this.wanted)) if (value !== "") query.set(name, value);
-    const found = await get(`/api/photos?${query}`);
-    this.photos = found.photos;
-    this.count.textContent = t("data.count", { count: found.total });
+    const answer = await get(`/api/photos?${query}`);
+    this.photos = answer.photos;
+    this.count.textContent = t("data.count", { count: answer.total });
     const clear = h("button", { type: "button", onclick: () => location.assign("/data") }, t("data.clear"));
-    fill(this.grid, found.photos.length ? found.photos.map((photo) => this.tile(photo)) : empty(t("data.none"), t("data.none.why"), clear));
-    const pages = Math.ceil(found.total / SIZE);
+    fill(this.grid, answer.photos.length ? answer.photos.map((photo) => this.tile(photo)) : empty(t("data.none"), t("data.none.why"), clear));
+    const pages = Math.ceil(answer.total / SIZE);
     const go = (step) => h("button.quiet", {
       type: "button",
       disabled: this.wanted.page + step < 0 || this.wanted.page + step >= pages,
@@ -141,10 +141,10 @@ class Browser {
   choose(photo, on, range) {
     const place = this.photos.indexOf(photo);
     const from = range && this.last !== undefined ? this.last : place;
-    for (let each = Math.min(from, place); each <= Math.max(from, place); each += 1) {
-      this.photos[each].box.checked = on;
-      if (on) this.chosen.add(this.photos[each].photo);
-      else this.chosen.delete(this.photos[each].photo);
+    for (let row = Math.min(from, place); row <= Math.max(from, place); row += 1) {
+      this.photos[row].box.checked = on;
+      if (on) this.chosen.add(this.photos[row].photo);
+      else this.chosen.delete(this.photos[row].photo);
     }
     this.last = place;
     this.drawChosen();

@@ -121,7 +121,7 @@ class Deck {
         h("button.quiet", { type: "button", "aria-label": t("next"), onclick: guard(() => this.go(1)) }, "→"),
       ),
       h("h2", t("suggested")),
-      card.suggestions.length ? h("ul.chips.asked", card.suggestions.map((each, place) => this.chip(each, place))) : h("p.faint", t("photo.nothing")),
+      card.suggestions.length ? h("ul.chips.asked", card.suggestions.map((suggestion, place) => this.chip(suggestion, place))) : h("p.faint", t("photo.nothing")),
       h("h2", t("written")),
       card.yes.length ? h("ul.chips", card.yes.map((tag) => this.known(tag))) : h("p.faint", t("photo.no_tags")),
       field,
@@ -143,7 +143,7 @@ class Deck {
 
   // The question, and what the answers say of the tag so far.
   ask(suggestion) {
-    const asked = this.card.suggestions.some((each) => each.value === null);
+    const asked = this.card.suggestions.some((other) => other.value === null);
     if (!suggestion || (this.guided && !asked)) {
       fill(this.question, t(this.guided ? "guided.last" : "photo.nothing"));
       return;
@@ -223,7 +223,7 @@ class Deck {
       if (this.card) this.drawPanel();
       complain(error);
     });
-    const next = card.suggestions.findIndex((each) => each.value === null);
+    const next = card.suggestions.findIndex((other) => other.value === null);
     if (next >= 0) this.activate(next);
     else if (this.guided) this.drawPanel();
     else this.go(1).catch(() => {});
@@ -235,8 +235,8 @@ class Deck {
     if (tag && suggestion.value in tag) tag[suggestion.value] -= 1;
     if (tag && value in tag) tag[value] += 1;
     const change = (test) => Number(test(value)) - Number(test(suggestion.value));
-    this.totals.decided += change((each) => each === "yes" || each === "no");
-    this.totals.found += change((each) => each === "yes");
+    this.totals.decided += change((answer) => answer === "yes" || answer === "no");
+    this.totals.found += change((answer) => answer === "yes");
     suggestion.value = value;
     this.drawProgress();
   }
@@ -246,7 +246,7 @@ class Deck {
     if (next < 0) return;
     if (next >= this.cards.length) await this.fetch();
     this.place = Math.min(next, this.cards.length);
-    const open = this.card?.suggestions.findIndex((each) => each.value === null) ?? 0;
+    const open = this.card?.suggestions.findIndex((suggestion) => suggestion.value === null) ?? 0;
     this.active = Math.max(0, open);
     this.stage.classList.remove("zoomed");
     this.heated = false;
@@ -258,7 +258,7 @@ class Deck {
     const { card } = this;
     await post("/api/review/decisions", { view: "photo", decisions: [{ photo: card.photo, tag, value: "yes" }] });
     card.yes.push(tag);
-    card.suggestions = card.suggestions.filter((each) => each.tag !== tag);
+    card.suggestions = card.suggestions.filter((suggestion) => suggestion.tag !== tag);
     if (!this.names.includes(tag)) this.names.push(tag);
     this.actions.push({ answered: 1, found: 1 });
     this.active = Math.min(this.active, Math.max(0, card.suggestions.length - 1));
@@ -270,7 +270,7 @@ class Deck {
   async remove(tag) {
     const { card } = this;
     const saved = await post("/api/review/decisions", { view: "photo", decisions: [{ photo: card.photo, tag, value: "no" }] });
-    card.yes = card.yes.filter((each) => each !== tag);
+    card.yes = card.yes.filter((name) => name !== tag);
     this.actions.push({ answered: 1, found: 0 });
     done(t("tags.decided", { tag, value: t("value.no") }), saved, (lines) => this.undone(lines));
     this.drawPanel();
@@ -280,7 +280,7 @@ class Deck {
   async complete() {
     const { card } = this;
     if (!card) return;
-    const yes = card.suggestions.filter((each) => each.value === "yes").map((each) => each.tag);
+    const yes = card.suggestions.filter((suggestion) => suggestion.value === "yes").map((suggestion) => suggestion.tag);
     const saved = await post("/api/review/complete", { photo: card.photo, yes });
     if (!card.complete && this.guided) this.totals.guided.done += 1;
     card.complete = true;
@@ -300,7 +300,7 @@ class Deck {
     if (place >= 0) this.cards[place] = fresh;
     else this.cards.splice(this.place, 0, fresh);
     this.place = place >= 0 ? place : this.place;
-    this.active = Math.max(0, fresh.suggestions.findIndex((each) => each.tag === lines[0].tag));
+    this.active = Math.max(0, fresh.suggestions.findIndex((suggestion) => suggestion.tag === lines[0].tag));
     this.draw();
   }
 

@@ -83,7 +83,7 @@ class Page {
     this.focus = this.anchor = 0;
     this.deciding.forEach((button) => (button.hidden = !this.cards.length));
     if (!this.cards.length) {
-      const { learned } = (await get("/api/tags")).find((each) => each.tag === this.tag) ?? {};
+      const { learned } = (await get("/api/tags")).find((other) => other.tag === this.tag) ?? {};
       const why = t(learned ? "tag.finished.why" : "tag.finished.new", { tag: this.tag });
       fill(this.grid, empty(t("tag.finished", { tag: this.tag }), why, await this.nextTag()));
       return;
@@ -95,7 +95,7 @@ class Page {
   // The way to the tag with most to review.
   async nextTag() {
     const { tags } = await get("/api/review");
-    const next = tags.find((each) => each.open && each.tag !== this.tag);
+    const next = tags.find((other) => other.open && other.tag !== this.tag);
     return next ? h("a.button", { href: tagUrl(next.tag) }, t("tag.next", next)) : h("a.button", { href: "/review" }, t("by_tag"));
   }
 
@@ -140,7 +140,7 @@ class Page {
     if (range) {
       const value = this.cards[this.anchor]?.value ?? "yes";
       const [from, to] = [Math.min(place, this.anchor), Math.max(place, this.anchor)];
-      for (let each = from; each <= to; each += 1) this.put(each, value);
+      for (let tile = from; tile <= to; tile += 1) this.put(tile, value);
     } else {
       this.put(place, this.cards[place].value === "yes" ? "no" : "yes");
       this.anchor = place;

@@ -87,8 +87,8 @@ function one(file, answer) {
     ),
     h("div.alike",
       h("h2", t("try.alike")),
-      h("div.alikes", answer.nearest.map((each) =>
-        h("figure", picture(each.photo, 160, each.name), h("figcaption", each.tags.join(", ") || "–")))),
+      h("div.alikes", answer.nearest.map((photo) =>
+        h("figure", picture(photo.photo, 160, photo.name), h("figcaption", photo.tags.join(", ") || "–")))),
     ),
   );
 }
