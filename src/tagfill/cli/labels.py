@@ -22,46 +22,26 @@ from tagfill.remote import url_of
 class TableOptions:
     """Meaning of the columns and tags of a table; for all commands that read."""
 
-    image_column: Annotated[
-        str | None, Parameter(help="Column of a table that holds the image files.")
-    ] = None
+    image_column: str | None = None
+    "Column of a table that holds the image files."
     tags_columns: Annotated[
-        tuple[str, ...] | None,
-        Parameter(
-            name="--tags-column",
-            negative=(),
-            help="Column of a table that holds tags; repeat it for several columns.",
-        ),
+        tuple[str, ...] | None, Parameter(name="--tags-column", negative=())
     ] = None
-    separator: Annotated[
-        str | None,
-        Parameter(
-            help="The only separator of tags; by default ; | and , all separate, as does any mark"
-            " whose parts recur as tags."
-        ),
-    ] = None
-    ignore_columns: Annotated[
-        tuple[str, ...] | None,
-        Parameter(negative=(), help="Columns of a table to leave out, separated by commas."),
-    ] = None
-    hierarchy: Annotated[
-        str | None, Parameter(help="Separator inside tags that are paths: | for animal|bird|robin.")
-    ] = None
-    merge_case: Annotated[
-        bool | None,
-        Parameter(help="Merge tags that differ only in case; the default for tags typed freely."),
-    ] = None
-    aliases: Annotated[
-        Path | None,
-        Parameter(help='A TOML file that maps names to classes: "CAT" = "cat".'),
-    ] = None
-    zeros: Annotated[
-        Zeros | None,
-        Parameter(
-            help="What 0, no and false mean in a table with one column per class: negative by"
-            " default, unknown if nobody checked."
-        ),
-    ] = None
+    "Column of a table that holds tags; repeat it for several columns."
+    separator: str | None = None
+    """The only separator of tags; by default ; | and , all separate, as does any mark whose parts
+    recur as tags."""
+    ignore_columns: Annotated[tuple[str, ...] | None, Parameter(negative=())] = None
+    "Columns of a table to leave out, separated by commas."
+    hierarchy: str | None = None
+    "Separator inside tags that are paths: | for animal|bird|robin."
+    merge_case: bool | None = None
+    "Merge tags that differ only in case; the default for tags typed freely."
+    aliases: Path | None = None
+    'A TOML file that maps names to classes: "CAT" = "cat".'
+    zeros: Zeros | None = None
+    """What 0, no and false mean in a table with one column per class: negative by default, unknown
+    if nobody checked."""
 
     def table_options(self) -> dict[str, Any]:
         """The given options, as ``ReadOptions`` and ``DataConfig`` name them."""

@@ -37,20 +37,18 @@ def options_of(name: str, *kinds: type[Any]) -> Any:
 
     Args:
         name: of the group.
-        kinds: dataclasses. A field with a text below it becomes an option with that help, one that
-            is annotated with a ``Parameter`` the option it describes.
+        kinds: dataclasses. A field with a text below it becomes an option with that help; a
+            ``Parameter`` that it is annotated with says the rest.
     """
     options = []
     for kind in kinds:
         hints = get_type_hints(kind, include_extras=True)
         helps = {text.arg_name: text.description for text in parse_from_object(kind).params}
         for field in fields(kind):
-            hint = hints[field.name]
-            if get_origin(hint) is Annotated:
-                options.append((field.name, hint, None))
-            elif field.name in helps:
-                shown = Parameter(help=helps[field.name])
-                options.append((field.name, Annotated[hint | None, shown], None))
+            if field.name in helps:
+                hint, shown = hints[field.name], Parameter(help=helps[field.name])
+                hint = hint if get_origin(hint) is Annotated else hint | None
+                options.append((field.name, Annotated[hint, shown], None))
     made = make_dataclass(f"{name}Options", options, frozen=True)
     made.__module__ = __name__  # cyclopts takes classes of the standard library for values
     return Annotated[made | None, Parameter(name="*", group=name)]
