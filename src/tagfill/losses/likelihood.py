@@ -1,14 +1,14 @@
 """The likelihood of written tags: how incomplete labels came to be, as a probability.
 
 The head says p_j = sigmoid(g_j) of each tag, the tags of an image are independent given the image,
-and somebody wrote some of those that are there. Let t be the chance that a tag that is there stays
+and somebody wrote some of them. Let t be the probability that a tag that is present stays
 unwritten. Then an image has
 
     P(labels | x) = prod_{yes} p * prod_{no} (1 - p) * E_t[ prod_{unknown} (1 - p + p t) ]
 
 and the ways in which people write tags differ only in the distribution of t:
 
-- any n of the tags that are there, all choices equally likely: with R others that has probability
+- any n of the present tags, all choices equally likely: with R others that has probability
   1 / C(n + R, n) = n * integral_0^1 t^R (1 - t)^(n - 1) dt, so t has the weight n (1 - t)^(n - 1);
 - each with the same chance c: t = 1 - c;
 - entries are known at random, whatever they hold: t = 1, unknown entries say nothing;
@@ -41,7 +41,7 @@ class Writer(NamedTuple):
     """How the tags of each image were written: a discrete distribution of t.
 
     Args:
-        unwritten: [N, Q] values of t, the chance that a tag that is there stays unwritten.
+        unwritten: [N, Q] values of t, the probability that a present tag stays unwritten.
         log_weight: [N, Q] logarithms of their weights.
     """
 
@@ -54,7 +54,7 @@ class Writer(NamedTuple):
 
 
 def some_written(observed: Tensor, written: Tensor | None = None) -> Writer:
-    """Any n of the tags that are there were written, all choices equally likely.
+    """Any n of the present tags were written, all choices equally likely.
 
     Images without a written tag say nothing about their unknown entries.
 
@@ -78,7 +78,7 @@ def number_positive(observed: Tensor) -> Tensor:
 
 
 def each_written(observed: Tensor, share: float) -> Writer:
-    """Every tag that is there was written with the same chance ``share``, by itself.
+    """Every present tag was written with the same probability ``share``, independently.
 
     0 means that entries are known at random, 1 that unknown tags are absent.
     """

@@ -13,7 +13,6 @@ from tagfill.losses.assume import assume_negative, assume_negative_smoothed, wea
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import (
     ElementwiseMethod,
-    Info,
     LossTerms,
     Method,
     NamedMethod,
@@ -105,7 +104,8 @@ _an_ls_asymmetric = elementwise("an_ls_asymmetric", assume_negative_smoothed)
 
 METHODS = {
     "wan": NamedMethod(
-        Info(title="Weak assume negative (WAN)", source="Cole et al. 2021 (MLSPL), Sec. 5.1"),
+        "Weak assume negative (WAN)",
+        "Cole et al. 2021 (MLSPL), Sec. 5.1",
         WanConfig,
         lambda config: _weak("wan", config.gamma),
         text="""Weak assume negative: unknown tags are negatives of little weight.
@@ -118,7 +118,8 @@ weigh together as much as its single positive. The published code computes the s
 no known negatives; here they keep their full weight, since only assumptions deserve doubt.""",
     ),
     "dw": NamedMethod(
-        Info(title="Down-weighted negatives (DW)", source="Zhou et al. 2022 (EM + APL), Table 1"),
+        "Down-weighted negatives (DW)",
+        "Zhou et al. 2022 (EM + APL), Table 1",
         DwConfig,
         lambda config: _weak("dw", config.w),
         text="""Down-weighting: assume negative with a fixed smaller weight on what is only assumed.
@@ -132,14 +133,12 @@ VOC 2012 with single positives and a linear classifier: 84.4, 84.6, 84.5, 84.1 m
 Known negatives keep their full weight. ``wan`` is the same with w = 1 / (K - 1).""",
     ),
     "an_ls": NamedMethod(
-        Info(
-            title="Assume negative with label smoothing (AN-LS)",
-            source="Cole et al. 2021 (MLSPL), Eq. 9",
-        ),
+        "Assume negative with label smoothing (AN-LS)",
+        "Cole et al. 2021 (MLSPL), Eq. 9",
         SmoothingConfig,
         _an_ls,
-        PUBLISHED,
-        """Assume negative with label smoothing: no target is quite 0 or 1.
+        presets=PUBLISHED,
+        text="""Assume negative with label smoothing: no target is quite 0 or 1.
 
     loss = mean over images and classes of -t log p - (1 - t) log(1 - p),
     t = 1 - eps / 2 where z=1, else eps / 2
@@ -150,10 +149,8 @@ Published code: smooths by 0.1 where the equation has eps / 2 = 0.05, twice as m
 ``published`` has eps = 0.2, which is the same.""",
     ),
     "an_ls_asymmetric": NamedMethod(
-        Info(
-            title="Assume negative with asymmetric label smoothing",
-            source="Cole et al. 2021 (MLSPL), supplement A, AN-LS(eps_p, eps_n)",
-        ),
+        "Assume negative with asymmetric label smoothing",
+        "Cole et al. 2021 (MLSPL), supplement A, AN-LS(eps_p, eps_n)",
         AsymmetricConfig,
         _an_ls_asymmetric,
         text="""Assume negative with label smoothing of its own for positives and for negatives.
@@ -166,40 +163,38 @@ trusted, assumed negatives are not. Known negatives are smoothed like assumed on
 code has no such loss.""",
     ),
     "ls": NamedMethod(
-        Info(
-            title="Label smoothing (LS)",
-            source="Zhou et al. 2022 (EM + APL), Table 1; Cole et al. 2021 (MLSPL), Eq. 9",
-            alias_of="an_ls",
-        ),
+        "Label smoothing (LS)",
+        "Zhou et al. 2022 (EM + APL), Table 1; Cole et al. 2021 (MLSPL), Eq. 9",
         SmoothingConfig,
         _an_ls,
-        PUBLISHED,
-        """Label smoothing on assume negative: another name for ``an_ls``.
+        alias_of="an_ls",
+        presets=PUBLISHED,
+        text="""Label smoothing on assume negative: another name for ``an_ls``.
 
 Zhou et al. 2022 (EM + APL) compare with it under this name in their Table 1, without giving its
 strength.""",
     ),
     "n_ls": NamedMethod(
-        Info(
-            title="Label smoothing of negatives (N-LS)",
-            source="Zhou et al. 2022 (EM + APL), Table 1; Cole et al. 2021 (MLSPL), supplement A",
-            alias_of="an_ls_asymmetric",
-        ),
+        "Label smoothing of negatives (N-LS)",
+        "Zhou et al. 2022 (EM + APL), Table 1; Cole et al. 2021 (MLSPL), supplement A",
         AsymmetricConfig,
         _an_ls_asymmetric,
+        alias_of="an_ls_asymmetric",
         text="""Label smoothing of negatives: another name for ``an_ls_asymmetric`` with eps_p = 0.
 
 Zhou et al. 2022 (EM + APL) compare with it under this name in their Table 1, without giving its
 strength.""",
     ),
     "l1r": NamedMethod(
-        Info("Assume negative with l1 regularization", "Zhou et al. 2022 (EM + APL), Table 1"),
+        "Assume negative with l1 regularization",
+        "Zhou et al. 2022 (EM + APL), Table 1",
         L1Config,
         _l1,
         text=PENALIZED,
     ),
     "l2r": NamedMethod(
-        Info("Assume negative with l2 regularization", "Zhou et al. 2022 (EM + APL), Table 1"),
+        "Assume negative with l2 regularization",
+        "Zhou et al. 2022 (EM + APL), Table 1",
         L2Config,
         _l2,
         text=PENALIZED,

@@ -11,10 +11,8 @@ from torch import Tensor
 
 from tagfill.losses.focusing import asymmetric, focal, partial_asymmetric
 from tagfill.losses.selection import likely_or_common
-from tagfill.methods._prior import Prior, resolve_prior
-from tagfill.methods._settings import Reduction, Settings, reduced, setting
+from tagfill.methods._settings import Prior, Reduction, Settings, reduced, resolve_prior, setting
 from tagfill.methods.base import (
-    Info,
     LossTerms,
     Method,
     NamedMethod,
@@ -122,11 +120,13 @@ class SelectiveAsymmetric(Method):
 
 METHODS = {
     "asl": NamedMethod(
-        Info("Asymmetric loss", "Ridnik et al. 2021 (ASL); Zhou et al. 2022, Table 1"),
+        "Asymmetric loss",
+        "Ridnik et al. 2021 (ASL); Zhou et al. 2022, Table 1",
         AslConfig,
         elementwise("asl", asymmetric),
-        {"published": AslConfig(detach_weight=True, eps=1e-8, reduction="sum")},
-        """Asymmetric loss: negatives lose weight faster than positives, and easy ones drop out.
+        presets={"published": AslConfig(detach_weight=True, eps=1e-8, reduction="sum")},
+        text="""\
+Asymmetric loss: negatives lose weight faster than positives, and easy ones drop out.
 
     loss = mean over images and classes of
            -[z=1] (1 - p)^g+ log p - [z!=1] q^g- log(1 - q),  q = max(p - margin, 0)
@@ -141,14 +141,15 @@ The published training script lets no gradient through the focal weights, raises
 Adam hides and weight decay does not.""",
     ),
     "asl_q2l": NamedMethod(
-        Info(
-            "Simplified asymmetric loss of Query2Label",
-            "Liu et al. 2021 (Query2Label); Islam et al., Eq. 11",
-        ),
+        "Simplified asymmetric loss of Query2Label",
+        "Liu et al. 2021 (Query2Label); Islam et al., Eq. 11",
         Q2lConfig,
         elementwise("asl_q2l", _scaled),
-        {"published": Q2lConfig(gamma_negative=2.0, detach_weight=True, eps=1e-5, scale=1000.0)},
-        """Simplified asymmetric focal loss of Query2Label: no margin, gentle focus on negatives.
+        presets={
+            "published": Q2lConfig(gamma_negative=2.0, detach_weight=True, eps=1e-5, scale=1000.0)
+        },
+        text="""\
+Simplified asymmetric focal loss of Query2Label: no margin, gentle focus on negatives.
 
     loss = scale x mean over images and classes of -[z=1] (1 - p)^g+ log p - [z!=1] p^g- log(1 - p)
 
@@ -160,7 +161,8 @@ gradient through the focal weights and multiply the mean by 1000 (``gamma_negati
 ``detach_weight``, ``scale``; preset ``published``).""",
     ),
     "focal": NamedMethod(
-        Info("Focal loss", "Lin et al. 2017; Zhou et al. 2022 (EM + APL), Table 1"),
+        "Focal loss",
+        "Lin et al. 2017; Zhou et al. 2022 (EM + APL), Table 1",
         FocalConfig,
         elementwise("focal", focal),
         text="""Focal loss: tags the network gets right count less; unknown counts as negative.
@@ -172,21 +174,19 @@ code for it is not published. Gamma 2 is Lin's value and that of the multi-label
 al. 2021 and Zhang et al. 2021.""",
     ),
     "p_asl": NamedMethod(
-        Info(
-            title="Partial asymmetric loss with selective ignoring",
-            source="Ben-Baruch et al. 2022 (CSL)",
-            needs=Needs(class_prior=True),
-        ),
+        "Partial asymmetric loss with selective ignoring",
+        "Ben-Baruch et al. 2022 (CSL)",
         PartialAslConfig,
         SelectiveAsymmetric,
-        {
+        needs=Needs(class_prior=True),
+        presets={
             "published": PartialAslConfig(detach_weight=True, eps=1e-8, reduction="sum"),
             "rps": PartialAslConfig(detach_weight=True, eps=1e-8, reduction="sum"),
             "fpc": PartialAslConfig(
                 gamma_negative=3.0, detach_weight=True, eps=1e-8, reduction="sum"
             ),
         },
-        """Partial asymmetric loss with selective ignoring: doubtful unknown tags are left out.
+        text="""Partial asymmetric loss with selective ignoring: doubtful unknown tags are left out.
 
     loss = mean over images and classes of
            -[z=1] a+ (1 - p)^g+ log p - [z=0] a- q^g- log(1 - q) - [z=-1, kept] au q^gu log(1 - q),

@@ -10,7 +10,7 @@ lists them in ``METHODS`` (a dictionary of ``NamedMethod`` by name). A method's 
 - optionally ``PRESETS``: named ``Config`` objects, such as the published code's values,
 - optionally ``SEARCH``: values to try, for ``tagfill tune`` (see ``_search``),
 - optionally ``stages(config)``: the stages of a schedule of its own (``--mode two_stage``),
-- optionally ``head_settings(config)``: what the head it needs, by default a linear one, is set to.
+- optionally ``head_settings(config)``: settings of the head it needs, a linear one by default.
 
 A field of ``Config`` is documented by its ``setting``, or in the ``Args`` section of the docstring;
 the docstring of the module gives formula, paper and differences from the published code.
@@ -321,14 +321,18 @@ class NamedMethod:
 
     def __init__(
         self,
-        info: Info,
+        title: str,
+        source: str,
         config: type[Any],
         build: Callable[[Any], Method],
+        *,
+        needs: Needs | None = None,
+        alias_of: str | None = None,
         presets: Mapping[str, Any] | None = None,
         text: str | None = None,
     ) -> None:
-        self.INFO, self.Config, self.build = info, config, build
-        self.PRESETS = presets or {}
+        self.INFO = Info(title, source, needs or Needs(), alias_of)
+        self.Config, self.build, self.PRESETS = config, build, presets or {}
         self.__doc__ = text or sys.modules[config.__module__].__doc__
 
 

@@ -5,7 +5,7 @@
            + [pseudo-labeled] beta (-s log p - (1 - s) log(1 - p))
 
 Zhou et al. 2022 (EM + APL), Algorithm 1 and Eq. 6-8. After T_w epochs of plain ``em``, and after
-every later epoch that another one follows, each class c labels the n_c unknown entries of lowest
+every later epoch but the last, each class c labels the n_c unknown entries of lowest
 probability: n_c = int(theta U_c / (T_t - T_w)) of its U_c unknown entries before any pseudo-label,
 over T_t epochs in all. The label is the probability s = p of that moment and is never refreshed.
 There are no positive pseudo-labels by default.

@@ -29,7 +29,6 @@ from tagfill.losses.selection import lowest_per_class
 from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods._state import Averages
 from tagfill.methods.base import (
-    Info,
     LossTerms,
     Method,
     NamedMethod,
@@ -111,21 +110,17 @@ class ExpectedNegatives(Method):
 
 METHODS = {
     "en_cl": NamedMethod(
-        Info(
-            "Expected negatives with consistency over epochs (EN + CL)",
-            SOURCE,
-            Needs(state=True, expected_positives=True),
-        ),
+        "Expected negatives with consistency over epochs (EN + CL)",
+        SOURCE,
         Config,
         lambda config: ExpectedNegatives("en_cl", config, spatial=False),
+        needs=Needs(state=True, expected_positives=True),
     ),
     "en_scl": NamedMethod(
-        Info(
-            "Expected negatives with spatial consistency over epochs (EN + SCL)",
-            SOURCE,
-            Needs(state=True, expected_positives=True, activation_maps=True),
-        ),
+        "Expected negatives with spatial consistency over epochs (EN + SCL)",
+        SOURCE,
         Config,
         lambda config: ExpectedNegatives("en_scl", config, spatial=True),
+        needs=Needs(state=True, expected_positives=True, activation_maps=True),
     ),
 }

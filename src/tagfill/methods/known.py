@@ -24,7 +24,6 @@ from tagfill.methods._settings import Settings, setting
 from tagfill.methods.assumed import PUBLISHED, SmoothingConfig
 from tagfill.methods.base import (
     ElementwiseMethod,
-    Info,
     LossTerms,
     Method,
     NamedMethod,
@@ -91,9 +90,11 @@ class TrueNegatives(Method):
 
 METHODS = {
     "iu": NamedMethod(
-        Info("Ignore unknown (IU)", "Cole et al. 2021 (MLSPL), Eq. 6", Needs(negatives=True)),
+        "Ignore unknown (IU)",
+        "Cole et al. 2021 (MLSPL), Eq. 6",
         Settings,
         elementwise("iu", ignore_unknown),
+        needs=Needs(negatives=True),
         text="""Ignore unknown: cross-entropy on known entries only.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
@@ -104,13 +105,11 @@ published code computes the same but stops at a batch that lacks either kind; he
 training set needs both.""",
     ),
     "partial_bce": NamedMethod(
-        Info(
-            "Cross-entropy on known entries, weighted by their number",
-            "Durand et al. 2019, Eq. 2-3; Cole et al. 2021 (MLSPL), Sec. 4.2",
-            Needs(negatives=True),
-        ),
+        "Cross-entropy on known entries, weighted by their number",
+        "Durand et al. 2019, Eq. 2-3; Cole et al. 2021 (MLSPL), Sec. 4.2",
         PartialConfig,
         elementwise("partial_bce", _partial),
+        needs=Needs(negatives=True),
         text="""Partial BCE: unknown entries are left out, and images weighed by their known ones.
 
     loss = mean over images and classes of w(r) * (-[z=1] log p - [z=0] log(1 - p)),
@@ -123,7 +122,8 @@ w = alpha r^gamma + beta with -4.45, 5.45 and 1. That is ``weighting = "durand"`
 negatives.""",
     ),
     "pseudo_negative": NamedMethod(
-        Info("Pseudo-negative sampling", "Cole et al. 2021 (MLSPL), Sec. 5.1"),
+        "Pseudo-negative sampling",
+        "Cole et al. 2021 (MLSPL), Sec. 5.1",
         Settings,
         lambda config: PseudoNegative(),
         text="""Pseudo-negative sampling: one unknown tag of an image counts as absent at a visit.
@@ -136,13 +136,11 @@ Cole et al. 2021 (MLSPL), Sec. 5.1, "Connection to pseudo-negative sampling". In
 such and are not drawn.""",
     ),
     "bce": NamedMethod(
-        Info(
-            "Binary cross-entropy on full labels (oracle where labels are masked)",
-            "Cole et al. 2021 (MLSPL), Eq. 5",
-            Needs(truth=True, negatives=True),
-        ),
+        "Binary cross-entropy on full labels (oracle where labels are masked)",
+        "Cole et al. 2021 (MLSPL), Eq. 5",
         Settings,
         lambda config: Oracle("bce", ignore_unknown),
+        needs=Needs(truth=True, negatives=True),
         text="""Binary cross-entropy on the full labels: the best that training could reach.
 
     loss = mean over images and classes of -[y=1] log p - [y=0] log(1 - p)
@@ -153,15 +151,13 @@ unknown even then count nothing, and the mean is over the known entries of the b
 code computes the same on full labels.""",
     ),
     "bce_ls": NamedMethod(
-        Info(
-            title="Binary cross-entropy with label smoothing (oracle where labels are masked)",
-            source="Cole et al. 2021 (MLSPL), Table 1",
-            needs=Needs(truth=True, negatives=True),
-        ),
+        "Binary cross-entropy with label smoothing (oracle where labels are masked)",
+        "Cole et al. 2021 (MLSPL), Table 1",
         SmoothingConfig,
         lambda config: Oracle("bce_ls", partial(ignore_unknown_smoothed, eps=config.eps)),
-        PUBLISHED,
-        """Binary cross-entropy with label smoothing on the full labels.
+        needs=Needs(truth=True, negatives=True),
+        presets=PUBLISHED,
+        text="""Binary cross-entropy with label smoothing on the full labels.
 
     loss = mean over images and classes of -t log p - (1 - t) log(1 - p),
     t = 1 - eps / 2 where y=1, eps / 2 where y=0
@@ -173,13 +169,11 @@ Published code: smooths by 0.1 where the equation has eps / 2 = 0.05; the preset
 eps = 0.2, which is the same.""",
     ),
     "iun": NamedMethod(
-        Info(
-            "Observed positives and all true negatives (IUN, oracle)",
-            "Cole et al. 2021 (MLSPL), Eq. 7",
-            Needs(truth=True),
-        ),
+        "Observed positives and all true negatives (IUN, oracle)",
+        "Cole et al. 2021 (MLSPL), Eq. 7",
         Settings,
         lambda config: TrueNegatives(),
+        needs=Needs(truth=True),
         text="""Observed positives and, unrealistically, all true negatives; the rest is ignored.
 
     loss = mean over images and classes of -[z=1] log p - [y=0] log(1 - p)

@@ -34,7 +34,7 @@ from tagfill.losses.selection import (
     modified_count,
 )
 from tagfill.methods._settings import Settings, setting
-from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Needs, Setup, Step
+from tagfill.methods.base import LossTerms, Method, NamedMethod, Needs, Setup, Step
 
 T = TypeVar("T")
 
@@ -115,25 +115,25 @@ def _best(config: Callable[[float], T], **deltas: float) -> dict[str, T]:
 
 METHODS = {
     "ll_r": NamedMethod(
-        Info("Large loss, rejection", "Kim et al. 2022 (Large Loss Matters), LL-R"),
+        "Large loss, rejection",
+        "Kim et al. 2022 (Large Loss Matters), LL-R",
         GrowingConfig,
         partial(GrowingLargeLoss, "ll_r", large_loss_rejection),
-        _best(GrowingConfig, voc=0.002, coco=0.004, nus=0.004, cub=0.004),
+        presets=_best(GrowingConfig, voc=0.002, coco=0.004, nus=0.004, cub=0.004),
     ),
     "ll_ct": NamedMethod(
-        Info("Large loss, temporary correction", "Kim et al. 2022 (Large Loss Matters), LL-Ct"),
+        "Large loss, temporary correction",
+        "Kim et al. 2022 (Large Loss Matters), LL-Ct",
         GrowingConfig,
         partial(GrowingLargeLoss, "ll_ct", large_loss_correction),
-        _best(GrowingConfig, voc=0.002, coco=0.002, nus=0.002, cub=0.004),
+        presets=_best(GrowingConfig, voc=0.002, coco=0.002, nus=0.002, cub=0.004),
     ),
     "ll_cp": NamedMethod(
-        Info(
-            "Large loss, permanent correction",
-            "Kim et al. 2022 (Large Loss Matters), LL-Cp",
-            Needs(state=True),
-        ),
+        "Large loss, permanent correction",
+        "Kim et al. 2022 (Large Loss Matters), LL-Cp",
         PermanentConfig,
         PermanentCorrection,
-        _best(PermanentConfig, voc=0.001, coco=0.002, nus=0.002, cub=0.002),
+        needs=Needs(state=True),
+        presets=_best(PermanentConfig, voc=0.001, coco=0.002, nus=0.002, cub=0.002),
     ),
 }

@@ -3,13 +3,13 @@
     P(labels | x) = prod_{yes} p * prod_{no} (1 - p) * E_t[ prod_{unknown} (1 - p + p t) ]
     loss = -log P(labels | x) + smoothing (softplus(g) + softplus(-g)), mean over images and classes
 
-t is the chance that a tag that is there stays unwritten. If any n of the tags that are there were
-written, all choices equally likely, t has the density n (1 - t)^(n - 1) (writer "some"); if each
-was written with chance c, t = 1 - c (writer "each"); share 0 means that entries are known at
-random, share 1 that unknown tags are absent. An unknown entry is smoothed as much as it tells.
+t is the probability that a present tag stays unwritten. If any n of the present tags were written,
+all choices equally likely, t has the density n (1 - t)^(n - 1) (writer "some"); if each was written
+with chance c, t = 1 - c (writer "each"); share 0 means that entries are known at random, share 1
+that unknown tags are absent. An unknown entry is smoothed in proportion to its information.
 
-A linear head on fixed features is found at once: full-batch L-BFGS with an L2 penalty. The writer,
-the strength of the penalty, and whether features are taken as they are, as signed square roots or
+A linear head on fixed features is solved directly: full-batch L-BFGS with an L2 penalty. Writer,
+strength of the penalty, and whether features are taken as they are, as signed square roots or
 standardized are those with the best cross-validated likelihood of the observed labels, so that no
 truth, no epochs and no learning rate are needed. Photos are scored as a whole and in 3 x 3 regions,
 g = (g_whole + max g_region) / 2, and the head is refined for that. In the training loop
@@ -51,14 +51,14 @@ class Config:
     """Hyper-parameters.
 
     Args:
-        writer: "some": any n of the tags that are there were written; "each": each tag with the
+        writer: "some": any n of the present tags were written; "each": each tag with the
             same chance; "auto" takes the more likely one.
         share: chance of being written for "each"; "auto" takes the most likely of a few.
         strength: of the L2 penalty of a linear head, relative to the features' mean sum of squares;
             "auto" chooses it by cross-validated likelihood.
         smoothing: keeps scores from running away; likelihood cannot choose it.
         transform: of the features of a linear head: "plain", "roots" or "standard"; "auto" chooses.
-        at_once: find linear heads on fixed features at once; otherwise in epochs like other heads.
+        at_once: solve linear heads on fixed features directly; otherwise train them in epochs.
     """
 
     writer: Literal["auto", "some", "each"] = "auto"

@@ -19,7 +19,7 @@ the log.
 view learns what the weak one does, assumed negatives and all, and nothing is a pseudo-label.
 
 The published code takes means over entries instead of sums over classes, L_PLC's over the entries
-in play (``normalize`` "entries"); the preset ``published`` does so.
+that take part (``normalize`` "entries"); the preset ``published`` does so.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class TwoViews(Method):
         return terms.mean() if self.config.normalize == "entries" else terms.sum(dim=1).mean()
 
     def consistency(self, step: Step, threshold: float) -> Tensor:
-        """L_PLC; without an entry in play it is 0."""
+        """L_PLC; 0 if no entry takes part."""
         terms, chosen = pseudo_label_consistency(
             self.strong(step).logits,
             step.output.logits,
@@ -101,7 +101,6 @@ class TwoViews(Method):
         self.labels[step.index] = labels.to(self.labels)
 
     def strong(self, step: Step) -> Output:
-        """The output for the strong view."""
         if step.strong is None:
             raise TagfillError(
                 f"{self.name} needs a second, strongly augmented view of every image",

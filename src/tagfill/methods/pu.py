@@ -18,9 +18,8 @@ from tagfill.losses.pu import (
     unbiased_risk,
     variational_risk,
 )
-from tagfill.methods._prior import resolve_prior
-from tagfill.methods._settings import Settings, setting
-from tagfill.methods.base import Info, LossTerms, Method, Mixed, NamedMethod, Needs, Setup, Step
+from tagfill.methods._settings import Settings, resolve_prior, setting
+from tagfill.methods.base import LossTerms, Method, Mixed, NamedMethod, Needs, Setup, Step
 
 RISK = """\
 PU learning with a class prior: the risk over negatives, from positives and unlabeled entries.
@@ -172,34 +171,28 @@ def _vpu(config: VpuConfig) -> Method:
 
 METHODS = {
     "upu": NamedMethod(
-        Info(
-            "Unbiased PU learning (uPU)",
-            "Du Plessis et al. 2015; PU-MLC (arXiv 2306.16016), Eq. 5",
-            Needs(class_prior=True),
-        ),
+        "Unbiased PU learning (uPU)",
+        "Du Plessis et al. 2015; PU-MLC (arXiv 2306.16016), Eq. 5",
         UnbiasedConfig,
         partial(PuRisk, "upu"),
+        needs=Needs(class_prior=True),
         text=RISK,
     ),
     "nnpu": NamedMethod(
-        Info(
-            "Non-negative PU learning (nnPU)",
-            "Kiryo et al. 2017, Eq. 6, Algorithm 1",
-            Needs(class_prior=True),
-        ),
+        "Non-negative PU learning (nnPU)",
+        "Kiryo et al. 2017, Eq. 6, Algorithm 1",
         NonNegativeConfig,
         partial(PuRisk, "nnpu"),
-        {"published": NonNegativeConfig(surrogate="sigmoid", positives_in_unlabeled=False)},
-        RISK,
+        needs=Needs(class_prior=True),
+        presets={"published": NonNegativeConfig(surrogate="sigmoid", positives_in_unlabeled=False)},
+        text=RISK,
     ),
     "vpu": NamedMethod(
-        Info(
-            "Variational PU learning (vPU)",
-            "Chen et al. 2020; PU-MLC (arXiv 2306.16016), Eq. 6-8",
-            Needs(mixup=True),
-        ),
+        "Variational PU learning (vPU)",
+        "Chen et al. 2020; PU-MLC (arXiv 2306.16016), Eq. 6-8",
         VpuConfig,
         _vpu,
+        needs=Needs(mixup=True),
         text="""Variational PU learning: no class prior needed.
 
     loss = sum over classes of log(E_U[p]) - E_P[log p] + lambda L_mix
@@ -214,18 +207,16 @@ two halves of the batch are mixed, one weight w ~ Beta(0.3, 0.3) for a step. lam
 their code; gradients flow through t, as in both published codes.""",
     ),
     "pu_mlc": NamedMethod(
-        Info(
-            "Positive and unlabeled multi-label classification (PU-MLC)",
-            "PU-MLC (arXiv 2306.16016), Eq. 8-11",
-            Needs(mixup=True),
-        ),
+        "Positive and unlabeled multi-label classification (PU-MLC)",
+        "PU-MLC (arXiv 2306.16016), Eq. 8-11",
         PuMlcConfig,
         partial(Variational, "pu_mlc"),
-        {
+        needs=Needs(mixup=True),
+        presets={
             "published": PuMlcConfig(gamma=0.55, alpha=1.0, tempered_factor=True, eps=1e-10),
             "voc07": PuMlcConfig(gamma=0.85, alpha=2.0, tempered_factor=True, eps=1e-10),
         },
-        """PU-MLC: variational PU learning for many unbalanced classes.
+        text="""PU-MLC: variational PU learning for many unbalanced classes.
 
     loss = sum over classes of L_var + lambda L_mix
     L_var = p_c^gamma log(E_U[sigma(s / tau_c)]) - E_P[log sigma(s / tau_c)]

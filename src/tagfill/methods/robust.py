@@ -7,7 +7,7 @@ from functools import partial
 
 from tagfill.losses.focusing import generalized_robust, hill, self_paced_correction
 from tagfill.methods._settings import Reduction, Settings, reduced, setting
-from tagfill.methods.base import Info, LossTerms, Method, NamedMethod, Setup, Step, elementwise
+from tagfill.methods.base import LossTerms, Method, NamedMethod, Setup, Step, elementwise
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,12 @@ def _between(start: float, end: float, share: float) -> float:
 
 METHODS = {
     "hill": NamedMethod(
-        Info("Hill loss", "Zhang et al. 2021 (Hill and SPLC)"),
+        "Hill loss",
+        "Zhang et al. 2021 (Hill and SPLC)",
         HillConfig,
         elementwise("hill", hill),
-        {"published": HillConfig(reduction="sum")},
-        """Hill loss: unknown tags with high probability are not pushed down.
+        presets={"published": HillConfig(reduction="sum")},
+        text="""Hill loss: unknown tags with high probability are not pushed down.
 
     loss = mean over images and classes of
            -[z=1] (1 - q)^gamma log q - [z=0] log(1 - p) + [z=-1] (lam - p) p^2,
@@ -102,14 +103,15 @@ The published code sums over the batch instead of taking the mean (``reduction``
 ``published``).""",
     ),
     "splc": NamedMethod(
-        Info("Self-paced loss correction", "Zhang et al. 2021 (Hill and SPLC)"),
+        "Self-paced loss correction",
+        "Zhang et al. 2021 (Hill and SPLC)",
         SplcConfig,
         SelfPacedCorrection,
-        {
+        presets={
             "published": SplcConfig(margin_on_corrected=False, reduction="sum"),
             "coco_75": SplcConfig(tau=0.65, margin_on_corrected=False, reduction="sum"),
         },
-        """Self-paced loss correction: unknown tags with high probability count as positive.
+        text="""Self-paced loss correction: unknown tags with high probability count as positive.
 
     loss = mean over images and classes of
            -[positive] (1 - q)^gamma log q - [else] p^gamma log(1 - p),  q = sigmoid(logit - margin)
@@ -124,17 +126,19 @@ starts at 1, which is ``start_epoch`` 2 here. Preset ``coco_75``: the authors' t
 quarters of the positives are left.""",
     ),
     "gr": NamedMethod(
-        Info("Generalized robust loss", "Chen et al. 2024 (GR loss)"),
+        "Generalized robust loss",
+        "Chen et al. 2024 (GR loss)",
         GrConfig,
         GeneralizedRobust,
-        {
+        presets={
             "published": GrConfig(eps=1e-7),
             "voc": GrConfig(eps=1e-7),
             "coco": GrConfig(slope_end=10.0, bias_end=-8.0, eps=1e-7),
             "nus": GrConfig(slope_end=10.0, bias_end=-8.0, eps=1e-7),
             "cub": GrConfig(slope_end=10.0, bias_end=-8.0, q_negative=1.5, eps=1e-7),
         },
-        """Generalized robust loss: the expected loss of unknown tags under a soft pseudo-label.
+        text="""\
+Generalized robust loss: the expected loss of unknown tags under a soft pseudo-label.
 
     loss = mean over images and classes of -[z=1] log p - [z=0] log(1 - p)
            + [z=-1] v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3)

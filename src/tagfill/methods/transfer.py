@@ -14,7 +14,6 @@ from tagfill.losses.transfer import blended_mean, co_occurrence, known_mean, lab
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods._state import Stateful
 from tagfill.methods.base import (
-    Info,
     LossTerms,
     Method,
     NamedMethod,
@@ -198,7 +197,6 @@ class SemanticTransfer(LabelFeatureMethod):
         return total / positive.sum(dim=1, keepdim=True).clamp(min=1)
 
     def margin_at(self, epoch: int) -> float:
-        """The margin of an epoch."""
         later = epoch - self.config.start_epoch - 1
         lowest = min(LEAST_MARGIN, self.config.margin)
         return max(lowest, self.config.margin - MARGIN_STEP * later)
@@ -302,15 +300,14 @@ def centers(points: Tensor, count: int) -> Tensor:
 
 METHODS = {
     "sst": NamedMethod(
-        Info(
-            title="Structured semantic transfer (SST)",
-            source="Chen et al. 2022 (SST); PU-MLC (arXiv 2306.16016), Table I",
-            needs=Needs(negatives=True, state=True, label_features=True),
-        ),
+        "Structured semantic transfer (SST)",
+        "Chen et al. 2022 (SST); PU-MLC (arXiv 2306.16016), Table I",
         SstConfig,
         SemanticTransfer,
-        {"published": SstConfig(joint=512, hidden=1024)},
-        """Structured semantic transfer: pseudo-labels from co-occurring classes and similar images.
+        needs=Needs(negatives=True, state=True, label_features=True),
+        presets={"published": SstConfig(joint=512, hidden=1024)},
+        text="""\
+Structured semantic transfer: pseudo-labels from co-occurring classes and similar images.
 
     loss = mean over known entries of -[z=1] log p - [z=0] log(1 - p)
            + the same with positive pseudo-labels from within the image
@@ -330,13 +327,11 @@ Here the pair network sees them through a fixed random projection, where the pub
 that layer too, and is smaller; the preset ``published`` has its widths.""",
     ),
     "sarb": NamedMethod(
-        Info(
-            title="Semantic-aware representation blending (SARB)",
-            source="Pu et al. 2022 (SARB); PU-MLC (arXiv 2306.16016), Table I",
-            needs=Needs(negatives=True, state=True, label_features=True),
-        ),
+        "Semantic-aware representation blending (SARB)",
+        "Pu et al. 2022 (SARB); PU-MLC (arXiv 2306.16016), Table I",
         SarbConfig,
         Blending,
+        needs=Needs(negatives=True, state=True, label_features=True),
         text="""\
 Semantic-aware representation blending: blend features of known tags into unknown ones.
 
