@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagfill.errors import TagfillError, in_python
 from tagfill.evaluate import sigmoid
+from tagfill.evaluate.arrays import Floats
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 from tagfill.labels.split import stratified_split
@@ -36,8 +37,6 @@ from tagfill.priors import Written, how_written
 from tagfill.train.config import MethodConfig, OptimizerName, StageConfig
 from tagfill.train.linear import fit_linear
 from tagfill.trust import trust
-
-Floats = npt.NDArray[np.float64]
 
 
 class IncompleteLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

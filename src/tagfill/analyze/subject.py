@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from tagfill.analyze.kinds import CannotDrawError
-from tagfill.evaluate.arrays import Floats
+from tagfill.evaluate.arrays import Floats, Mask
 from tagfill.labels import UNKNOWN, Labels
 from tagfill.methods.base import Method
 from tagfill.train.data import Split
 from tagfill.train.method import make_method
 from tagfill.train.trained import TrainedRun
-
-Mask = npt.NDArray[np.bool_]
 
 
 class RunView(TrainedRun):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tagfill.api.given import (
-    Labels,
+    LabelInput,
     as_dataset,
     common_folder,
     is_path,
@@ -119,14 +119,14 @@ _DATA = {field.name for field in dataclasses.fields(DataConfig)}
 
 @speaks_python
 def fit(
-    labels: Labels,
+    labels: LabelInput,
     *,
     images: str | Path | Sequence[str | Path] | None = None,
     features: str | npt.ArrayLike | None = None,
     classes: Sequence[str] | None = None,
-    truth: Labels | None = None,
-    val: Labels | None = None,
-    test: Labels | None = None,
+    truth: LabelInput | None = None,
+    val: LabelInput | None = None,
+    test: LabelInput | None = None,
     method: str = "auto",
     method_settings: dict[str, Any] | None = None,
     method_preset: str | None = None,

@@ -17,7 +17,7 @@ from tagfill.files import atomic_path
 from tagfill.labels import UNKNOWN, Dataset, LabelTable
 from tagfill.labels.io import load_labels, save_labels
 
-Labels = str | Path | LabelTable | Dataset | npt.ArrayLike
+LabelInput = str | Path | LabelTable | Dataset | npt.ArrayLike
 """A label file or folder, a table, a data set, a data frame, or an array [N, K] of 1, 0, -1."""
 IMAGE_COLUMNS = ("image", "file", "filename", "path", "id")
 
@@ -28,13 +28,15 @@ def is_path(labels: object) -> bool:
 
 
 def as_dataset(
-    labels: Labels, images: Sequence[str | Path] | None = None, classes: Sequence[str] | None = None
+    labels: LabelInput,
+    images: Sequence[str | Path] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> Dataset:
     """Labels in memory as a data set.
 
     Args:
-        labels: see ``Labels``; a data frame has a column per class, and images in its index or in
-            a column called image, file, filename, path or id. Missing values are unknown. A frame
+        labels: a data frame has a column per class, and images in its index or in a column called
+            image, file, filename, path or id. Missing values are unknown. A frame
             with other text, such as lists of tags, is read like a CSV file.
         images: the file of each row of an array.
         classes: names of the columns of an array.
@@ -47,7 +49,7 @@ def as_dataset(
     return Dataset(table, source=Path("labels.csv"), format="csv_wide")
 
 
-def named(labels: Labels, training: Dataset | None, split: str) -> Dataset:
+def named(labels: LabelInput, training: Dataset | None, split: str) -> Dataset:
     """Labels of a split as a data set; an array gets the names of the training labels.
 
     The rows of the split ``truth`` are the training images.

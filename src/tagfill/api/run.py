@@ -13,8 +13,7 @@ from tagfill.api.table import Table
 from tagfill.errors import TagfillError, speaks_python
 from tagfill.evaluate import Metrics, apply_calibration, summary
 from tagfill.evaluate.arrays import Floats
-from tagfill.labels import Dataset, LabelTable
-from tagfill.labels import Labels as Codes
+from tagfill.labels import Dataset, Labels, LabelTable
 from tagfill.labels.display import SHOWN, bars_svg
 from tagfill.labels.io import load_labels
 from tagfill.models.tagging import UNFITTED, Pictures, Prediction
@@ -184,7 +183,7 @@ class Run(TrainedRun):
         labels: str | Path | Dataset | LabelTable,
         split: str | None,
         images: str | Path | None,
-    ) -> tuple[Floats, Codes]:
+    ) -> tuple[Floats, Labels]:
         """Probabilities of other images, and their labels over the model's classes."""
         dataset = load_labels(str(labels)) if is_path(labels) else as_dataset(labels)
         table = dataset.truth or dataset.table
