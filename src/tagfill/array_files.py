@@ -1,7 +1,7 @@
-"""Arrays (.npy) and tables (parquet, Arrow) of anybody.
+"""Arrays (.npy) and tables (parquet, Arrow) from any source.
 
 Arrays are plain numbers or texts, never pickles, and no larger than their file. Tables are packed:
-a file of some kilobytes can unpack to more than any memory holds, and is refused in time.
+a file of a few kilobytes can unpack to more than the memory holds, and is refused in time.
 """
 
 from __future__ import annotations

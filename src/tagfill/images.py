@@ -6,6 +6,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -13,15 +14,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import STRIPOFFSETS, TILEOFFSETS
 
 from tagfill.errors import Problem, TagfillError
 from tagfill.files import open_regular
 from tagfill.image_files import find_images, is_image_file, other_names, walk_folders
-from tagfill.jpeg_scans import MOST_SCANS, too_many_scans
 from tagfill.patience import LARGEST_IMAGE
 
 MAX_PIXELS = 100_000_000
@@ -34,10 +35,21 @@ FORMATS = (
 _ROWS = 256
 _CHECKED_SIZE = 32
 """Photos are checked at about this size; the whole file is still read."""
+MOST_SCANS = 100
+"""Progressive JPEGs have about ten."""
+_SCAN, _END = 0xDA, 0xD9
+_START = bytes((0xFF, _SCAN))
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xff\xd0-\xd8])", re.DOTALL)
+"""Markers of a JPEG that have a length, and its end."""
+_BLOCK = 1_000_000
+_MOST_BYTES = 256_000_000
+"""Larger files are not read at once to tell scans from bytes that look like them."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Pillow warns from 89 million pixels on; here MAX_PIXELS makes it an error instead.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
-# Of damaged files it says more than a user can use; what cannot be decoded is an error anyway.
+# Its warnings about damaged files do not help users; what cannot be decoded is an error anyway.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
@@ -69,10 +81,6 @@ def open_image(source: str | Path | bytes, size: int | None = None) -> Image.Ima
 def open_photo(path: str | Path) -> BinaryIO:
     """Open an image file to read; see ``open_regular``."""
     return open_regular(path, LARGEST_IMAGE)
-
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def read_ahead(
@@ -289,3 +297,52 @@ def _problems(
             f"{len(group)} images are identical: {', '.join(group)}",
             file=str(root),
         )
+
+
+def too_many_scans(image: Image.Image, source: BinaryIO) -> bool:
+    """Whether a JPEG, or a TIFF made of JPEGs, has more scans than any program writes.
+
+    Args:
+        image: opened from the source, not decoded yet.
+        source: its file; the position stays.
+    """
+    if image.format in ("JPEG", "MPO"):
+        allowed = MOST_SCANS
+    elif image.format == "TIFF" and image.info.get("compression") in ("jpeg", "tiff_jpeg"):
+        tags: Any = image.tag_v2  # type: ignore[attr-defined]
+        allowed = MOST_SCANS + max(len(tags.get(key, ())) for key in (STRIPOFFSETS, TILEOFFSETS))
+    else:
+        return False
+    place = source.tell()
+    try:
+        source.seek(0)
+        if _at_most(source, allowed):
+            return False
+        source.seek(0)
+        content = source.read(_MOST_BYTES)
+        return image.format == "TIFF" or _scans_to_end(content) > MOST_SCANS
+    finally:
+        source.seek(place)
+
+
+def _at_most(source: BinaryIO, allowed: int) -> bool:
+    """Whether a file has at most this many bytes that look like the start of a scan."""
+    count, last = 0, b""
+    while block := source.read(_BLOCK):
+        count += (last + block).count(_START)
+        last = block[-1:]
+        if count > allowed:
+            return False
+    return True
+
+
+def _scans_to_end(content: bytes) -> int:
+    """Scans up to the end of the JPEG; the film of a moving photo may follow."""
+    count, place = 0, 2
+    while count <= MOST_SCANS and (marker := _MARKER.search(content, place)):
+        kind, place = marker[1][0], marker.end()
+        if kind == _END:
+            break
+        count += kind == _SCAN
+        place += int.from_bytes(content[place : place + 2], "big")
+    return count

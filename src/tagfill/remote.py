@@ -261,7 +261,7 @@ class _Store:
                 file=url,
                 remedy=f"{from_clone('remote')}; for gs:// and others the package named",
             ) from error
-        except Exception as error:  # whatever a file system says of an address it cannot use
+        except Exception as error:  # file systems raise anything for an address they cannot use
             raise TagfillError(
                 f"is not an address that can be opened ({error})",
                 file=url,

@@ -8,8 +8,8 @@ import pytest
 from tests.bench.small_recipe import TEXT, recipe
 
 from tagfill.analyze.drawing import new_figure, styled
-from tagfill.bench.curves import draw_curves, widen
 from tagfill.bench.table import Report
+from tagfill.bench.write import draw_curves, widen
 from tagfill.cli.main import main
 from tagfill.errors import TagfillError
 from tagfill.train.folder import RunFolder

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tagfill.bench.data import Opened, make_variant, open_source
-from tagfill.bench.spec import Labels, Source
+from tagfill.bench.recipe import LabelChoice, Source
 from tagfill.errors import TagfillError
 from tagfill.train.data import TrainingData, prepare
 
@@ -21,14 +21,14 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bench")
 
 
-def seen(opened: Opened, labels: Labels, out: Path) -> TrainingData:
+def seen(opened: Opened, labels: LabelChoice, out: Path) -> TrainingData:
     return prepare(make_variant(opened, labels, out).config)
 
 
 @pytest.mark.parametrize("source", [FEATURES, IMAGES])
 def test_training_labels_are_hidden_and_no_others(source: Source, out: Path) -> None:
     opened = open_source(source, Path("none"), out)
-    data = seen(opened, Labels(), out)
+    data = seen(opened, LabelChoice(), out)
     assert data.regime == "single_positive"
     assert data.train.truth is not None
     np.testing.assert_array_equal(data.train.truth, opened.dataset.split("train").values)
@@ -43,7 +43,7 @@ def test_features_stay_with_their_images(out: Path) -> None:
     opened = open_source(FEATURES, Path("none"), out)
     assert opened.features is not None
     for share in (1.0, 0.5):
-        data = seen(opened, Labels(images=share), out)
+        data = seen(opened, LabelChoice(images=share), out)
         for split in data.splits.values():
             rows = [opened.dataset.table.row_of[image] for image in split.table.images]
             assert split.features is not None
@@ -52,7 +52,7 @@ def test_features_stay_with_their_images(out: Path) -> None:
 
 def test_smaller_shares_are_parts_of_larger_ones(out: Path) -> None:
     opened = open_source(FEATURES, Path("none"), out)
-    shares = [seen(opened, Labels(images=share), out) for share in (0.2, 0.6, 1.0)]
+    shares = [seen(opened, LabelChoice(images=share), out) for share in (0.2, 0.6, 1.0)]
     small, middle, whole = (set(data.train.table.images) for data in shares)
     assert small < middle < whole
     assert len(middle) == round(0.6 * len(whole))
@@ -61,8 +61,8 @@ def test_smaller_shares_are_parts_of_larger_ones(out: Path) -> None:
 
 def test_reviewed_cells_are_answered_rightly(out: Path) -> None:
     opened = open_source(FEATURES, Path("none"), out)
-    before = seen(opened, Labels(), out).train
-    after = seen(opened, Labels(reviewed=25), out).train
+    before = seen(opened, LabelChoice(), out).train
+    after = seen(opened, LabelChoice(reviewed=25), out).train
     changed = before.table.values != after.table.values
     assert changed.sum() == 25
     assert (before.table.values[changed] == -1).all()
@@ -72,10 +72,15 @@ def test_reviewed_cells_are_answered_rightly(out: Path) -> None:
 
 def test_the_same_labels_are_the_same_variant(out: Path) -> None:
     opened = open_source(FEATURES, Path("none"), out)
-    assert make_variant(opened, Labels(), out) == make_variant(opened, Labels(), out)
+    assert make_variant(opened, LabelChoice(), out) == make_variant(opened, LabelChoice(), out)
     identities = {
         make_variant(opened, labels, out).identity
-        for labels in (Labels(), Labels(seed=1), Labels(regime="full"), Labels(images=0.5))
+        for labels in (
+            LabelChoice(),
+            LabelChoice(seed=1),
+            LabelChoice(regime="full"),
+            LabelChoice(images=0.5),
+        )
     }
     assert len(identities) == 4
 
@@ -90,7 +95,7 @@ def test_the_published_draw_is_the_published_one(out: Path) -> None:
     if not VOC.is_dir():
         pytest.skip("needs ../shared/data/voc2012, the real PASCAL VOC 2012")
     opened = open_source(Source("mlspl", inputs="features"), VOC, out)
-    ours = seen(opened, Labels(), out).train.table.values
+    ours = seen(opened, LabelChoice(), out).train.table.values
     published = np.load(VOC / "mlspl" / "formatted_train_labels_obs.npy")
     rows = np.load(VOC / "mlspl" / "split_train_index.npy")
     np.testing.assert_array_equal(ours == 1, published[rows] == 1)

@@ -6,8 +6,7 @@ import pytest
 from tests.bench.small_recipe import TEXT, recipe
 
 from tagfill.bench.plan import plan
-from tagfill.bench.recipe import load_recipe, parse, recipe_names
-from tagfill.bench.spec import Labels
+from tagfill.bench.recipe import LabelChoice, load_recipe, parse, recipe_names
 from tagfill.errors import TagfillError
 
 PAPERS = {"000": 2, "001": 3, "002": 4, "003": 7, "004": 5}
@@ -47,7 +46,7 @@ def test_a_size_needs_the_data_of_its_columns() -> None:
 
 def test_shares_of_images_are_checked() -> None:
     with pytest.raises(TagfillError, match="above 0 and at most 1"):
-        Labels(images=0)
+        LabelChoice(images=0)
 
 
 def test_recipes_of_ones_own_are_files(tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ import pytest
 from tests.bench.small_recipe import recipe
 
 from tagfill.bench.cells import SCORES, Outcome, kept_scores
-from tagfill.bench.compare import difference
 from tagfill.bench.counts import k_interval
 from tagfill.bench.plan import Cell, plan
-from tagfill.bench.table import NOT_RUN, Report, Sheet, Table, spread
+from tagfill.bench.table import NOT_RUN, Report, Sheet, Table, difference, spread
 from tagfill.bench.write import markdown
 from tagfill.evaluate import mean_average_precision
 

@@ -13,8 +13,12 @@ from tests.evaluate.known_truth import BIAS, SLOPE, drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
-from tagfill.evaluate.calibration import KINDS, apply_calibration, fit_calibration
-from tagfill.evaluate.calibration_metrics import expected_calibration_error
+from tagfill.evaluate.calibration import (
+    KINDS,
+    apply_calibration,
+    expected_calibration_error,
+    fit_calibration,
+)
 from tagfill.priors import presence, written
 
 

@@ -8,7 +8,7 @@ from tests.evaluate.hostile import matrices
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import sigmoid
-from tagfill.evaluate.calibration_metrics import (
+from tagfill.evaluate.calibration import (
     brier_score,
     classwise_calibration_error,
     expected_calibration_error,

@@ -10,8 +10,12 @@ from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.evaluate.arrays import sigmoid
 from tagfill.evaluate.counts import at_threshold, count, precision_recall
-from tagfill.evaluate.decision_rule import expected_mean_average_precision, fit_decision_rule
-from tagfill.evaluate.thresholds import expected_counts, fit_thresholds
+from tagfill.evaluate.thresholds import (
+    expected_counts,
+    expected_mean_average_precision,
+    fit_decision_rule,
+    fit_thresholds,
+)
 from tagfill.priors import presence
 
 ALONE = {"shrink": 0.0, "min_support": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tagfill.explain.heat import peak
+from tagfill.explain.draw import peak
 from tagfill.explain.pointing import cases_of, covered, inside, play
 from tagfill.labels import Boxes
 

@@ -16,7 +16,7 @@ from tests.export.test_export import feature_bundle
 from tagfill import trust
 from tagfill.errors import TagfillError
 from tagfill.export.run import export_model
-from tagfill.models.engines import ARCHIVE_FACTS, open_engine
+from tagfill.models.engines import ARCHIVE_METADATA, open_engine
 
 INPUTS = np.ones((2, 5), dtype=np.float32)
 
@@ -84,7 +84,7 @@ def with_facts(**facts: object) -> Callable[[bytes], bytes]:
     return lambda old: json.dumps({**json.loads(old), **facts}).encode()
 
 
-@pytest.mark.parametrize("name", ["models/model.json", f"extra/{ARCHIVE_FACTS}"])
+@pytest.mark.parametrize("name", ["models/model.json", f"extra/{ARCHIVE_METADATA}"])
 @pytest.mark.parametrize(
     "change",
     [
@@ -119,6 +119,6 @@ def test_what_an_archive_says_of_itself_is_checked(
     content: bytes, facts: dict[str, object], tmp_path: Path
 ) -> None:
     path = tmp_path / "model.pt2"
-    path.write_bytes(changed(content, f"extra/{ARCHIVE_FACTS}", with_facts(**facts)))
+    path.write_bytes(changed(content, f"extra/{ARCHIVE_METADATA}", with_facts(**facts)))
     with pytest.raises(TagfillError):
         open_engine(path).predict(INPUTS)

@@ -7,7 +7,7 @@ import pytest
 
 from tagfill import scenes
 from tagfill.errors import TagfillError
-from tagfill.scenes.environments import ENVIRONMENTS
+from tagfill.scenes.plan import ENVIRONMENTS
 from tagfill.scenes.scene import Scene
 from tagfill.scenes.things import THINGS
 

@@ -9,8 +9,7 @@ import pytest
 
 from tagfill.scenes.color import Light
 from tagfill.scenes.compose import MIN_AREA, MIN_VISIBLE, Canvas, paint
-from tagfill.scenes.environments import ENVIRONMENTS, Setting
-from tagfill.scenes.plan import Hardness, Placement, Plan, draw_plan
+from tagfill.scenes.plan import ENVIRONMENTS, Hardness, Placement, Plan, Setting, draw_plan
 from tagfill.scenes.things import CLUTTER, THINGS, Thing, sprite
 
 SIZE = 128

@@ -110,7 +110,7 @@ def test_every_answer_has_the_headers_that_protect_it(anna: Reviewer) -> None:
 
 
 def test_pages_hold_no_inline_script_or_style() -> None:
-    from tagfill.serve.pages import STATIC
+    from tagfill.serve.app import STATIC
 
     page = (STATIC / "index.html").read_text()
     assert "<script>" not in page
@@ -123,7 +123,7 @@ def test_pages_hold_no_inline_script_or_style() -> None:
 
 
 def test_every_text_is_there_in_both_languages() -> None:
-    from tagfill.serve.pages import STATIC
+    from tagfill.serve.app import STATIC
 
     def keys(language: str) -> dict[str, set[str]]:
         text = (STATIC / "js" / "strings" / f"{language}.js").read_text()

@@ -14,8 +14,7 @@ from PIL import Image
 from tagfill.analyze.drawing import COLORS, Drawing, new_figure
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
-from tagfill.explain.draw import overlay
-from tagfill.explain.heat import peak
+from tagfill.explain.draw import overlay, peak
 from tagfill.explain.maps import Explanation, explain_images
 from tagfill.images import open_image
 from tagfill.labels import POSITIVE

@@ -88,7 +88,7 @@ def find_cell(cell: Cell, data: Path, out: Path) -> Outcome | None:
     """The cached result of a cell, without running anything."""
     try:
         return _cached(cell, _task(cell, data, out)[0])
-    except TagfillError:  # without its data nothing can be said about it
+    except TagfillError:  # its data are missing
         return None
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.bench.data import open_source
-from tagfill.bench.recipe import Recipe
-from tagfill.bench.spec import Column, Size
+from tagfill.bench.recipe import Column, Recipe, Size
 from tagfill.bench.table import NOT_RUN, Report, Sheet
 from tagfill.labels import NEGATIVE, POSITIVE, Labels
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import torch
 from PIL import Image
 
-from tagfill.bench.spec import SCENES, Labels, Source
+from tagfill.bench.recipe import SCENES, LabelChoice, Source
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_folder
-from tagfill.labels import UNKNOWN, Dataset, Rows
+from tagfill.labels import UNKNOWN, Dataset, Labels, Rows
+from tagfill.labels.dataset import Features
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.labels.split import published_split
 from tagfill.linear import fit_head, out_of_fold
@@ -26,7 +27,6 @@ from tagfill.train.cache import content_hashes
 from tagfill.train.config import DataConfig
 from tagfill.train.data import image_paths
 
-Features = npt.NDArray[np.floating]
 _PUBLISHED_CODE = np.array([-1, 1, 0], dtype=np.int8)
 """The published code of our 0, 1 and -1, the last by counting from the end."""
 _PATCHES = 8
@@ -99,7 +99,7 @@ def _splits(dataset: Dataset) -> dict[str, Rows]:
 
 
 @lru_cache(maxsize=64)
-def make_variant(opened: Opened, labels: Labels, out: Path) -> Variant:
+def make_variant(opened: Opened, labels: LabelChoice, out: Path) -> Variant:
     """Hide labels and write the rest; equal labels are written once.
 
     The draw goes through training and validation images together, in order, as the published one
@@ -156,9 +156,7 @@ def _some(rows: Rows, share: float) -> Rows:
     return np.sort(rows[order[: max(1, round(share * len(rows)))]])
 
 
-def _reviewed(
-    opened: Opened, train: Rows, observed: npt.NDArray[np.int8], labels: Labels
-) -> npt.NDArray[np.int8]:
+def _reviewed(opened: Opened, train: Rows, observed: Labels, labels: LabelChoice) -> Labels:
     """Answer unknown entries in the order of a review."""
     if opened.features is None:
         raise TagfillError("reviewed labels need a source with features")

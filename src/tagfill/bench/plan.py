@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from tagfill import methods
-from tagfill.bench.recipe import Recipe
-from tagfill.bench.spec import Labels, Size, Source
+from tagfill.bench.recipe import LabelChoice, Recipe, Size, Source
 from tagfill.errors import TagfillError, nearest
 from tagfill.train.config import DataConfig, RunConfig
 from tagfill.train.resolve import FINETUNE_FROM, Request, resolve
@@ -37,7 +36,7 @@ class Cell:
     column: str
     seed: int
     source: Source
-    labels: Labels
+    labels: LabelChoice
     method: str
     settings: Mapping[str, Any]
     model: str | None = None

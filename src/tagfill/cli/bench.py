@@ -71,9 +71,8 @@ def bench(
 
 
 def _run(order: Order, name: str, page_folder: Path | None, as_json: bool) -> int:
-    from tagfill.bench.curves import draw_curves
     from tagfill.bench.run import run
-    from tagfill.bench.write import as_dict, markdown, publish, write
+    from tagfill.bench.write import as_dict, draw_curves, markdown, publish, write
 
     seeds = "" if order.seeds is None else f" --seeds {order.seeds}"
     command = f"tagfill bench {Path(name).name} --size {order.size}{seeds}"

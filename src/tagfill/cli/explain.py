@@ -12,8 +12,7 @@ from tagfill.cli.options import Json
 from tagfill.cli.output import emit, log, say, show_table
 from tagfill.console import printable, quote_name
 from tagfill.errors import TagfillError
-from tagfill.explain.draw import Seen, overlay, seen_tags, sheet, tag_columns
-from tagfill.explain.heat import peak
+from tagfill.explain.draw import Seen, overlay, peak, seen_tags, sheet, tag_columns
 from tagfill.files import atomic_path
 from tagfill.images import list_images, open_image
 from tagfill.labels.formats import ReadOptions
@@ -177,8 +176,8 @@ def _play(
     image_root: Path | None,
     limit: int | None,
 ) -> dict[str, Any]:
-    from tagfill.explain.evaluate import evaluate_pointing
     from tagfill.explain.maps import map_kind
+    from tagfill.explain.pointing import evaluate_pointing
     from tagfill.labels.io import load_labels
 
     dataset = load_labels(boxes, options=ReadOptions(image_root=image_root))

@@ -5,12 +5,13 @@ out. Metrics are fractions, except what is named mAP, which is in percent.
 """
 
 from tagfill.evaluate.arrays import EmptyClasses, sigmoid
-from tagfill.evaluate.calibration import apply_calibration, fit_calibration
-from tagfill.evaluate.calibration_metrics import (
+from tagfill.evaluate.calibration import (
     Reliability,
+    apply_calibration,
     brier_score,
     classwise_calibration_error,
     expected_calibration_error,
+    fit_calibration,
     reliability,
 )
 from tagfill.evaluate.counts import (
@@ -23,7 +24,6 @@ from tagfill.evaluate.counts import (
     precision_recall,
     top_k,
 )
-from tagfill.evaluate.decision_rule import DecisionRule, fit_decision_rule
 from tagfill.evaluate.metrics import ClassMetrics, Metrics, summary
 from tagfill.evaluate.precision import (
     DEFINITIONS,
@@ -51,7 +51,7 @@ from tagfill.evaluate.resampling import (
 )
 from tagfill.evaluate.scores import ScoreFile, load_scores
 from tagfill.evaluate.selection import CRITERIA, Criterion, choose_criterion
-from tagfill.evaluate.thresholds import Thresholds, fit_thresholds
+from tagfill.evaluate.thresholds import DecisionRule, Thresholds, fit_decision_rule, fit_thresholds
 
 __all__ = [
     "CRITERIA",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import EmptyClasses, Mask, Scores, checked, sigmoid
-from tagfill.evaluate.calibration_metrics import brier_score, expected_calibration_error
+from tagfill.evaluate.calibration import brier_score, expected_calibration_error
 from tagfill.evaluate.counts import (
     PrecisionRecall,
     at_threshold,

@@ -1,8 +1,8 @@
-"""Thresholds: one a class, drawn toward a common one."""
+"""From logits to tags: thresholds, one a class, and the calibration they are fitted with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,9 +10,17 @@ import numpy.typing as npt
 
 from tagfill.errors import TagfillError
 from tagfill.evaluate.arrays import Floats, checked_targets, sigmoid
-from tagfill.evaluate.calibration import SAMPLE
-from tagfill.evaluate.counts import Counts
-from tagfill.labels.table import UNKNOWN
+from tagfill.evaluate.calibration import (
+    SAMPLE,
+    CalibrationKind,
+    apply_calibration,
+    brier_score,
+    expected_calibration_error,
+    fit_calibration,
+)
+from tagfill.evaluate.counts import Counts, PrecisionRecall, at_threshold, count, precision_recall
+from tagfill.evaluate.metrics import without_nan
+from tagfill.labels.table import POSITIVE, UNKNOWN
 
 Goal = Literal["f1", "precision", "recall"]
 
@@ -123,7 +131,7 @@ def _between(probabilities: Floats, common: float) -> Floats:
     """[K] thresholds, in logits, with the highest sum of micro and macro F1.
 
     A tag of probability p adds (2 p - F) / D to micro F1 and (2 p - F_k) / (K D_k) to macro F1, F_k
-    the F1 of its class, D_k the tags taken there and those that are there, D their sum over
+    the F1 of its class, D_k the tags taken there plus those present, D their sum over
     classes. So it is worth taking above a mean of F / 2 and F_k / 2 with the weights 1 / D and
     1 / (K D_k): frequent classes near the common threshold, rare ones near their own.
     """
@@ -199,3 +207,100 @@ def _check(scores: npt.NDArray[np.floating], goal: Goal, target: float | None) -
         raise TagfillError("a target goes with the goals precision and recall only")
     if target is not None and not 0 < target <= 1:
         raise TagfillError(f"a target {goal} of {target:g} is not in 0 to 1")
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionRule:
+    """How logits become probabilities, and probabilities tags.
+
+    Args:
+        expected: metrics expected on the images they were fitted to; defined also without known
+            negatives.
+    """
+
+    calibration: dict[str, Any]
+    thresholds: Thresholds
+    expected: PrecisionRecall
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **self.thresholds.as_dict(),
+            "calibration": self.calibration["kind"],
+            "expected": without_nan(asdict(self.expected)),
+        }
+
+    def metrics(self, logits: npt.ArrayLike, labels: npt.ArrayLike) -> dict[str, Any]:
+        """Metrics of the decisions on known entries; the labels need negatives."""
+        probabilities = apply_calibration(logits, self.calibration)
+        decided = at_threshold(probabilities, self.thresholds.values)
+        measured: dict[str, Any] = without_nan(
+            {
+                "at_fitted_thresholds": asdict(precision_recall(count(decided, labels))),
+                "calibrated": {
+                    "expected_calibration_error": expected_calibration_error(probabilities, labels),
+                    "brier_score": brier_score(probabilities, labels),
+                },
+            }
+        )
+        return measured
+
+    def estimated(
+        self, logits: npt.ArrayLike, targets: npt.ArrayLike, labels: npt.ArrayLike
+    ) -> dict[str, Any]:
+        """Metrics expected where absence is not known, and the recall of known positives.
+
+        Args:
+            targets: [N, K] probabilities that tags are there (``tagfill.priors.presence``).
+        """
+        probabilities = apply_calibration(logits, self.calibration)
+        decided = at_threshold(probabilities, self.thresholds.values)
+        rates = precision_recall(expected_counts(decided, targets))
+        known = np.asarray(labels) == POSITIVE
+        expected: dict[str, Any] = without_nan(
+            {
+                "mAP": expected_mean_average_precision(logits, targets),
+                **asdict(rates),
+                "recall_of_written": float(decided[known].mean()) if known.any() else float("nan"),
+            }
+        )
+        return expected
+
+
+def expected_mean_average_precision(scores: npt.ArrayLike, targets: npt.ArrayLike) -> float:
+    """mAP, in percent, where labels are probabilities; unknown entries are left out.
+
+    The i-th image of a class, if it has the tag, has 1 + (expected tags before it) hits at rank i.
+    """
+    values, chances = checked_targets(scores, targets)
+    precisions = []
+    for column, chance in zip(values.T, chances.T, strict=True):
+        known = np.isfinite(chance)
+        falling = chance[known][np.argsort(-column[known], kind="stable")]
+        if falling.sum() > 0:
+            hits = np.cumsum(falling) - falling + 1
+            precision = hits / np.arange(1, len(falling) + 1)
+            precisions.append(float((falling * precision).sum() / falling.sum()))
+    return 100 * float(np.mean(precisions)) if precisions else float("nan")
+
+
+def fit_decision_rule(
+    logits: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    *,
+    kind: CalibrationKind = "platt",
+    goal: Goal = "f1",
+    target: float | None = None,
+) -> DecisionRule:
+    """Fit calibration, then thresholds on calibrated probabilities.
+
+    Args:
+        logits: [N, K] of images the model was not trained on.
+        targets: [N, K] labels 1, 0, -1, or probabilities of them (``tagfill.priors.presence``),
+            at least one positive.
+    """
+    calibration = fit_calibration(logits, targets, kind=kind)
+    probabilities = apply_calibration(logits, calibration)
+    thresholds = fit_thresholds(probabilities, targets, goal=goal, target=target, calibrated=True)
+    decided = at_threshold(probabilities, thresholds.values)
+    expected = precision_recall(expected_counts(decided, targets))
+    return DecisionRule(calibration, thresholds, expected)

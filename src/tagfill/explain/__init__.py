@@ -1,4 +1,4 @@
 """Where in an image a model sees a tag: heat maps, their pictures, and how often they are right.
 
-``maps`` and ``evaluate`` need torch; the rest does not.
+``maps`` and ``pointing`` need torch; the rest does not.
 """

@@ -1,4 +1,4 @@
-"""Pictures of explanations: one heat map over an image, and sheets of many."""
+"""Heat maps: their highest place, and their pictures over an image and on sheets of many."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from tagfill.errors import TagfillError
-from tagfill.explain.heat import Heat, enlarge
 
 if TYPE_CHECKING:
     from tagfill.explain.maps import Explanation
 
+Heat = npt.NDArray[np.float32]
+"""[H, W] evidence for a tag at every position."""
+_FINER = 8
+"""How many times finer than its cells the maximum of a map is looked for."""
 STOPS = ((13, 8, 60), (84, 15, 109), (187, 55, 84), (249, 142, 9), (252, 255, 164))
 """Colors from cold to hot, of evenly rising lightness."""
 STRONGEST = 0.75
@@ -25,6 +29,20 @@ TILE, GAP, CAPTION, MARGIN = 224, 14, 44, 22
 Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 INK, FAINT, BAR, PAPER = (30, 34, 42), (112, 118, 130), (214, 84, 60), (255, 255, 255)
+
+
+def enlarge(heat: Heat, width: int, height: int) -> Heat:
+    """A heat map at another size, smoothly."""
+    picture = Image.fromarray(np.asarray(heat, dtype=np.float32))
+    return np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def peak(heat: Heat) -> tuple[float, float]:
+    """Where a heat map is highest: (x, y) in fractions of width and height."""
+    rows, columns = heat.shape
+    fine = enlarge(heat, columns * _FINER, rows * _FINER)
+    row, column = np.unravel_index(int(fine.argmax()), fine.shape)
+    return (float(column) + 0.5) / fine.shape[1], (float(row) + 0.5) / fine.shape[0]
 
 
 @dataclass(frozen=True, eq=False)

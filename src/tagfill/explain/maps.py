@@ -12,7 +12,7 @@ from PIL import Image
 from tagfill.errors import TagfillError
 from tagfill.evaluate import apply_calibration
 from tagfill.evaluate.arrays import Floats
-from tagfill.explain.heat import Heat
+from tagfill.explain.draw import Heat
 from tagfill.models.bundle import Bundle
 from tagfill.models.graphs import feature_engine
 from tagfill.models.heads import HEADS, head_name

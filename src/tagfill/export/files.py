@@ -13,7 +13,7 @@ from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
 from tagfill.models.deploy import METADATA, Deployable
-from tagfill.models.engines import ARCHIVE_FACTS, first_line
+from tagfill.models.engines import ARCHIVE_METADATA, first_line
 from tagfill.models.graphs import quiet
 from tagfill.models.seal import remember, seal
 from tagfill.models.tagging import Numbers
@@ -44,7 +44,7 @@ def write_onnx(bundle: Bundle, path: Path) -> None:
 
 def write_archive(bundle: Bundle, path: Path) -> None:
     """A torch.export archive (``.pt2``): runs without the code of tagfill or timm."""
-    files = {ARCHIVE_FACTS: bundle.metadata.to_json()}
+    files = {ARCHIVE_METADATA: bundle.metadata.to_json()}
     with quiet():
         torch.export.save(_traced(bundle), path, extra_files=files)
     remember(path)

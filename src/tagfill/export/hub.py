@@ -30,8 +30,8 @@ def push_model(run: Path, repository: str, *, public: bool = False) -> str:
 
     Args:
         run: a run folder or a model folder.
-        repository: "owner/name"; made where there is none.
-        public: let everybody see a new repository.
+        repository: "owner/name"; created if missing.
+        public: make a new repository public.
     """
     _check_name(repository)
     bundle = load(run)
@@ -47,8 +47,8 @@ def push_labels(
     """Put labels on the hub as a wide table with a card and Croissant metadata.
 
     Args:
-        repository: "owner/name"; made where there is none.
-        public: let everybody see a new repository.
+        repository: "owner/name"; created if missing.
+        public: make a new repository public.
         images: folder of the images, to put them there too, with a ``metadata.jsonl`` beside them:
             ``datasets.load_dataset("imagefolder")`` reads both.
     """

@@ -78,7 +78,7 @@ def _on_ray(work: Work, blocks: Blocks, actors: int | None) -> Iterator[tuple[in
         cause = str(getattr(error, "cause", None) or error).strip().splitlines()[-1]
         raise TagfillError(
             f"the cluster gave up: {cause}",
-            remedy="what is done is kept: run the same command again",
+            remedy="finished blocks are kept: run the same command again",
         ) from error
 
 

@@ -54,7 +54,6 @@ class Metadata:
         thresholds: Sequence[float] | None,
         hierarchy: Hierarchy | None = None,
     ) -> Metadata:
-        """The metadata of a network."""
         spec = network.backbone.spec
         on_features = spec.library == "features"
         return cls(
@@ -184,7 +183,7 @@ class Platt(nn.Module):
 
 
 class Stepwise(nn.Module):
-    """Piecewise linear: first value + sum of rises, each taken as far as the logit has come.
+    """Piecewise linear: first value + sum of rises, each counted as far as the logit reaches.
 
     Tables of different length are filled up with rises of 0. Written with clamps instead of a
     search, so that any runtime can execute it.

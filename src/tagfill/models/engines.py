@@ -35,11 +35,11 @@ from tagfill.models.tagging import (
 if TYPE_CHECKING:
     from tagfill.models.bundle import Bundle
 
-ARCHIVE_FACTS = f"{METADATA}.json"
+ARCHIVE_METADATA = f"{METADATA}.json"
 Run = Callable[[Numbers], tuple[Numbers, Numbers]]
 """From inputs [N, ...] to probabilities and logits [N, K]."""
 LONGEST_BATCH = 600.0
-"""Seconds a batch may take: a made-up file can hold a loop without end."""
+"""Seconds a batch may take: a malicious file can hold an endless loop."""
 ROUNDING = 1e-4
 _ANEW = "export it again"
 
@@ -146,7 +146,7 @@ def torch_engine(bundle: Bundle, device: torch.device) -> Engine:
 
 def archive_engine(path: Path) -> Engine:
     """Torch on an exported program."""
-    files = {ARCHIVE_FACTS: ""}
+    files = {ARCHIVE_METADATA: ""}
     content = io.BytesIO(known_bytes(path))
     try:
         damaged = zipfile.ZipFile(content).testzip()  # torch does not look at the checksums
@@ -159,7 +159,7 @@ def archive_engine(path: Path) -> Engine:
         raise TagfillError(
             f"is not an exported torch program ({first_line(error)})", file=path, remedy=_ANEW
         ) from error
-    metadata = _metadata(files[ARCHIVE_FACTS], path)
+    metadata = _metadata(files[ARCHIVE_METADATA], path)
     run = _checked(_torch_run(module, torch.device("cpu")), metadata, path)
     return Engine(metadata, run, "torch.export")
 
@@ -177,7 +177,7 @@ def onnx_engine(path: Path, threads: int | None = None) -> Engine:
         )
         entrance = session.get_inputs()[0].name
         text = session.get_modelmeta().custom_metadata_map.get(METADATA)
-    except Exception as error:  # the runtime has a class of its own for every kind of failure
+    except Exception as error:  # the runtime has a class for every kind of failure
         raise TagfillError(
             f"ONNX Runtime cannot load it ({first_line(error)})", file=path, remedy=_ANEW
         ) from error
@@ -204,7 +204,7 @@ def _checked(run: Run, metadata: Metadata, path: Path) -> Run:
     def checked(inputs: Numbers) -> tuple[Numbers, Numbers]:
         try:
             outputs = run(inputs)
-        except Exception as error:  # a class of its own for every kind of failure, again
+        except Exception as error:  # the runtimes have many classes of errors
             raise TagfillError(f"cannot be run ({first_line(error)})", file=path) from error
         expected = (len(inputs), len(metadata.classes))
         if any(np.shape(output) != expected for output in outputs):

@@ -8,9 +8,16 @@ measures what can be seen.
 from __future__ import annotations
 
 from tagfill.scenes.compose import MIN_AREA, MIN_VISIBLE, Box
-from tagfill.scenes.scene import DEFAULT_DIFFICULTY, Album, Scene, dataset, generate
+from tagfill.scenes.scene import (
+    DEFAULT_DIFFICULTY,
+    Album,
+    Scene,
+    contact_sheet,
+    dataset,
+    generate,
+    write_scenes,
+)
 from tagfill.scenes.things import CLASSES
-from tagfill.scenes.write import contact_sheet, write_scenes
 
 __all__ = [
     "CLASSES",

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
 from tagfill.scenes.color import Light, ink, parse
-from tagfill.scenes.environments import Setting
 from tagfill.scenes.pen import Pen, gradient
-from tagfill.scenes.plan import Hardness, Placement, Plan
+from tagfill.scenes.plan import Hardness, Placement, Plan, Setting
 from tagfill.scenes.things import sprite
 
 MIN_VISIBLE = 0.3

@@ -8,7 +8,7 @@
     glass = day #7fb2cf night #ffd873
     disc fur-.2  x .5+slim*.8 .1      a shape: its colors and numbers
 
-Shapes are methods of ``Pen`` and functions of ``shapes`` and ``land``. A number is a sum of
+Shapes are methods of ``Pen`` and functions of ``shapes``. A number is a sum of
 products of numbers and names. A color may be made lighter (+) or darker (-) by a share; after ``!``
 no light changes it. Indented lines belong to the line above them: ``chance .6`` or
 ``if kind sail steamer``, perhaps followed by ``else``; ``for x y in 0 .1, .2 .3``;
@@ -27,7 +27,7 @@ from importlib.resources import files
 from random import Random
 from typing import Any
 
-from tagfill.scenes import land, shapes
+from tagfill.scenes import shapes
 from tagfill.scenes.color import darker, ink, lighter, mix, vary
 from tagfill.scenes.pen import Pen
 
@@ -176,8 +176,7 @@ class _Run:
     def shape(self, name: str, values: list[Any]) -> None:
         method = getattr(self.pen, name, None)
         if method is None:
-            function = getattr(shapes, name, None) or getattr(land, name)
-            function(self.pen, self.rng, *values)
+            getattr(shapes, name)(self.pen, self.rng, *values)
         elif name in _BEFORE_POINTS:
             before = _BEFORE_POINTS[name]
             points = list(zip(values[before::2], values[before + 1 :: 2], strict=True))

@@ -1,15 +1,19 @@
-"""The application: routes, checks and pages put together."""
+"""The application: routes, checks, and the pages, one frame that modules in the browser fill."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Annotated
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Form, HTTPException, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from tagfill import __version__
-from tagfill.serve import metrics, pages, responses
+from tagfill.serve import metrics, responses
 from tagfill.serve.api import (
     data,
     health,
@@ -22,10 +26,33 @@ from tagfill.serve.api import (
     session,
     studio,
 )
-from tagfill.serve.security import Gate
-from tagfill.serve.service import Service
+from tagfill.serve.responses import FRAME
+from tagfill.serve.security import Gate, same_text
+from tagfill.serve.service import Served, Service
+
+STATIC = files("tagfill.serve") / "static"
+PAGES = ("/", "/review", "/try", "/data", "/tags", "/runs", "/train", "/login")
 
 ROUTERS = (predict, review, labels, data, photos, runs, jobs, session, studio, health)
+
+router = APIRouter(include_in_schema=False)
+for _path in PAGES:
+    router.add_api_route(_path, lambda: FileResponse(str(FRAME)), response_class=FileResponse)
+
+
+@router.get("/favicon.ico")
+def icon() -> FileResponse:
+    return FileResponse(str(STATIC / "icon.svg"), media_type="image/svg+xml")
+
+
+@router.post("/login")
+def login(
+    request: Request, service: Served, token: Annotated[str, Form(max_length=500)]
+) -> Response:
+    if service.policy.token is None or not same_text(token, service.policy.token):
+        raise HTTPException(401, "the token is wrong", {"www-authenticate": "Bearer"})
+    request.scope["state"].update(session=secrets.token_hex(16), fresh=True)
+    return RedirectResponse("/", 303)
 
 
 def create_app(service: Service) -> FastAPI:
@@ -51,8 +78,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     for module in ROUTERS:
         app.include_router(module.router)
-    app.include_router(pages.router)
-    app.mount("/static", StaticFiles(directory=str(pages.STATIC)))
+    app.include_router(router)
+    app.mount("/static", StaticFiles(directory=str(STATIC)))
     app.add_middleware(metrics.Timed)
     app.add_middleware(Gate, policy=service.policy)
     return app

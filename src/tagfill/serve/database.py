@@ -60,7 +60,7 @@ class Database:
                 _migrate(connection)
 
     def _check(self, connection: Connection, *, create: bool) -> None:
-        """Refuse a database of another program; a file is for decisions alone."""
+        """Refuse a database of another program, and a file that holds other tables."""
         tables = set(sa.inspect(connection).get_table_names())
         version = sa.text("SELECT version_num FROM alembic_version")
         ours = "alembic_version" in tables and connection.execute(version).first() is not None

@@ -59,7 +59,7 @@ class Entry:
 
 
 def _is_sound(entry: Entry) -> bool:
-    """Whether a line holds what a server writes, and not what damage or another program left."""
+    """Whether a line is as a server writes it: not damaged, and not of another program."""
     texts = (entry.image, entry.tag, entry.who, entry.batch, entry.model)
     probability, target = entry.probability, entry.target
     return (

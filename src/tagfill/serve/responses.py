@@ -57,7 +57,7 @@ class SafeJSON(JSONResponse):
 
 @contextmanager
 def refusing(status: int, detail: str | None = None) -> Iterator[None]:
-    """What the block raises for a person is answered with this status."""
+    """Answer an error of the user in this block with a status."""
     try:
         yield
     except TagfillError as error:
@@ -84,7 +84,7 @@ async def refused(request: Request, error: Exception) -> Response:
 
 
 async def mistaken(_: Request, error: Exception) -> SafeJSON:
-    """What the command line would print; or the client left before its request had arrived."""
+    """The message of the command line; or the client left before its request was complete."""
     return SafeJSON({"detail": str(error) or "the request was incomplete"}, 400)
 
 

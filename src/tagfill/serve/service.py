@@ -22,10 +22,9 @@ from tagfill.serve.api.schema import Saved
 from tagfill.serve.batcher import Batcher
 from tagfill.serve.database import Database, people, settings
 from tagfill.serve.ledger import Entry, Ledger
-from tagfill.serve.library import Library
+from tagfill.serve.library import Library, Pictures
 from tagfill.serve.metrics import DECISIONS
 from tagfill.serve.model import ServedModel, is_run, open_model
-from tagfill.serve.pictures import Pictures
 from tagfill.serve.queue import Queue
 from tagfill.serve.security import Policy
 from tagfill.serve.uploads import answered, busy

@@ -19,8 +19,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from tagfill.errors import TagfillError
-from tagfill.images import FORMATS, open_image
-from tagfill.jpeg_scans import MOST_SCANS, too_many_scans
+from tagfill.images import FORMATS, MOST_SCANS, open_image, too_many_scans
 
 MOST_IMAGES = 32
 MOST_PIXELS = 40_000_000
@@ -124,7 +123,7 @@ async def answered(work: Awaitable[Made]) -> Made:
 
 
 def busy() -> HTTPException:
-    """The refusal of what there is no room for."""
+    """The answer while the queue is full."""
     return HTTPException(429, "the queue is full", {"retry-after": "1"})
 
 

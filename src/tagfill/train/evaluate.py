@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill.evaluate import summary
-from tagfill.evaluate.decision_rule import DecisionRule, fit_decision_rule
 from tagfill.evaluate.selection import observed_mean_average_precision
+from tagfill.evaluate.thresholds import DecisionRule, fit_decision_rule
 from tagfill.labels import NEGATIVE, POSITIVE, Labels
 from tagfill.priors import Written, how_written
 from tagfill.train.config import RunConfig

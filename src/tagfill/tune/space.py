@@ -54,7 +54,6 @@ GRIDS = {
 
 
 def find_grid(name: str) -> Grid:
-    """A grid by its name."""
     if name not in GRIDS:
         raise TagfillError(f"unknown grid {name!r}", remedy=f"use one of {', '.join(GRIDS)}")
     return GRIDS[name]

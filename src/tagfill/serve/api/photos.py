@@ -9,8 +9,8 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from tagfill.explain.draw import overlay
 from tagfill.serve.api.review import card
 from tagfill.serve.api.schema import Card
+from tagfill.serve.library import Pictures, Size, encode
 from tagfill.serve.model import ServedModel
-from tagfill.serve.pictures import Pictures, Size, encode
 from tagfill.serve.responses import refusing
 from tagfill.serve.service import Row, Served
 

@@ -13,13 +13,12 @@ import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request
 from PIL import Image
 
-from tagfill.explain.draw import overlay
-from tagfill.explain.heat import peak
+from tagfill.explain.draw import overlay, peak
 from tagfill.labels import POSITIVE
 from tagfill.models.tagging import Numbers, TagRule, pixels
 from tagfill.serve.api.schema import Explained, Nearest, Predicted, Predictions, SeenTag, Suggested
 from tagfill.serve.batcher import QueueFullError
-from tagfill.serve.pictures import encode
+from tagfill.serve.library import encode
 from tagfill.serve.service import Served, Service
 from tagfill.serve.uploads import Refused, Upload, answered, busy, decode, read_uploads, small
 

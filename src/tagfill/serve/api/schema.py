@@ -81,7 +81,7 @@ class GridCard(Model):
 
 
 class NextRequest(Model):
-    """The requested cards."""
+    """Which cards to review next."""
 
     view: Literal["photo", "tag"] = "photo"
     tag: Tag | None = None
@@ -154,14 +154,14 @@ class BulkRequest(Model):
 
 
 class Saved(Model):
-    """What was saved."""
+    """The batch that was saved, and its number of answers."""
 
     batch: str
     saved: int
 
 
 class Command(Model):
-    """A command of the command line."""
+    """A command to run in a terminal."""
 
     command: str
 
