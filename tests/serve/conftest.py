@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
+from tests.serve.browser import CHROMIUM, QUIET, Open
+from tests.serve.live import listening
 
 import tagfill
 from tagfill.evaluate.arrays import Floats
@@ -162,3 +165,48 @@ def browser(service: Service) -> Callable[..., Reviewer]:
 def anna(browser: Callable[..., Reviewer]) -> Reviewer:
     """A person who reviews."""
     return browser("Anna")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def site(opened: Any, tmp_path: Path) -> Iterator[tuple[str, Service]]:
+    with listening(opened, tmp_path / "review.db") as served:
+        yield served
+
+
+@pytest.fixture
+def visit(chromium: Any, site: tuple[str, Service]) -> Iterator[Open]:
+    """Open a page as somebody new, or in a context that is open; script errors fail the test.
+
+    Errors in the console that hold the expected text do not.
+    """
+    contexts, faults = [], []
+
+    def go(path: str, context: Any = None, expected: str | None = None, **options: Any) -> Any:
+        if context is None:
+            context = chromium.new_context(locale="en-US", **options)
+            context.set_default_timeout(30_000)
+            contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda line: noted(line, expected))
+        page.goto(site[0] + path)
+        page.wait_for_selector("main:not([aria-busy])")
+        return page
+
+    def noted(line: Any, expected: str | None) -> None:
+        if line.type == "error" and (expected is None or expected not in line.text):
+            faults.append(line.text)
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert faults == []
