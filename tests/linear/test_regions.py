@@ -12,7 +12,7 @@ from tagfill.linear import regions as module
 from tagfill.linear.basis import Basis, Transform, rooted
 from tagfill.linear.choose import Chooser
 from tagfill.linear.regional_cost import RegionalCost
-from tagfill.linear.regions import Regions, refined, scores, whole
+from tagfill.linear.regions import Cells, Regions, refined, scores, whole
 from tagfill.linear.solve import solve
 from tagfill.models.plain_heads import LinearConfig, LinearHead
 
@@ -47,7 +47,7 @@ def test_slopes_are_those_of_automatic_differentiation(transform: Transform) -> 
     grids, truth = _data(0, 40)
     basis = Basis.of(whole(grids), transform)
     objective = Choice().objective(torch.from_numpy(_one_each(truth)))
-    problem = module._WithRegions(basis, Regions(grids, transform), objective, 0.1)
+    problem = module._WithRegions(basis, Regions(basis, grids), objective, 0.1)
     inner = torch.randn(len(basis.sums) + 1, CLASSES, generator=torch.manual_seed(0))
     _, slopes = problem(inner)
 
@@ -85,8 +85,8 @@ def test_refining_is_better_than_only_looking_at_regions() -> None:
     choice = Choice(strength=0.1, transform="roots")
     basis, objective = Basis.of(whole(grids), "roots"), choice.objective(labels)
     start = solve(basis, objective, choice.strength)
-    better = refined(basis, Regions(grids, "roots"), objective, choice.strength, start)
-    others = Regions(unseen, "roots")
+    better = refined(basis, Regions(basis, grids), objective, choice.strength, start)
+    others = Cells(unseen, "roots")
     maps = []
     for solution in (start, better):
         weight, bias = (part.float() for part in basis.head(solution.weight, solution.bias))

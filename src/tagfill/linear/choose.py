@@ -29,6 +29,8 @@ CLEARLY = 2.0
 """Standard errors by which a choice is refuted, about 1 in 40 by chance."""
 HOPELESS = 0.5
 """Held-out cost per image by which a writer is so much worse that another penalty is not tried."""
+FAR = 0.25
+"""The same of a transform of the features."""
 GAIN = 1e-4
 """Held-out cost per image that another strength must save; less is rounding."""
 TOLERANCE = GAIN / 1_000
@@ -126,19 +128,22 @@ class Chooser:
             if sum(map(len, rows)) >= HELD_OUT:
                 break
             kept, left = self.split(fold)
-            place = choice.transform, fold
             head = solve(
                 basis,
                 objective.subset(kept),
                 choice.strength,
                 rows=kept,
-                start=self._last.get(place),
+                start=self.head(choice.transform, fold),
                 tolerance=TOLERANCE,
             )
-            self._last[place] = head
+            self._last[choice.transform, fold] = head
             rows.append(left)
             logits.append(head.scores(basis, left))
         return torch.cat(rows), torch.cat(logits)
+
+    def head(self, transform: Transform, fold: int) -> Solution | None:
+        """The last one that has not seen a fold, to start the next one from."""
+        return self._last.get((transform, fold))
 
     def split(self, fold: int) -> tuple[Tensor, Tensor]:
         """Rows to fit and rows to score; one image alone is both."""
@@ -260,7 +265,8 @@ def _chosen(
     if len(chooser.observed) > HELD_OUT:
         choice = chooser.best_strength(chooser.best(tried))
         return chooser.refined(chooser.prefer_plain_writer(choice, writers, ()))
-    choice = chooser.best([choice, *map(chooser.best_strength, tried[1:])])
+    rivals = [one for one in tried[1:] if chooser.score(one) < chooser.score(choice) + FAR]
+    choice = chooser.best([choice, *map(chooser.best_strength, rivals)])
     near = [one for one in first if chooser.score(one) < chooser.score(choice) + HOPELESS]
     again = [replace(one, transform=choice.transform, strength=choice.strength) for one in near]
     choice = chooser.best_strength(chooser.best([choice, *again]))

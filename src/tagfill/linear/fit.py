@@ -24,7 +24,7 @@ from tagfill.linear.basis import (
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.regional_cost import RegionalCost
-from tagfill.linear.regions import Regions, Rows, has_regions, refined, scores, whole
+from tagfill.linear.regions import Cells, Regions, Rows, has_regions, refined, scores, whole
 from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread, side_by_side
 
@@ -70,7 +70,7 @@ class LikelihoodHead:
                 logits[start : start + len(rows)] = some
                 start += len(rows)
         if has_regions(features):
-            best = Regions(features, self._blocks).best(weight.T, bias)
+            best = Cells(features, self._blocks).best(weight.T, bias)
             logits = (logits + best) / 2
         return logits.numpy()
 
@@ -165,7 +165,7 @@ def out_of_fold(
     labels, answered = _tensors(features, observed, reviewed)
     basis, fold = Basis.of(whole(features), choice.transform), fold_of(len(labels), folds, seed)
     objective = choice.objective(labels, answered)
-    regions = Regions(features, choice.transform) if has_regions(features) else None
+    regions = Regions(basis, features) if has_regions(features) else None
     logits = torch.empty(labels.shape) if out is None else torch.from_numpy(out)
 
     def score(number: int) -> None:
@@ -194,7 +194,7 @@ def _fitted(
     objective = choice.objective(labels, reviewed)
     solution = solve(basis, objective, choice.strength)
     if has_regions(features):
-        regions = Regions(features, choice.transform)
+        regions = Regions(basis, features)
         solution = refined(basis, regions, objective, choice.strength, solution)
     weight, bias = basis.head(solution.weight, solution.bias)
     trials = () if chooser is None else tuple(chooser.trials)

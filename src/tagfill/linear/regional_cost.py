@@ -33,8 +33,8 @@ class RegionalCost:
     """
 
     def __init__(self, chooser: Chooser, features: Rows, transform: Transform) -> None:
-        self.chooser, self.regions = chooser, Regions(features, transform)
-        self.basis = chooser.basis(transform)
+        self.chooser, self.basis = chooser, chooser.basis(transform)
+        self.regions = Regions(self.basis, features)
 
     def __call__(self, choice: Choice) -> float:
         """The cost of a choice with this transform."""
@@ -44,7 +44,8 @@ class RegionalCost:
         def held_out(fold: int) -> tuple[Tensor, Tensor]:
             kept, left = self.chooser.split(fold)
             part, strength = objective.subset(kept), choice.strength
-            head = solve(self.basis, part, strength, rows=kept, tolerance=TOLERANCE)
+            start = self.chooser.head(choice.transform, fold)
+            head = solve(self.basis, part, strength, rows=kept, start=start, tolerance=TOLERANCE)
             head = refined(self.basis, self.regions, part, strength, head, kept)
             return left, scores(self.basis, head, self.regions, left)
 
