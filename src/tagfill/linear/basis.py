@@ -47,7 +47,7 @@ FEW_ROWS = 1024
 """The same of a large matrix, as the processor's own memory holds."""
 _STREAMED = 2048
 """Rows of very many images handled at a time, as the processor's own memory holds."""
-ENTRIES = 2_000_000
+ENTRIES = 500_000
 """Logits held at a time."""
 _LARGE = 100_000_000
 """Numbers from which on memory and time matter more than the last digits."""

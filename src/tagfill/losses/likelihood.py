@@ -20,7 +20,6 @@ weights are Gauss-Jacobi rules, exact for up to 16 unknown entries and close for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -35,6 +34,8 @@ from tagfill.losses.terms import single
 
 NODES = 8
 """Points of the quadrature over t."""
+_TOGETHER = 256_000
+"""Chances of entries handled at a time, as the processor's own memory holds."""
 
 
 class Writer(NamedTuple):
@@ -101,14 +102,25 @@ def written_tags_nll(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor
 
 def value_and_gradient(logits: Tensor, observed: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
     """[N] terms of ``written_tags_nll`` and [N, K] their derivatives by the logits."""
+    step = max(1, _TOGETHER // max(1, logits.shape[1] * writer.unwritten.shape[1]))
+    if len(logits) <= step:
+        return _value_and_gradient(logits, observed, writer)
+    value, gradient = logits.new_empty(len(logits)), torch.empty_like(logits)
+    for start in range(0, len(logits), step):
+        rows = slice(start, start + step)
+        value[rows], gradient[rows] = _value_and_gradient(
+            logits[rows], observed[rows], writer.rows(rows)
+        )
+    return value, gradient
+
+
+def _value_and_gradient(logits: Tensor, observed: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
     positive, unknown = observed == 1, observed < 0
-    cost = F.softplus(torch.where(positive, -logits, logits)).masked_fill(unknown, 0)
+    cost = F.softplus(torch.where(positive, -logits, logits)).masked_fill_(unknown, 0)
     p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
-    chances = _unseen(p, absent, unknown, writer)
+    chances, t = _unseen(p, absent, unknown, writer), writer.unwritten.to(p).T
     weight, total = _given_labels(chances, writer)
-    pull = torch.zeros_like(p)
-    for t, share, chance in zip(writer.unwritten.to(p).T, weight.T, chances, strict=True):
-        pull += (share * (1 - t))[:, None] / chance
+    pull = ((weight.T * (1 - t))[..., None] / chances).sum(0)
     gradient = torch.where(unknown, pull * p * absent, p - positive.to(p))
     return cost.sum(1) - total, gradient
 
@@ -126,9 +138,8 @@ def posterior(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
     p, absent = torch.sigmoid(logits), torch.sigmoid(-logits)
     chances = _unseen(p, absent, observed < 0, writer)
     weight, _ = _given_labels(chances, writer)
-    present = torch.zeros_like(p)
-    for t, share, chance in zip(writer.unwritten.to(p).T, weight.T, chances, strict=True):
-        present += (share * t)[:, None] * p / chance
+    share = weight.T * writer.unwritten.to(p).T
+    present = p * (share[..., None] / chances).sum(0)
     return torch.where(observed < 0, present, observed.to(p))
 
 
@@ -140,21 +151,19 @@ def spread_penalty(logits: Tensor) -> Tensor:
     return F.softplus(logits) + F.softplus(-logits)
 
 
-def _given_labels(chances: Sequence[Tensor], writer: Writer) -> tuple[Tensor, Tensor]:
+def _given_labels(chances: Tensor, writer: Writer) -> tuple[Tensor, Tensor]:
     """[N, Q] distribution of t given the labels, and [N] log E_t[prod of unknown entries]."""
-    sums = torch.stack([torch.log(chance).sum(1) for chance in chances], 1)
+    sums = torch.log(chances).sum(2).T
     joint = sums + writer.log_weight.to(sums)
     total = torch.logsumexp(joint, 1)
     return torch.exp(joint - total[:, None]), total
 
 
-def _unseen(p: Tensor, absent: Tensor, unknown: Tensor, writer: Writer) -> list[Tensor]:
-    """[N, K] for each t: 1 - p + p t, the chance that an entry is unknown; 1 where it is known."""
+def _unseen(p: Tensor, absent: Tensor, unknown: Tensor, writer: Writer) -> Tensor:
+    """[Q, N, K] for each t: 1 - p + p t, the chance that an entry is unknown; 1 where known."""
     there, rest = p.masked_fill(~unknown, 0), absent.masked_fill(~unknown, 1)
-    tiny = torch.finfo(p.dtype).tiny
-    return [
-        torch.addcmul(rest, there, t[:, None]).clamp_min_(tiny) for t in writer.unwritten.to(p).T
-    ]
+    t = writer.unwritten.to(p).T[..., None]
+    return torch.addcmul(rest, there, t).clamp_min_(torch.finfo(p.dtype).tiny)
 
 
 class _Likelihood(torch.autograd.Function):
