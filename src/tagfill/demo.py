@@ -28,6 +28,8 @@ METHODS = {
     "auto": "recommended (untagged means unknown)",
     "oracle": "the same learner with all tags of all images",
 }
+FIRST = "auto"
+"""The method that is trained first: the features that it reads are extracted with all others'."""
 Tell = Callable[[str], None]
 
 
@@ -80,7 +82,7 @@ def compare(data: DemoData, seeds: int, tell: Tell) -> list[Row]:
     if seeds < 1:
         raise TagfillError(f"at least one seed is needed, got {seeds}")
     rows = [Row(name, meaning) for name, meaning in METHODS.items()]
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row.name != FIRST):
         for seed in range(seeds):
             run = _train(data, row.name, seed)
             data.opened.setdefault(row.name, run)

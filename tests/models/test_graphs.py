@@ -126,9 +126,17 @@ def test_threads_that_share_a_batch_change_no_feature_and_no_order(
     inputs = batch(11)
     whole = graphs._session(path, 2).run(["pooled"], {"images": inputs})[0]
     monkeypatch.setattr(graphs, "_PART_PIXELS", 2 * 64 * 64)
-    run = graphs._runtime_run(backbone, path, "pooled", threads)
+    run = graphs._runtime_run(backbone, path, ("pooled",), threads)
     for images in (1, 2, 3, 11):
-        np.testing.assert_array_equal(run(inputs[:images]), whole[:images])
+        np.testing.assert_array_equal(run(inputs[:images])[0], whole[:images])
+
+
+def test_other_kinds_come_from_the_same_pass(backbone: Backbone) -> None:
+    both = graphs.feature_engine(backbone, "grid", CPU, beside=("pooled",))
+    assert both.kinds == ("grid", "pooled")
+    for kind, features in zip(both.kinds, both.several(batch(3)), strict=True):
+        alone = graphs.feature_engine(backbone, kind, CPU).run(batch(3))
+        np.testing.assert_array_equal(features, alone)
 
 
 def test_exporting_leaves_the_backbone_as_it_was(backbone: Backbone) -> None:

@@ -48,27 +48,45 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, eq=False)
 class FeatureEngine:
-    """What computes features: [N, 3, H, W] normalized to [N, D] or [N, D, H', W']."""
+    """What computes features: [N, 3, H, W] normalized to [N, D] or [N, D, H', W'].
+
+    Args:
+        kinds: the kind that was asked for, and others that cost nothing more.
+        several: features of all kinds.
+    """
 
     name: Literal["onnxruntime", "torch"]
-    run: Callable[[Numbers], Numbers]
+    kinds: tuple[Kind, ...]
+    several: Callable[[Numbers], list[Numbers]]
+
+    def run(self, images: Numbers) -> Numbers:
+        """Features of the kind that was asked for."""
+        return self.several(images)[0]
 
 
 def feature_engine(
-    backbone: Backbone, kind: Kind, device: torch.device, *, images: int = WORTH_EXPORTING
+    backbone: Backbone,
+    kind: Kind,
+    device: torch.device,
+    *,
+    images: int = WORTH_EXPORTING,
+    beside: tuple[Kind, ...] = (),
 ) -> FeatureEngine:
     """ONNX Runtime on the CPU; torch elsewhere, and if the graph differs.
 
     Args:
         backbone: its weights do not change any more.
         images: expected number of images; an export takes longer than a few of them.
+        beside: other kinds, if they come from the same pass.
     """
     if device.type == "cpu" and os.environ.get(ENGINE_VARIABLE) != "torch":
         path = find_graph(backbone, export=images >= WORTH_EXPORTING)
         if path is not None:
-            run = _runtime_run(backbone, path, kind, torch.get_num_threads())
-            return FeatureEngine("onnxruntime", run)
-    return FeatureEngine("torch", _torch_run(backbone, kind, device))
+            kinds = (kind, *beside)
+            run = _runtime_run(backbone, path, kinds, torch.get_num_threads())
+            return FeatureEngine("onnxruntime", kinds, run)
+    compute = _torch_run(backbone, kind, device)
+    return FeatureEngine("torch", (kind,), lambda images: [compute(images)])
 
 
 def find_graph(backbone: Backbone, *, export: bool = True) -> Path | None:
@@ -172,14 +190,14 @@ def _export(module: nn.Module, example: Tensor, path: Path) -> None:
 
 
 def _runtime_run(
-    backbone: Backbone, path: Path, kind: Kind, threads: int
-) -> Callable[[Numbers], Numbers]:
-    def run(images: Numbers) -> Numbers:
+    backbone: Backbone, path: Path, kinds: tuple[Kind, ...], threads: int
+) -> Callable[[Numbers], list[Numbers]]:
+    def run(images: Numbers) -> list[Numbers]:
         together = len(images) < threads  # the threads share an image, for a quick answer
         session = _opened(backbone, path, threads if together else 1)
 
-        def part(images: Numbers) -> Numbers:
-            features: Numbers = session.run([kind], {"images": images})[0]
+        def part(images: Numbers) -> list[Numbers]:
+            features: list[Numbers] = session.run(list(kinds), {"images": images})
             return features
 
         return part(images) if together else in_parts(part, images, threads)
@@ -199,7 +217,9 @@ def _opened(backbone: Backbone, path: Path, threads: int) -> Any:
     raise TagfillError("the cache is emptied again and again", file=path.parent)
 
 
-def in_parts(run: Callable[[Numbers], Numbers], images: Numbers, threads: int) -> Numbers:
+def in_parts(
+    run: Callable[[Numbers], list[Numbers]], images: Numbers, threads: int
+) -> list[Numbers]:
     """Run a batch as a few images at a time, by threads that do not wait for each other.
 
     A third less work than the batch as a whole, whose activations do not fit the processor's cache,
@@ -209,9 +229,11 @@ def in_parts(run: Callable[[Numbers], Numbers], images: Numbers, threads: int) -
     size = min(most, -(-len(images) // threads))
     parts = [images[start : start + size] for start in range(0, len(images), size)]
     if threads == 1 or len(parts) == 1:
-        return np.concatenate([run(part) for part in parts])
-    with ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(run, parts)))
+        results = [run(part) for part in parts]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            results = list(pool.map(run, parts))
+    return [np.concatenate(kind) for kind in zip(*results, strict=True)]
 
 
 @lru_cache(maxsize=4)

@@ -42,7 +42,8 @@ class Extractor:
         view: how an image becomes an input. Random views draw from torch's generator, seeded by the
             image's bytes and the view's name, so that the same image gives the same features.
         view_name: part of what identifies the features.
-        kind: pooled [D], grid [D, 3, 3] or maps [D, H, W].
+        kind: pooled [D], grid [D, 3, 3] or maps [D, H, W]. Pooled features come with a grid: they
+            are small, and other methods read them.
         device: where torch runs the backbone, if it is torch.
         on_damage: called with a message about damaged files.
     """
@@ -74,14 +75,15 @@ class Extractor:
         """Compute missing features; unreadable images are skipped."""
         self._fill(self.store(), paths, progress)
 
-    def store(self) -> FeatureStore:
+    def store(self, kind: Kind | None = None) -> FeatureStore:
+        """Of its own kind by default."""
         spec = self.backbone.spec
         about = {
             "backbone": spec.name,
             "weights": spec.weights,
             "fingerprint": fingerprint(self.backbone),
             "input_size": spec.size,
-            "kind": self.kind,
+            "kind": kind or self.kind,
             "view": self.view_name,
         }
         return FeatureStore(about, self.root)
@@ -96,7 +98,9 @@ class Extractor:
                 self.on_damage(f"features are damaged and computed again: {file}")
         if not missing:
             return []
-        engine = feature_engine(self.backbone, self.kind, self.device)
+        beside = self.kind == "grid" and bool(self.store("pooled").missing(missing))
+        others: tuple[Kind, ...] = ("pooled",) if beside else ()
+        engine = feature_engine(self.backbone, self.kind, self.device, beside=others)
         batch = max(1, _BATCH_PIXELS // self.backbone.spec.size**2)
         inputs = read_ahead(
             lambda name: self._input(name, path_of[name]),
@@ -105,20 +109,22 @@ class Extractor:
             ahead=3 * batch,
         )
         errors: list[TagfillError] = []
-        done, shard = 0, _Shard(store)
+        done, shards = 0, [_Shard(self.store(kind)) for kind in engine.kinds]
         try:
             while chunk := list(islice(inputs, batch)):
                 errors += [item for item in chunk if isinstance(item, TagfillError)]
                 readable = [item for item in chunk if isinstance(item, tuple)]
                 if readable:
-                    features = engine.run(np.stack([pixels for _, pixels in readable]))
-                    shard.add([name for name, _ in readable], features)
+                    several = engine.several(np.stack([pixels for _, pixels in readable]))
+                    for shard, features in zip(shards, several, strict=True):
+                        shard.add([name for name, _ in readable], features)
                 done += len(chunk)
                 if progress is not None:
                     progress(done, len(missing))
         finally:  # an interruption loses at most a batch
             inputs.close()
-            shard.flush()
+            for shard in shards:
+                shard.flush()
         return errors
 
     def _input(self, name: str, path: Path) -> tuple[str, Numbers] | TagfillError | None:
