@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.optimize import minimize
 from scipy.special import xlogy
 from torch import Tensor
 
 from tagfill.linear.choice import Choice
+from tagfill.linear.line import best_line
 from tagfill.linear.solve import Likelihood
 
 FREE_SCALE = 2 / 3
@@ -27,16 +27,14 @@ RANGES = 10
 def held_out_cost(objective: Likelihood, logits: Tensor) -> float:
     """Cost per image of held-out labels, in part after the best scale and shift of the scores."""
 
-    def cost(line: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        scaled = float(np.exp(line[0])) * logits
+    def cost(line: Tensor) -> tuple[float, Tensor]:
+        scaled = float(line[0].exp()) * logits
         value, slopes = objective(scaled + float(line[1]), slice(None))
         along = (slopes * scaled).sum(dtype=torch.float64), slopes.sum(dtype=torch.float64)
-        size = len(logits)
-        return float(value.sum(dtype=torch.float64)) / size, np.array([*map(float, along)]) / size
+        return float(value.mean(dtype=torch.float64)), torch.stack(along) / len(logits)
 
-    plain, _ = cost(np.zeros(2))
-    best = minimize(cost, np.zeros(2), jac=True, method="L-BFGS-B", options={"maxiter": 15})
-    return FREE_SCALE * float(best.fun) + (1 - FREE_SCALE) * plain
+    plain, _ = cost(torch.zeros(2))
+    return FREE_SCALE * best_line(cost).cost + (1 - FREE_SCALE) * plain
 
 
 def labeling_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:

@@ -13,12 +13,11 @@ P(n | x) is the chance of n written tags, or for "some", that there are at least
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from scipy.optimize import minimize
 from torch import Tensor
 
+from tagfill.linear.line import best_line
 from tagfill.losses.likelihood import Writer, written_tags_nll
 
 ENTRIES = 1_000_000
@@ -40,14 +39,14 @@ def choice_costs(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:
     given, observed, writer = logits[some].double(), observed[some], writer.rows(some)
 
     @torch.enable_grad()
-    def cost(line: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        leaf = torch.from_numpy(line).requires_grad_()
+    def cost(line: Tensor) -> tuple[float, Tensor]:
+        leaf = line.clone().requires_grad_()
         value = given_number(leaf[0].exp() * given + leaf[1], observed, writer).mean()
         (slope,) = torch.autograd.grad(value, leaf)
-        return float(value.detach()), slope.numpy()
+        return float(value.detach()), slope
 
-    best = minimize(cost, np.zeros(2), jac=True, method="L-BFGS-B", options={"maxiter": 15})
-    return given_number(float(np.exp(best.x[0])) * given + float(best.x[1]), observed, writer)
+    best = best_line(cost)
+    return given_number(float(np.exp(best.log_scale)) * given + best.shift, observed, writer)
 
 
 def given_number(logits: Tensor, observed: Tensor, writer: Writer) -> Tensor:

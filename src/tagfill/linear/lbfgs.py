@@ -7,13 +7,12 @@ steps need a single evaluation.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tagfill.linear.scaled import Scaled
 from tagfill.linear.threads import end_if_unwanted
 
 STEPS = 200
@@ -21,6 +20,17 @@ _TRIES = 8
 _ARMIJO = 1e-4
 _NOISE = 1e-8
 """Relative rounding error of a sum of single-precision terms."""
+
+
+class Problem(Protocol):
+    """What is minimized: a mean over images with a curvature of about 1 for each."""
+
+    @property
+    def images(self) -> int:
+        """Their number."""
+
+    def __call__(self, inner: Tensor) -> tuple[float, Tensor]:
+        """The mean at a point, and its slopes."""
 
 
 class Pair(NamedTuple):
@@ -66,7 +76,7 @@ class Memory:
 
 
 def minimized(
-    problem: Scaled, inner: Tensor, memory: Memory, tolerance: float, most: int = STEPS
+    problem: Problem, inner: Tensor, memory: Memory, tolerance: float, most: int = STEPS
 ) -> tuple[Tensor, int, float]:
     """The lowest point, the number of steps and the value there.
 
@@ -93,7 +103,7 @@ def minimized(
 
 
 def _descended(
-    problem: Scaled, inner: Tensor, way: Tensor, value: float, promised: float
+    problem: Problem, inner: Tensor, way: Tensor, value: float, promised: float
 ) -> tuple[Tensor, float, Tensor]:
     """Backtracking line search: the new point with its value and gradient."""
     size = 1.0
