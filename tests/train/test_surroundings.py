@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from PIL import Image
 from tagfill import remote
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
+from tagfill.models.graphs import FeatureEngine, Numbers
 from tagfill.train import cache, extract
 from tagfill.train.cache import FeatureStore
 
@@ -28,8 +30,16 @@ def gray(path: Path, level: int) -> Path:
 @pytest.fixture
 def extractor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> extract.Extractor:
     """Features are the mean color of an image."""
-    engine = SimpleNamespace(run=lambda pixels: pixels.mean(axis=(2, 3)))
-    monkeypatch.setattr(extract, "feature_engine", lambda *_: engine)
+
+    def engine(_: Any, kind: str, __: Any, beside: tuple[str, ...] = ()) -> FeatureEngine:
+        def several(pixels: Numbers) -> list[Numbers]:
+            means = pixels.mean(axis=(2, 3))
+            grids = np.broadcast_to(means[..., None, None], (*means.shape, 3, 3))
+            return [means if one == "pooled" else grids for one in (kind, *beside)]
+
+        return FeatureEngine("torch", (kind, *beside), several)
+
+    monkeypatch.setattr(extract, "feature_engine", engine)
     monkeypatch.setattr(extract, "fingerprint", lambda _: "mean")
     backbone: Any = SimpleNamespace(spec=SimpleNamespace(name="mean", weights="none", size=8))
 
@@ -42,6 +52,16 @@ def extractor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> extract.Extrac
 
 def levels(extractor: extract.Extractor, paths: list[Path]) -> list[float]:
     return extractor.extract(paths)[np.arange(len(paths))][:, 0].tolist()
+
+
+def test_pooled_features_come_with_those_of_regions(
+    extractor: extract.Extractor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [gray(tmp_path / f"{level}.png", level) for level in (10, 20, 30)]
+    assert levels(extractor, paths[:1]) == [10]
+    assert replace(extractor, kind="grid").extract(paths).shape == (3, 3, 3, 3)
+    monkeypatch.setattr(extract, "feature_engine", None)  # nothing is left to compute
+    assert levels(extractor, paths) == [10, 20, 30]
 
 
 def test_an_image_that_changes_meanwhile_never_stands_for_its_former_self(
