@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tagfill.errors import LabelError, Problems, TagfillError
 from tagfill.files import guarded, without_guard
 from tagfill.labels import Dataset
-from tagfill.labels.formats import ReadOptions, _entries, formats
+from tagfill.labels.formats import ReadOptions, _blocks, _entries, formats
 from tagfill.labels.formats._entries import read_entries
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._sheet import csv_sheet
@@ -205,9 +205,34 @@ def test_absolute_ids_become_relative_to_the_folder_they_share(
 
 
 WORDS = '|0|1|1.0|0.0|x|no|ja| 1|1 |0.99999999|1e-50|01|0x1|+1|TRUE|null|"1"|" 1 "|-1|1.00|✓|;|""'
-ODD_WORDS = ['"a,b"', '"a;b"', '"a""b"', '"', '"\nb"', 'a"b', '1"', '"1" ', ",", '"" ']
+ODD_WORDS = [
+    "cat",
+    "not mentioned",
+    "jä",
+    '"a,b"',
+    '"a;b"',
+    '"a""b"',
+    '"',
+    '"\nb"',
+    'a"b',
+    '1"',
+    '"1" ',
+    ",",
+    '"" ',
+]
 ENTRIES = st.sampled_from([*WORDS.split("|"), *["1", "0", ""] * 10, *ODD_WORDS])
-ODD_IDS = ['"{}.jpg"', '"a\nb{}.jpg"', "'={}.jpg", "", " ", "ö{}.jpg"]
+ODD_IDS = [
+    '"{}.jpg"',
+    '"a\nb{}.jpg"',
+    "'={}.jpg",
+    "",
+    " ",
+    "ö{}.jpg",
+    "Total",
+    "---",
+    "#a",
+    "image",
+]
 IDS = st.sampled_from(["{}.jpg"] * 12 + ODD_IDS)
 
 
@@ -238,7 +263,7 @@ def test_blocks_read_like_records(
         plan = Plan("csv_wide", 0, labels=(1, 2))
         careful_source, quick_source = (Source(path, formats()["csv_wide"]) for _ in range(2))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_entries, "_BYTES", size)
+            patch.setattr(_blocks, "BYTES", size)
             try:
                 careful, expected = read_entries(careful_source, sheet, plan, quick=False)
             except TagfillError as error:
@@ -261,7 +286,7 @@ def test_only_the_block_with_a_fault_is_read_by_records(
     lines = [f"{number}.jpg,1,0" for number in range(200)]
     lines[150] = "150.jpg,z,0"
     lines[170] = "170.jpg,1"
-    monkeypatch.setattr(_entries, "_BYTES", 100)
+    monkeypatch.setattr(_blocks, "BYTES", 100)
     read: list[int] = []
     monkeypatch.setattr(_entries, "is_filled", lambda fields: not read.append(1))
     path = make(tmp_path, "image,cat,dog\n" + "\n".join(lines) + "\n")

@@ -202,5 +202,5 @@ def _check_names(kind: str, names: tuple[str, ...]) -> None:
             if name in seen:
                 raise TagfillError(f"{kind} {name!r} appears twice")
             seen.add(name)
-    if any(not name for name in names):
+    if "" in names:
         raise TagfillError(f"an empty {kind} is not allowed")

@@ -99,9 +99,9 @@ class Columns:
         """The split that a column of yes and no is about, where no other column names splits."""
         for number in others if self.split is None else ():
             flag = SPLIT_FLAGS.get(plain_name(self.header[number]))
-            codes = [code_of(text) for text in self.sheet.column(number)]
+            codes = [code_of(text) for text in self.sheet.column(number)] if flag else []
             held_out = codes.count(NEGATIVE if flag == "train" else POSITIVE)
-            if flag and set(codes) == {POSITIVE, NEGATIVE} and 2 * held_out < len(codes):
+            if set(codes) == {POSITIVE, NEGATIVE} and 2 * held_out < len(codes):
                 self.split = number
                 return flag
         return None
@@ -119,7 +119,7 @@ class Columns:
         return [
             number
             for number in self.of_kind("tick")
-            if all(code_of(text) is not None for text in self.sheet.column(number))
+            if all(code_of(text) is not None for text in set(self.sheet.column(number)))
         ]
 
     def _names(self, numbers: Iterable[int]) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tagfill.files import guarded, without_guard, write_bytes
-from tagfill.labels.formats._entries import EvenRecords
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, OPEN_IMAGES, TAG_LIST, WIDE, plan_columns
+from tagfill.labels.formats._rows import EvenRecords
 from tagfill.labels.formats._sheet import Sheet, delimiter
 from tagfill.labels.formats._splitter import HASHTAG, Splitter
 from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in

@@ -34,6 +34,8 @@ _LOOKED_FOR = 10
 _UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
 _AS_TEXT = re.compile(r"=\"([^\"]+)\"|'([^']+\.\w{3,4})")
 """What spreadsheets write to keep an entry a text."""
+_WRAPPINGS = ("\n=", "\n'", ")\n", "\nfile://")
+"""One of these is in a list of ids if any of them is not spelled as a path."""
 _ATTACHED = re.compile(r"([^()]+\.\w{3,4}) \(https?://\S+\)")
 _INVISIBLE = string.whitespace + "\u00a0\u2007\u202f\u3000\u200b\u200e\u200f\u2060\ufeff"
 
@@ -78,10 +80,11 @@ def images_in(text: str) -> list[str]:
 
 def odd_ids(images: Sequence[str]) -> list[int]:
     """Numbers of the ids that need attention: all but URLs and plain relative paths."""
-    parts = [image.encode() for image in images]
-    ends = pa.py_buffer(np.cumsum([0, *map(len, parts)], dtype=np.int64))
+    joined = "\0".join([*images, ""]).encode()
+    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == 0) - np.arange(len(images))
+    offsets, text = pa.py_buffer(np.concatenate([[0], ends])), joined.replace(b"\0", b"")
     # pa.array would import pandas, which takes longer than reading
-    texts = pa.LargeStringArray.from_buffers(len(parts), ends, pa.py_buffer(b"".join(parts)))
+    texts = pa.LargeStringArray.from_buffers(len(images), offsets, pa.py_buffer(text))
     odd = pa.compute.match_substring_regex(texts, _ODD)
     address = pa.compute.match_substring_regex(texts, _URL)
     numbers: list[int] = pa.compute.indices_nonzero(pa.compute.and_not(odd, address)).to_pylist()
@@ -101,8 +104,7 @@ def clean_ids(
     Returns:
         The ids, and the image folder where it is known.
     """
-    cleaned = list(map(_local, _writable(images, rows, source)))
-    cleaned = [new or old for new, old in zip(uploaded_names(cleaned), cleaned, strict=True)]
+    cleaned = _writable(_unwrapped(list(images)), rows, source)
     odd = odd_ids(cleaned)
     cleaned, root = _relative(cleaned, odd, source, root)
     respelled: list[int] = []
@@ -183,6 +185,16 @@ def uploaded_names(sources: Sequence[str]) -> list[str | None]:
     uploads = [_UPLOAD.fullmatch(source) for source in sources]
     times = Counter(match[1] for match in {m[0]: m for m in uploads if m}.values())
     return [unquote(match[1]) if match and times[match[1]] == 1 else None for match in uploads]
+
+
+def _unwrapped(images: list[str]) -> list[str]:
+    """The paths in what programs wrote; of very many images, most cases are ruled out together."""
+    text = "\n".join(["", *images, ""]).lower()
+    if any(mark in text for mark in _WRAPPINGS):
+        images = list(map(_local, images))
+    if "upload/" in text:
+        images = [new or old for new, old in zip(uploaded_names(images), images, strict=True)]
+    return images
 
 
 def _local(image: str) -> str:

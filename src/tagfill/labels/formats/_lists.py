@@ -15,10 +15,10 @@ from tagfill.errors import counted
 from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._entries import EvenRecords, Tally
 from tagfill.labels.formats._ids import images_in
 from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
+from tagfill.labels.formats._rows import EvenRecords, Tally
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter
 from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
 from tagfill.labels.formats._text import csv_records, head

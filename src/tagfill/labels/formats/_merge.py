@@ -74,8 +74,12 @@ class Records:
         if not self.classes:
             raise self.source.refusal("it has no classes", remedy="tag some of its images first")
         row_of = {image: row for row, image in enumerate(dict.fromkeys(self.ids))}
-        self.place = np.array([row_of[image] for image in self.ids], dtype=np.intp)
-        values = self.values if len(row_of) == len(self.ids) else self._without_repeats()
+        values = self.values
+        if len(row_of) == len(self.ids):
+            self.place = np.arange(len(self.ids))
+        else:
+            self.place = np.array([row_of[image] for image in self.ids], dtype=np.intp)
+            values = self._without_repeats()
         empty = ~(values == POSITIVE).any(axis=0)
         if empty.any():
             named = _first_names(self.classes, empty)

@@ -241,7 +241,7 @@ class _Planner(Columns):
         return sorted(set(spanned))
 
     def _plan(self, shape: str, used: Collection[int], **columns: Any) -> Plan:
-        unused = {n: "no tags" for n in (*self.rest, *self.denied) if n not in used}
+        unused = dict.fromkeys({*self.rest, *self.denied}.difference(used), "no tags")
         left_out = {**self.left_out, **unused}
         other = [n for n in self.of_kind("image") if self._names_others(n)]
         if other:

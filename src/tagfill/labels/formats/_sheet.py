@@ -28,7 +28,7 @@ _DELIMITERS = ",;\t|"
 _AFTER_IMAGE = re.compile(rf"[^,;\t|:=>]+?\.\w{{3,4}}\"?(\s*:\s|\s+(?:{'|'.join(TYPED)})\s)")
 """An image and a colon or the like, as in a list people type."""
 _LINED_UP = re.compile(r"\s*\S+(?: \S+)*\s{2,}\S.*\s*")
-_DRAWN = " \t\r\n:-+="
+DRAWN = " \t\r\n:-+="
 _LINES = 50
 _PREAMBLE = 10
 
@@ -142,7 +142,7 @@ def _refuse_many_columns(path: Path, first: list[Record]) -> None:
 
 def is_filled(fields: Sequence[str]) -> bool:
     """Whether a record has content: more than blanks and the lines that Markdown and SQL draw."""
-    return any(text.strip(_DRAWN) for text in fields)
+    return any(text.strip(DRAWN) for text in fields)
 
 
 def _comments(first: list[list[str]]) -> int:

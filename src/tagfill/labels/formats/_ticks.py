@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
@@ -54,7 +55,8 @@ _SUM_WORDS = (
     " insgesamt zwischensumme anzahl mittelwert durchschnitt"
 )
 _SUMS = frozenset(_SUM_WORDS.split())
-_SUM_IN = re.compile("|".join(map(re.escape, sorted(_SUMS))))
+_IN_SUMS = tuple(w for w in _SUMS if not any(part in w for part in _SUMS - {w}))
+"""What every word for a sum contains."""
 _COUNTED = {"images", "photos", "pictures", "files", "fotos", "bilder", "dateien"}
 """What people count."""
 _WORDS = re.compile(r"[^\s:=()]+")
@@ -108,7 +110,8 @@ def is_sum(image: str) -> bool:
 
 def any_sum(images: Sequence[str]) -> bool:
     """Whether a row is called a sum; of very many names, most are ruled out together."""
-    return _SUM_IN.search("\n".join(images).lower()) is not None and any(map(is_sum, images))
+    text = "\n".join(images).lower()
+    return any(part in text for part in _IN_SUMS) and any(map(is_sum, images))
 
 
 def sums_possible(images: Sequence[str]) -> bool:
@@ -133,11 +136,14 @@ def kind_of(text: str) -> Kind:
 
 def column_kind(texts: Iterable[str]) -> Kind:
     """The kind of most entries of a column; a tick only if there is nothing else."""
-    kinds = [kind for kind in map(kind_of, texts) if kind != "empty"]
+    kinds = Counter[Kind]()
+    for text, times in Counter(texts).items():
+        kinds[kind_of(text)] += times
+    del kinds["empty"]
     if not kinds:
         return "empty"
-    ranked = sorted(set(kinds), key=lambda kind: (kinds.count(kind), kind))
-    mixed = len(ranked) > 1 and kinds.count("tick") < 0.5 * len(kinds)
+    ranked = sorted(kinds, key=lambda kind: (kinds[kind], kind))
+    mixed = len(ranked) > 1 and kinds["tick"] < 0.5 * kinds.total()
     return ranked[-2] if ranked[-1] == "tick" and mixed else ranked[-1]
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from tagfill.errors import TagfillError, counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import absence_note
-from tagfill.labels.formats._entries import Entries, Tally, read_entries
+from tagfill.labels.formats._entries import Entries, read_entries
 from tagfill.labels.formats._ids import plain_classes, plain_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._names import SPLIT, is_about_file, names_tags
 from tagfill.labels.formats._plan import Plan
+from tagfill.labels.formats._rows import Tally
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._ticks import (
@@ -94,11 +95,13 @@ def _accept_minus(source: Source, tallies: Sequence[Tally], values: Labels) -> l
     """
     absent = source.options.absent
     unsure = [tally for tally in tallies if tally.bad and tally.minus]
+    if not unsure:
+        return []
     zeros = bool((values == NEGATIVE).any())
     empty = int((values == UNKNOWN).sum()) - sum(tally.bad for tally in tallies)
     all_three = zeros and bool((values == POSITIVE).any()) and _MANY * empty >= values.size
     told = absent == "unknown" or (absent is not None and not zeros)
-    if not unsure or not (told or (all_three and absent is None)):
+    if not (told or (all_three and absent is None)):
         for tally in unsure:
             tally.beside_zero = zeros
         return []
@@ -262,10 +265,11 @@ def wide_dataset(
     """
     known, values, notes = plain_classes(names, source), entries.values, list(notes)
     classes = source.options.classes or known
-    for name in known:
-        if name not in classes:
-            source.error(f"class {name!r} is not in the class list", 1)
     if classes != known:
+        listed = set(classes)
+        for name in known:
+            if name not in listed:
+                source.error(f"class {name!r} is not in the class list", 1)
         missing = [name for name in classes if name not in known]
         columns = [known.index(name) if name in known else -1 for name in classes]
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=UNKNOWN)[:, columns]
@@ -287,15 +291,14 @@ def _meaning(source: Source, values: Labels) -> list[str]:
         return ["0 and empty entries count as unknown (--zeros unknown)"]
     if not zeros or options.absent == "negative":
         return [absence_note(options.absent or "unknown")]
-    count = (values == POSITIVE).sum(axis=1)
-    if not empty and values.shape[1] > 2 and (count == 1).all():
+    if empty:
+        return ["0 counts as absent, empty entries as unknown (--zeros unknown, --absent negative)"]
+    if values.shape[1] > 2 and ((values == POSITIVE).sum(axis=1) == 1).all():
         return [
             "every image has one tag, and 0 counts as absent: if images may show more than was"
             " written down, read 0 as unknown with --zeros unknown"
         ]
-    if not empty:
-        return ["0 counts as absent (--zeros unknown changes this)"]
-    return ["0 counts as absent, empty entries as unknown (--zeros unknown, --absent negative)"]
+    return ["0 counts as absent (--zeros unknown changes this)"]
 
 
 def split_column(dataset: Dataset) -> tuple[list[str], list[str]]:

@@ -16,9 +16,10 @@ from tagfill.array_files import Budget, read_parquet
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._entries import Entries, Tally
+from tagfill.labels.formats._entries import Entries
 from tagfill.labels.formats._names import SPLIT, free_image_name
 from tagfill.labels.formats._plan import TAG_LIST, WIDE, WIDE_ID, Plan, plan_columns
+from tagfill.labels.formats._rows import Tally
 from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._tags import is_multi_hot, join_tags, split_tags, tag_names
 from tagfill.labels.formats._ticks import code_of
