@@ -126,7 +126,7 @@ def test_findings_of_chest_x_rays(tmp_path: Path) -> None:
     ]
     dataset = read(tmp_path, [header, *rows])
     assert set(dataset.table.classes) == {"Mass", "Nodule", "Effusion", "No Finding"}
-    assert known(dataset, "00000005_000.png") == {"Effusion": 1, "Mass": 1}
+    assert known(dataset, "00000005_000.png") == {"Effusion": 1, "Mass": 1, "No Finding": 0}
 
 
 def test_minus_one_beside_all_other_values_is_doubt(tmp_path: Path) -> None:
@@ -605,7 +605,7 @@ def test_the_column_of_lists_among_other_texts(tmp_path: Path) -> None:
     found = ["Effusion; Edema", "No finding", "Edema"]
     rows = [f"P{n // 2},2021-01-01,p{n}.png,{found[n % 3]}" for n in range(12)]
     dataset = read(tmp_path, ["PatientID,StudyDate,ImagePath,Findings", *rows])
-    assert known(dataset, "p3.png") == {"Effusion": 1, "Edema": 1}
+    assert known(dataset, "p3.png") == {"Effusion": 1, "Edema": 1, "No finding": 0}
 
 
 @pytest.mark.parametrize(

@@ -109,10 +109,10 @@ def test_records_of_absence_in_biology(tmp_path: Path) -> None:
     assert known(dataset) == {"a.jpg": {"Vulpes vulpes": 1}, "b.jpg": {"Vulpes vulpes": 0}}
 
 
-def test_rows_of_all_pairs_with_votes_are_refused(tmp_path: Path) -> None:
+def test_rows_of_all_pairs_are_refused(tmp_path: Path) -> None:
     rows = [f"{n}.jpg,{tag},{n},{3 - n}" for n in range(4) for tag in ("cat", "dog", "cow")]
-    with pytest.raises(TagfillError, match="not read: 'votes_yes', 'votes_no'"):
-        read(tmp_path, "\n".join(["image,label,votes_yes,votes_no", *rows]) + "\n")
+    with pytest.raises(TagfillError, match="not read: 'seen', 'clicked'"):
+        read(tmp_path, "\n".join(["image,label,seen,clicked", *rows]) + "\n")
 
 
 def test_lvis(tmp_path: Path) -> None:

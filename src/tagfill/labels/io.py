@@ -31,7 +31,7 @@ from tagfill.labels.cleanup import (
 )
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats import Format, ReadOptions, find, find_writable, formats
-from tagfill.labels.formats._folders import files_below, subfolders
+from tagfill.labels.formats._folders import files_below, hold_bands, subfolders
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._text import encoding_note
 from tagfill.labels.formats._unknown import no_known_format
@@ -302,6 +302,12 @@ def detect(path: Path, options: ReadOptions | None = None) -> Format:
         names = ", ".join(label_format.name for label_format in hits)
         raise TagfillError(
             "could be several formats", file=path, remedy=f"set it with --format: {names}"
+        )
+    if path.is_dir() and hold_bands(path):
+        raise TagfillError(
+            "its folders hold the bands of one image each",
+            file=path,
+            remedy="write one picture for each folder, and a table of the pictures and their tags",
         )
     if path.is_dir() and any(map(is_image_file, files_below(path))):
         raise TagfillError(

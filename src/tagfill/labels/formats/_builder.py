@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.errors import counted
 from tagfill.labels.dataset import Boxes, Dataset, Suggestions
 from tagfill.labels.formats._ids import is_text, plain_text, typed_text
 from tagfill.labels.formats._merge import Records
+from tagfill.labels.formats._tags import BLANKS, denies_all
 from tagfill.labels.formats.base import Absent, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, Rows
 
@@ -137,6 +139,7 @@ class LabelBuilder:
         self._label_of = {name: number for number, name in enumerate(source.options.classes or ())}
         self._proposed: list[tuple[int, int, float, str]] = []
         self._closed = np.empty(0, dtype=bool)
+        self._without: dict[int, str] = {}
         self._images: list[str] = []
         self._rows: list[int | None] = []
         self._splits: dict[int, str] = {}
@@ -186,6 +189,12 @@ class LabelBuilder:
 
     def positive(self, record: int, name: str, row: int | None = None) -> None:
         self.mark(record, self.label(name, row), POSITIVE, row)
+        if self.free_tags and denies_all(name):
+            self.without_any(record, name)
+
+    def without_any(self, record: int, said: str) -> None:
+        """State that no class applies to a record, as a text says; tags that it has overrule it."""
+        self._without[record] = said
 
     def negative(self, record: int, name: str, row: int | None = None) -> None:
         self.mark(record, self.label(name, row), NEGATIVE, row)
@@ -232,6 +241,7 @@ class LabelBuilder:
             for name in names:
                 self.positive(record, name, row)
         values = self._scatter()
+        self._deny_all(values)
         closed = self._closed[:, None] if len(self._closed) else self.absent == "negative"
         values[(values == UNKNOWN) & closed] = NEGATIVE
         records = Records(
@@ -276,6 +286,24 @@ class LabelBuilder:
         values[record[clash], label[clash]] = UNKNOWN
         self._report_repeats(record * max(1, values.shape[1]) + label, record, row)
         return values
+
+    def _deny_all(self, values: Labels) -> None:
+        """Take all classes for absent where a record says so, unless it has one nevertheless."""
+        real = np.array([name.lower() not in BLANKS for name in self.classes], dtype=bool)
+        denied = [n for n in self._without if not (values[n, real] == POSITIVE).any()]
+        for record in denied:
+            values[record, real] = NEGATIVE
+        if self._without:
+            some = (values[:, real] == POSITIVE).any(axis=1)[:, None]
+            values[(values == UNKNOWN) & some & ~real] = NEGATIVE
+            said = next(iter(self._without.values()))
+            both = len(self._without) - len(denied)
+            beside = f"; {both:,} of them say it beside other tags and were not" if both else ""
+            self.notes.append(
+                f"{counted(len(self._without), 'entry says', 'entries say')} that no other tag"
+                f" applies, such as {said!r}, and were read so{beside} (--classes with this name"
+                " keeps it a tag like others)"
+            )
 
     def _report_repeats(self, entries: Rows, record: Rows, row: npt.NDArray[np.int64]) -> None:
         """Warn of labels that several rows state; within one row, a tag and its path agree."""

@@ -13,12 +13,14 @@ from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
     FOLDER_NAMES,
     RATER_NAMES,
+    REMOVED_NAMES,
     SHAPE_NAMES,
     SPLIT,
     SPLIT_FLAGS,
     has_label_word,
     is_denial_name,
     is_image_name,
+    is_status_name,
     may_number_rows,
     plain_name,
     without_number,
@@ -30,6 +32,10 @@ from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image, 
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE
 
+REJECTED = frozenset({"rejected", "reject", "refused", "declined", "discarded", "abgelehnt"})
+_ACCEPTED = frozenset({"approved", "approve", "accepted", "accept", "angenommen", "akzeptiert"})
+_REVIEWED = REJECTED | _ACCEPTED | {"submitted", "pending", "reviewed", "unreviewed", "open", "new"}
+"""What columns say of rows that somebody reviews."""
 _SPLIT_LIKE = {"set", "subset", "partition", "teilmenge", "aufteilung"}
 _CHECKED = 20
 """Images that are looked for to choose between columns."""
@@ -73,6 +79,10 @@ class Columns:
         if self.rater is not None:
             self.left_out[self.rater] = "who labeled"
             others.remove(self.rater)
+        self.status, self.removed = self._reviews(others)
+        self.left_out |= dict.fromkeys((*self.status, *self.removed), "what was rejected")
+        self.left_out |= self._of_batch(others)
+        others = [n for n in others if n not in self.left_out]
         self.split = next((n for n in others if self._is_split(n)), None)
         self.flagged = self._flagged(others)
         self.denied = [
@@ -87,6 +97,32 @@ class Columns:
             return name == SPLIT
         texts = {usual_split(text) for text in self.sheet.column(number) if text.strip()}
         return bool(texts) and texts <= SPLITS
+
+    def _reviews(self, others: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Columns that say whether what a row says was rejected, or taken back."""
+        status, removed = [], []
+        for number in others:
+            name = self.header[number]
+            if is_status_name(name) and len(others) > 1:
+                texts = {text.strip().lower() for text in self.sheet.column(number)} - {""}
+                if texts and texts <= _REVIEWED and not texts <= REJECTED:
+                    status.append(number)
+            elif (plain_name(name) in REMOVED_NAMES and self.kinds[number] == "tick") or (
+                plain_name(name) == "reject" and self._is_batch()
+            ):
+                removed.append(number)
+        return tuple(status), tuple(removed)
+
+    def _is_batch(self) -> bool:
+        """Whether the table holds the answers of a batch at Mechanical Turk."""
+        return any(name.strip() == "HITId" for name in self.header)
+
+    def _of_batch(self, others: Sequence[int]) -> dict[int, str]:
+        """Columns of such a table that hold no answers."""
+        answers = [n for n in others if self.header[n].startswith("Answer.")]
+        if not answers or not self._is_batch():
+            return {}
+        return dict.fromkeys(set(others).difference(answers, self.left_out), "about the batch")
 
     def _names_raters(self, number: int) -> bool:
         """Whether a column says which of several people labeled the image of the row."""
@@ -155,13 +191,20 @@ class Columns:
         if there is not None:
             return there
         if usual:
-            files = [n for n in usual if self.kinds[n] == "image"]
+            files = [n for n in usual if self.kinds[n] == "image"] or self._in_folders(
+                usual, several
+            )
             texts = [n for n in usual if self.kinds[n] not in ("tick", "empty")]
             return self._least_repeated(files) if files else (texts or usual)[0]
         files = [n for n in usable if self.kinds[n] == "image"]
         if files:
             return self._least_repeated(files)
         return self._unique_text(usable)
+
+    def _in_folders(self, usual: Sequence[int], files: Sequence[int]) -> list[int]:
+        """Columns of files beside usual ones that name their folders, and so repeat more often."""
+        most = max(len(set(self.sheet.column(n))) for n in usual)
+        return [n for n in files if len(set(self.sheet.column(n))) > most]
 
     def _on_disk(self, numbers: Sequence[int]) -> int | None:
         """The only one of several columns of images whose files are there."""

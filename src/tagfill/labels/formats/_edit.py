@@ -54,7 +54,7 @@ class _TableEdit:
     def _ids(self, edit: Edit) -> list[str]:
         """The image id of every record as it was read; none for sums and repeated headers."""
         records, plan = self.records, self.plan
-        rows = EvenRecords(self.sheet, plan.image)
+        rows = EvenRecords(self.sheet, plan.image, plan.rejects)
         numbers = [n for n, fields in enumerate(records) if not rows.passes_over(n, fields)]
         names = ["".join(records[n][plan.image : plan.image + 1]) for n in numbers]
         names = names if plan.shape == WIDE else images_of_rows(names)

@@ -54,7 +54,8 @@ def read_entries(
     """
     reader = _WideReader(sheet, plan)
     blocks = [Entries([], [], [], np.empty((0, len(plan.labels)), dtype=np.int8))]
-    if quick and plan.folder is None and _is_plain(sheet):
+    simple = plan.folder is None and not plan.status and not plan.removed
+    if quick and simple and _is_plain(sheet):
         blocks += reader.blocks()
     else:
         blocks.append(reader.block(sheet.records()))
@@ -76,7 +77,7 @@ def read_entries(
 class _WideReader:
     def __init__(self, sheet: Sheet, plan: Plan) -> None:
         self.sheet, self.plan = sheet, plan
-        self.records = EvenRecords(sheet, plan.image, keep_images=True)
+        self.records = EvenRecords(sheet, plan.image, plan.rejects, keep_images=True)
         self.tallies = [Tally() for _ in plan.labels]
         self.names = [sheet.header[column].strip().lower() for column in plan.labels]
         self.row = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -29,6 +30,19 @@ def folders_below(path: Path) -> Iterator[tuple[PurePosixPath, list[str]]]:
 def subfolders(path: Path) -> list[str]:
     _, folders, _ = next(walk_folders(path), (path, [], []))
     return [name for name in folders if is_text(name)]
+
+
+_BAND = re.compile(r"_B\d[\dA]?\.tiff?", re.IGNORECASE)
+
+
+def hold_bands(path: Path) -> bool:
+    """Whether folders hold the bands of one image each, as those of satellites do."""
+    images = ((f.name, n) for f, names in folders_below(path) for n in names if is_image_file(n))
+    some = list(islice(images, _LOOKED_AT))
+    return bool(some) and all(
+        folder and name.startswith(folder) and _BAND.fullmatch(name[len(folder) :])
+        for folder, name in some
+    )
 
 
 Pair = tuple[PurePosixPath, Path | None]

@@ -16,11 +16,18 @@ from tagfill.files import without_guard
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import images_in
-from tagfill.labels.formats._names import HIERARCHY_NAMES, plain_name
+from tagfill.labels.formats._names import HIERARCHY_NAMES, SPECIES_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
 from tagfill.labels.formats._rows import EvenRecords, Tally
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter
-from tagfill.labels.formats._tags import is_unreadable, says_nothing, separators_in, split_tags
+from tagfill.labels.formats._tags import (
+    BLANKS,
+    denies_all,
+    is_unreadable,
+    says_nothing,
+    separators_in,
+    split_tags,
+)
 from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.formats._ticks import REMEDY, code_of, examples_text, quoted
 from tagfill.labels.formats._wide import left_out_note
@@ -36,7 +43,8 @@ _VALUED = re.compile(
     r"|\(.*:\s*\d(?:[.,]\d+)?\)"
 )
 """A tag with how sure somebody is of it: ``dog: 0.9``, ``dog (90 %)``, ``(dog:1.2)``."""
-_MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?")
+_SIGNED = re.compile(r"[+-]\w\S*(?:\s+[+-]\w[^\s,;|]*)+")
+_MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?|[01]{3,}")
 
 
 def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
@@ -82,7 +90,7 @@ def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
 def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
     reader = _TextReader(source, sheet, plan, free_tags=plan.value is None)
     builder = reader.builder
-    apart = builder.raters and plan.value is not None and builder.absent == "unknown"
+    apart = builder.raters and builder.absent == "unknown"
     record_of: dict[str, int] = {}
     bad = Tally()
     for row, fields in reader.records():
@@ -98,6 +106,7 @@ def read_long(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
         if image not in record_of or apart:
             record_of[image] = builder.record(image, row)
         reader.state_split(record_of[image], row, fields)
+        reader.state_blank(record_of[image], name, fields)
         code = code_of(text)
         if code is None:
             bad.add(row, text)
@@ -198,7 +207,7 @@ class _TextReader:
     def records(self, spread: str | None = None) -> list[Record]:
         """Records that name one image each: where an entry lists several, one for each of them."""
         image = self.plan.image
-        reader = EvenRecords(self.sheet, image, spread=spread)
+        reader = EvenRecords(self.sheet, image, self.plan.rejects, spread=spread)
         records = [
             (row, [*fields[:image], name, *fields[image + 1 :]])
             for row, fields in reader.even(self.sheet.records())
@@ -218,6 +227,15 @@ class _TextReader:
     def state_split(self, record: int, row: int, fields: Sequence[str]) -> None:
         if self.plan.split is not None:
             self.builder.split(record, self.plan.split_of(fields[self.plan.split]), row)
+
+    def state_blank(self, record: int, name: str, fields: Sequence[str]) -> None:
+        """State that no tag applies where a row says so, in place of one or beside it."""
+        species = plain_name(self.sheet.header[self.plan.tags[0]]) in SPECIES_NAMES
+        denies = denies_all(name) or (species and name.strip().lower() in BLANKS)
+        if denies and self.plan.value is None and self.builder.source.options.classes is None:
+            self.builder.without_any(record, name.strip())
+        elif not name.strip() and self.plan.blank is not None and self.plan.says_blank(fields):
+            self.builder.without_any(record, self.sheet.header[self.plan.blank].strip())
 
     def is_silent(self, tag: str, row: int) -> bool:
         """Whether a tag is a word for no tags, unless a class list has it; they are counted."""
@@ -275,6 +293,13 @@ def _refuse_values(source: Source, entries: Sequence[tuple[int, str]]) -> None:
             f"entries are lists of 1 and 0, such as {quoted(hot[0])}, without names of classes",
             filled[0][0],
             remedy="write them in one column per class, with the names in the header",
+        )
+    signed = [(row, text) for row, text in filled if _SIGNED.fullmatch(text)]
+    if 2 * len(signed) > len(filled):
+        raise source.refusal(
+            f"tags have signs and only blanks between them, such as {quoted(signed[0][1])}",
+            signed[0][0],
+            remedy="write them as 'cat; -dog': -dog says that there is none",
         )
     tags = {tag: row for row, text in reversed(filled) for tag in split_tags(text)}
     valued = [tag for tag in tags if _VALUED.fullmatch(tag)]

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 _LONG = 100
 """Texts of so many characters are not kept in memory."""
-_GROUP = re.compile(r"^\s*(?:\[[^\]]*\]|[A-Za-z0-9-]+:(?=\S))\s*")
+_GROUP = re.compile(r"^\s*(?:\[[^\]]*\]|[A-Za-z0-9-]+:(?=\S)|(?:Input|Answer)\.(?=\S))\s*")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 
 def plain_name(name: str) -> str:
-    """A column's name without case, blanks, punctuation and the group exiftool writes before it.
+    """A column's name without case, blanks, punctuation and what exiftool or MTurk write before it.
 
     >>> plain_name("XMP:Subject"), plain_name("Mots-clés"), plain_name("Schlagwörter")
     ('subject', 'motscles', 'schlagwoerter')
@@ -47,6 +47,12 @@ VALUE_NAMES = _words(
 SCORE_NAMES = _words("confidence conf score probability prob certainty konfidenz")
 """How sure somebody is that it is."""
 _SCORES_AFTER = ("confidence", "probability")
+_CERTAINTIES = _words("confidence conf probability prob certainty konfidenz")
+_MACHINES = _words("ai ki auto automatic machine model predicted prediction pred cv ml")
+STATUS_NAMES = _words("decision verdict review approval state")
+"""Whether somebody accepted what a row says; also names that end in ``status``."""
+REMOVED_NAMES = _words("isdeleted isrejected isremoved")
+"""Whether somebody took it back."""
 RATER_NAMES = _words(
     "annotator annotatorid rater raterid radid radiologist reader readerid workerid labeler"
     " labeller expertid username"
@@ -56,7 +62,7 @@ SHAPE_NAMES = _words("bbox box boxes boundingbox encodedpixels rle mask segmenta
 """Where things are, in numbers."""
 LABEL_NAMES = _words(
     "label class tag category classname labelname tagname categoryname klasse kategorie etikett"
-    " klassenname etiqueta etiquette classe categorie categoria etichetta"
+    " klassenname categorylabel etiqueta etiquette classe categorie categoria etichetta"
 )
 """One tag per row."""
 _SPECIES = (
@@ -127,6 +133,18 @@ def is_tags_name(name: str) -> bool:
 def is_score_name(name: str) -> bool:
     """Whether a column says how sure somebody is: ``score``, ``label_confidence``."""
     return plain_name(name) in SCORE_NAMES or plain_name(name).endswith(_SCORES_AFTER)
+
+
+def is_certainty_name(name: str) -> bool:
+    """Whether a column says how sure a model is: ``confidences``, ``prob``, ``ai_score``."""
+    words = [plain_name(word) for word in re.split(r"[\s_.-]+", name)]
+    last = {words[-1], words[-1].removesuffix("s")}
+    by_machine = bool(last & SCORE_NAMES) and not _MACHINES.isdisjoint(words)
+    return bool(last & _CERTAINTIES) or by_machine
+
+
+def is_status_name(name: str) -> bool:
+    return plain_name(name) in STATUS_NAMES or plain_name(name).endswith("status")
 
 
 def is_label_name(name: str) -> bool:

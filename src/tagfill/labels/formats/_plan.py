@@ -9,7 +9,8 @@ from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.files import without_guard
-from tagfill.labels.formats._columns import Columns
+from tagfill.labels.formats._columns import REJECTED
+from tagfill.labels.formats._doubts import Doubts
 from tagfill.labels.formats._names import (
     HIERARCHY_NAMES,
     RANKS,
@@ -24,10 +25,13 @@ from tagfill.labels.formats._names import (
 )
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._splitter import Splitter
+from tagfill.labels.formats._tags import BLANKS
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats.base import ReadOptions
-from tagfill.labels.table import NEGATIVE, POSITIVE
+from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
+_BLANK_NAMES = ("isblank", "observationtype")
+_THERE = frozenset({"present", "absent", "positive", "negative", "vorhanden", "fehlt"})
 WIDE, LONG, TAG_LIST, OPEN_IMAGES = "csv_wide", "csv_long", "tag_list", "open_images"
 WIDE_ID = "image id"
 """Image column of our own wide files if a class looks like a tags column."""
@@ -47,6 +51,9 @@ class Plan:
         value: column of values (long).
         split: column of splits.
         rater: column that says who labeled, where several people did.
+        status: columns that say whether somebody accepted or rejected what the row says.
+        removed: columns that say whether somebody took it back.
+        blank: column that says whether the image shows nothing.
         flagged: the split of the images with a yes, where that column holds yes and no.
         splitter: how tags are told apart in their entries.
         left_out: columns that are none of these, and why.
@@ -66,6 +73,22 @@ class Plan:
     folder: int | None = None
     rater: int | None = None
     flagged: str | None = None
+    status: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
+    blank: int | None = None
+
+    def rejects(self, fields: Sequence[str]) -> bool:
+        """Whether somebody rejected what a row says."""
+        texts = ["".join(fields[number : number + 1]).strip().lower() for number in self.status]
+        flags = ["".join(fields[number : number + 1]) for number in self.removed]
+        return not REJECTED.isdisjoint(texts) or any(
+            code_of(text) not in (NEGATIVE, UNKNOWN) for text in flags
+        )
+
+    def says_blank(self, fields: Sequence[str]) -> bool:
+        """Whether a row says that the image shows nothing."""
+        text = "" if self.blank is None else fields[self.blank]
+        return text.strip().lower() in BLANKS or code_of(text) == POSITIVE
 
     def split_of(self, text: str) -> str:
         """The split that an entry of the column of splits names, or says yes or no to."""
@@ -99,7 +122,7 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     return makers[chosen]()
 
 
-class _Planner(Columns):
+class _Planner(Doubts):
     def shape(self) -> str | None:
         names = [plain_name(name) for name in self.header]
         if self.options.tags_columns:
@@ -120,7 +143,7 @@ class _Planner(Columns):
         ranks = RANKS & {plain_name(name) for name in self.header}  # of biology, as class then is
         if species is not None and (not single or len(ranks) > 1):
             single = [species]
-        values = [n for n in self.rest if plain_name(self.header[n]) in VALUE_NAMES]
+        values = [n for n in self.rest if self._says_values(n)]
         scores = [n for n in self.rest if is_score_name(self.header[n])]
         values += scores[:1] if single and not values else []
         lists = [n for n in self.rest if is_tags_name(self.header[n])]
@@ -131,6 +154,17 @@ class _Planner(Columns):
         if not single and not lists and says and len(set(images)) < len(images):
             single = [n for n in self.of_kind("text") if self._repeats(n)]
         return single, values
+
+    def _says_values(self, number: int) -> bool:
+        """Whether a column says whether the tag of the row is there."""
+        name = plain_name(self.header[number])
+        texts = {text.strip().lower() for text in self.sheet.column(number)} - {""}
+        return name in VALUE_NAMES or (name == "status" and texts <= _THERE and bool(texts))
+
+    def _blank(self) -> int | None:
+        """The column that says whether there is any animal, as camera traps have."""
+        names = [plain_name(name) for name in self.header]
+        return next((names.index(name) for name in _BLANK_NAMES if name in names), None)
 
     def _species(self) -> int | None:
         """The column that names animals or plants, the common name before others."""
@@ -190,15 +224,23 @@ class _Planner(Columns):
         if len(single) != 1 or len(values) > 1:
             raise self._misfit("one column called label or class and at most one called value")
         used = {*single, *values}
-        notes = self._unread_ticks(used)
+        notes = []
         if not values and {code_of(text) for text in self.sheet.column(single[0])} == {0, 1}:
             name = self._names(single)
+            self.refuse_ids_with_classes()
             notes.append(
                 f"{name} holds only 1 and 0: they were read as two classes; if they are yes and no"
                 " to a tag, call the column like the tag"
             )
-        value = values[0] if values else None
-        return self._plan(LONG, used, tags=tuple(single), value=value, notes=tuple(notes))
+        value, blank = values[0] if values else None, self._blank()
+        used |= set() if blank is None else {blank}
+        notes = [*self._unread_ticks(used), *notes]
+        if value is None:
+            self.refuse_guesses(used)
+            self.refuse_votes(used)
+        return self._plan(
+            LONG, used, tags=tuple(single), value=value, blank=blank, notes=tuple(notes)
+        )
 
     def tag_list(self) -> Plan:
         """Tags in one column, or in several."""
@@ -217,6 +259,7 @@ class _Planner(Columns):
         if not tags:
             raise self._misfit("a tags column, called tags or keywords or set with --tags-column")
         plain = [n for n in tags if plain_name(self.header[n]) not in HIERARCHY_NAMES]
+        self.refuse_guesses(tags)
         denied = [] if self._told() else self.denied
         if denied:
             notes.append(f"{self._names(denied)}: tags that are not there")
@@ -257,6 +300,8 @@ class _Planner(Columns):
             split=self.split,
             flagged=self.flagged,
             rater=self.rater,
+            status=self.status,
+            removed=self.removed,
             folder=self.folder,
             left_out=left_out,
             **columns,
@@ -282,13 +327,9 @@ class _Planner(Columns):
             f" {self._names(used)} with --ignore-columns"
         ]
 
-    def _refusal(self, message: str, remedy: str | None = None) -> TagfillError:
-        row = self.sheet.header_row
-        return TagfillError(message, file=self.sheet.path, row=row, remedy=remedy)
-
     def _misfit(self, needed: str) -> TagfillError:
         listed = self._names(range(len(self.header)))
-        return self._refusal(f"the header needs image ids and {needed}; its columns: {listed}")
+        return self.refusal(f"the header needs image ids and {needed}; its columns: {listed}")
 
     def _check_names(self) -> None:
         names = [name.strip() for name in self.header]
@@ -296,7 +337,7 @@ class _Planner(Columns):
         for number in self.rest:
             if not names[number]:
                 remedy = f"name it, or skip it: --ignore-columns {number + 1}"
-                raise self._refusal(f"column {number + 1} has no name", remedy)
+                raise self.refusal(f"column {number + 1} has no name", remedy)
             if first[names[number]] < number:
                 both = f"columns {first[names[number]] + 1} and {number + 1}"
-                raise self._refusal(f"{both} are both called {names[number]!r}")
+                raise self.refusal(f"{both} are both called {names[number]!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tagfill.labels.formats._sheet import Record, Sheet
@@ -101,21 +101,29 @@ class EvenRecords:
     Args:
         sheet: the table.
         image: the column of images.
+        rejects: whether somebody rejected what a row says.
         keep_images: whether records of another width are kept with their image alone.
         spread: what joins fields to spare to the last one.
     """
 
     def __init__(
-        self, sheet: Sheet, image: int, *, keep_images: bool = False, spread: str | None = None
+        self,
+        sheet: Sheet,
+        image: int,
+        rejects: Callable[[Sequence[str]], bool] = lambda fields: False,
+        *,
+        keep_images: bool = False,
+        spread: str | None = None,
     ) -> None:
         self.sheet, self.image, self.keep_images, self.spread = sheet, image, keep_images, spread
+        self.rejects = rejects
         self.header = [name.strip() for name in sheet.header]
         images = sheet.column(image)
         self.sums_possible = sums_possible(images)
         self.of_files = 2 * len(images) <= 3 * sum(map(is_image, images)) > 3
         self.last, self.below = 0, False
         self.again, self.sums, self.legend, self.comments = Tally(), Tally(), Tally(), Tally()
-        self.uneven, self.joined = Tally(), Tally()
+        self.uneven, self.joined, self.rejected = Tally(), Tally(), Tally()
 
     def even(self, records: Iterable[Record]) -> Iterator[Record]:
         for row, given in records:
@@ -140,6 +148,8 @@ class EvenRecords:
             return self.comments
         if self.sums_possible and (is_sum(image) or _ROW_COUNT.fullmatch("".join(fields).strip())):
             return self.sums
+        if self.rejects(fields):
+            return self.rejected
         after_gap = self.below or (0 < self.last < row - 1)
         self.below = self.of_files and after_gap and not is_image(image)
         return self.legend if self.below else None
@@ -167,6 +177,7 @@ class EvenRecords:
             (self.again, "the header stands here again"),
             (self.comments, "{} is a comment"),
             (self.sums, "{} is taken for a sum"),
+            (self.rejected, "what this row says of {} was rejected"),
             (self.legend, "{} stands below the table and names no image"),
         ):
             if tally.bad:

@@ -116,6 +116,26 @@ def says_nothing(text: str) -> bool:
     return plain in _SILENT or (bool(plain) and TICKS.get(plain) == UNKNOWN)
 
 
+_NONE_OF_ALL = frozenset(
+    {
+        *("no finding", "no findings", "no abnormality detected", "kein befund", "ohne befund"),
+        *("nothing here", "nothing present", "no animal", "no animals", "no animals present"),
+        *("none of the above", "none of these", "nothing to see", "no object", "no objects"),
+    }
+)
+BLANKS = frozenset({"blank", "empty", "leer", "vide", "no species", *_NONE_OF_ALL})
+"""What stands in place of an animal where there is none."""
+
+
+def denies_all(tag: str) -> bool:
+    """Whether a tag says that no other one applies.
+
+    >>> denies_all("No Finding"), denies_all("Normal")
+    (True, False)
+    """
+    return tag.strip().lower() in _NONE_OF_ALL
+
+
 def has_separator(text: str, marks: str = SEPARATORS) -> bool:
     """Whether an entry holds more than one tag."""
     unescaped = _UNESCAPE.sub("", text)

@@ -31,13 +31,34 @@ _MULTIBYTE = re.compile(
 )
 _OTHER_SCRIPT = re.compile(rb"[\xc0-\xff]{4}")
 """Words of another alphabet: Western words never have four accents in a row."""
+_EAST_ASIAN = {  # the letters that make up nearly all words, first those of one script alone
+    "cp932": rb"[\x88-\x97][\x40-\x7e\x80-\xfc]|\x81[\x41-\xac]|\x82[\x9f-\xf1]|\x83[\x40-\x96]",
+    "gb18030": rb"[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3-\xa5][\xa1-\xfe]",
+}
+_KOREAN_TOO = re.compile(rb"(?:[\xa1-\xa3\xb0-\xc8][\xa1-\xfe]|[\x00-\x7f])*")
+"""What may be Korean as well as Chinese."""
+_HALF_WIDE = re.compile("[\uff61-\uff9f]{3}")
+_KANA = re.compile("[\u3041-\u30fa]")
+"""Japanese letters, which Chinese text lacks."""
+_NO_LETTER = rb"[^A-Za-z\x80-\xff]"
+_BETWEEN_WORDS = re.compile(rb"[,;\t\r\n\"/]|\xa3[\xac\xbb]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _WESTERN = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛÝàáâãåæçèéêëìíîïñòóôõøùúûýÿŒœŠšŽž")
 _WESTERN_MARKS = frozenset("\xa0«»“”„‘’‚–—…€£§©®°²³´·½¼¾¡¿×ªº•™")  # noqa: RUF001
 _MISPLACED = re.compile(r"[A-Za-z](?:[À-ÖØ-ÝŠŽŒ]|[^\w\s\x00-\x7f’–—·])[a-z]")  # noqa: RUF001
 """Capitals and marks inside words, which text in another encoding seems to have."""
 _WESTERN_CODES = ("cp1252", "mac_roman", "cp850")
-_OTHERS = ["cp1250", "cp1251", "cp1253", "cp1254", "mac_roman", "cp850", "cp932", "gb18030"]
+_OTHERS = [
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "mac_roman",
+    "cp850",
+    "cp932",
+    "gb18030",
+    "koi8_r",
+]
 _TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ITS_ENCODING -t utf-8 OLD > NEW"
 
 
@@ -99,6 +120,9 @@ def _single_byte(path: Path) -> str | None:
     sample = _lines_beyond_ascii(path)
     if _CONTROL.search(sample):
         return None
+    east_asian = _east_asian(sample)
+    if east_asian and _decodes(path, east_asian):
+        return east_asian
     if _MULTIBYTE.search(sample):
         return _refuse(path)
     western = [name for name in _WESTERN_CODES if _is_western(sample.decode(name, "replace"))]
@@ -106,9 +130,27 @@ def _single_byte(path: Path) -> str | None:
         return western[0]
     guess = charset_normalizer.from_bytes(sample, cp_isolation=[*_OTHERS, "cp1252"]).best()
     name = None if guess is None else guess.encoding
+    if name == "cp932" and _HALF_WIDE.search(sample.decode(name, "replace")):
+        name = None  # words of another alphabet
     if name is not None and _decodes(path, name):
         return name
     return _refuse(path)
+
+
+def _east_asian(sample: bytes) -> str | None:
+    """Whether nearly all words beyond ASCII are of usual Japanese or Chinese letters alone.
+
+    Western words have plain letters around those with accents.
+    """
+    words = [word for word in _BETWEEN_WORDS.split(sample) if not word.isascii()]
+    for name, letters in _EAST_ASIAN.items():
+        pattern = rb"%b*(?:(?:%b)+%b*)+(?:\.\w+)?" % (_NO_LETTER, letters, _NO_LETTER)
+        fitting = sum(re.fullmatch(pattern, word) is not None for word in words)
+        if 4 * fitting >= 3 * len(words):
+            if name == "gb18030" and _KANA.search(sample.decode(name, "replace")):
+                return "euc_jp"
+            return None if name == "gb18030" and _KOREAN_TOO.fullmatch(sample) else name
+    return None
 
 
 def _is_western(text: str) -> bool:

@@ -17,6 +17,7 @@ from tagfill.labels.formats._json import (
     mapped,
     number,
     objects,
+    texts,
     wrapped_list,
 )
 from tagfill.labels.formats._text import head
@@ -42,7 +43,7 @@ def _detect(path: Path) -> bool:
         return False
     first = first_value(text)
     is_other = wrapped_list(text) or is_task(text) or is_export(first) or plain_records(first)
-    return not is_other
+    return not is_other and not texts(mapped(first).get("categories"))
 
 
 def _read(source: Source) -> Dataset:

@@ -17,6 +17,10 @@ _FILE = "annotations.xml"
 _CORNERS = ("xtl", "ytl", "xbr", "ybr")
 
 
+_OF_MODEL = "auto"
+"""The source of what a model has drawn and nobody has touched."""
+
+
 def _file(path: Path) -> Path:
     return path / _FILE if path.is_dir() else path
 
@@ -39,8 +43,12 @@ def _read(source: Source) -> Dataset:
         record = builder.record(image.get("name", ""), number)
         builder.split(record, image.get("subset", ""), number)
         shapes = [shape for shape in image if shape.get("label")]
+        of_model = [shape for shape in shapes if shape.get("source") == _OF_MODEL]
+        shapes = [shape for shape in shapes if shape not in of_model]
         for name in dict.fromkeys(shape.get("label", "") for shape in shapes):
             builder.positive(record, name, number)
+        for name in dict.fromkeys(shape.get("label", "") for shape in of_model):
+            builder.suggest(record, builder.label(name, number), None, "CVAT")
         for shape in (shape for shape in shapes if shape.tag == "box"):
             try:
                 corners = [float(shape.get(corner, "nan")) for corner in _CORNERS]

@@ -19,7 +19,12 @@ from tagfill.errors import TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._folders import files_below, folders_below, subfolders
+from tagfill.labels.formats._folders import (
+    files_below,
+    folders_below,
+    hold_bands,
+    subfolders,
+)
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._write import known_labels, not_held, split_of_rows
 from tagfill.labels.formats.base import Format, Source
@@ -37,7 +42,7 @@ _CONTAINERS = {"images", "imgs", "img", "photos", "pictures", "data", "bilder", 
 
 
 def _detect(path: Path) -> bool:
-    above = _folders(path, _depth(path)[0]) if path.is_dir() else []
+    above = _folders(path, _depth(path)[0]) if path.is_dir() and not hold_bands(path) else []
     names = [name for folder in above for name in subfolders(folder)]
     containers = not set(map(str.lower, names)) - _CONTAINERS
     if containers or _hold_one_image_each([folder / name for folder in above for name in names]):

@@ -1,0 +1,88 @@
+"""Columns beside tags that may change what the tags say: such tables are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from tagfill.errors import TagfillError
+from tagfill.labels.formats._columns import Columns
+from tagfill.labels.formats._names import is_certainty_name
+from tagfill.labels.formats._tags import split_tags
+from tagfill.labels.formats._ticks import code_of
+
+_FOR = frozenset({"yes", "agree", "agreed", "upvotes", "positive", "ja", "oui"})
+_AGAINST = frozenset({"no", "disagree", "disagreed", "downvotes", "negative", "nein", "non"})
+_ALL = 100
+"""Of hundred."""
+_MOST_CLASSES = 50
+
+
+def _is_share(text: str) -> bool:
+    """Whether a text is a number from 0 to 1, or to 100 in hundredths."""
+    try:
+        return 0 <= float(text.rstrip("% ").replace(",", ".")) <= _ALL
+    except ValueError:
+        return False
+
+
+class Doubts(Columns):
+    """Refuses tables whose rows do not say alone which tags an image has."""
+
+    def refuse_guesses(self, used: Collection[int]) -> None:
+        """Refuse tags beside numbers that say how sure somebody or a model is of them.
+
+        Raises:
+            TagfillError: a column that is not used holds such numbers.
+        """
+        for number in sorted(set(self.rest).difference(used)):
+            name = self.header[number].strip()
+            texts = [part for text in self.sheet.column(number) for part in split_tags(text)]
+            shares = bool(texts) and all(map(_is_share, texts)) and self.kinds[number] != "tick"
+            if shares and is_certainty_name(name):
+                raise self.refusal(
+                    f"column {name!r} says how sure somebody or a model is of the tags, such as"
+                    f" {texts[0]}; guesses are no labels",
+                    f"keep the tags that you trust, then --ignore-columns {name!r}",
+                )
+
+    def refuse_votes(self, used: Collection[int]) -> None:
+        """Refuse tags beside numbers of people who agreed with them and who did not.
+
+        Raises:
+            TagfillError: two columns that are not used hold such numbers.
+        """
+        votes = []
+        for words in (_FOR, _AGAINST):
+            for number in sorted(set(self.of_kind("number", "tick")).difference(used)):
+                named = words.intersection(re.split(r"[\s_.-]+", self.header[number].lower()))
+                if named and any(code_of(text) is None for text in self.sheet.column(number)):
+                    votes.append(number)
+                    break
+        if len(votes) > 1:
+            raise self.refusal(
+                f"{self._names(votes)} say how many agreed with the tag of a row, and how many"
+                " did not",
+                "write 1 or 0 for each row in a column called 'value'",
+            )
+
+    def refuse_ids_with_classes(self) -> None:
+        """Refuse values of ids that end in the names of classes.
+
+        Raises:
+            TagfillError: all ids that begin alike end in the same few words.
+        """
+        parts = [text.strip().rpartition("_")[::2] for text in self.sheet.column(self.image)]
+        begins, ends = (set(texts) for texts in zip(*parts, strict=True))
+        several = len(begins) > 1 and 1 < len(ends) <= _MOST_CLASSES and "" not in begins
+        whole = 10 * len(set(parts)) >= 9 * len(begins) * len(ends)
+        if several and whole and not any(map(str.isdecimal, ends)):
+            raise self.refusal(
+                f"ids such as {'_'.join(parts[0])!r} end in the names of classes",
+                "write columns image, label and value",
+            )
+
+    def refusal(self, message: str, remedy: str | None = None) -> TagfillError:
+        """The error that ends reading, at the header."""
+        row = self.sheet.header_row
+        return TagfillError(message, file=self.sheet.path, row=row, remedy=remedy)
