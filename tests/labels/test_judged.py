@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,7 @@ def test_blank_is_a_tag_elsewhere(tmp_path: Path) -> None:
         ("image,ai_tag,ai_score\na.jpg,cat,93\nb.jpg,dog,88\nc.jpg,dog,40\n", "'ai_score'"),
         ("image,predicted_class,prob\na.jpg,cat,0.9\nb.jpg,dog,0.8\nc.jpg,dog,0.4\n", "'prob'"),
         ("image,tag,yes,no\na.jpg,cat,3,0\na.jpg,dog,1,2\nb.jpg,dog,2,1\n", "'yes', 'no'"),
+        ("image,tag1,conf1,tag2,conf2\na.jpg,cat,0.9,dog,0.4\nb.jpg,dog,0.8,cat,0.3\n", "'conf1'"),
         ("ID,Label\n1_cat,0\n1_dog,1\n2_cat,1\n2_dog,0\n", "'1_cat' end in the names of classes"),
         ("image,labels\na.jpg,0101\nb.jpg,1000\nc.jpg,0011\n", "lists of 1 and 0"),
         ("image,tags\na.jpg,+cat -dog\nb.jpg,+dog -cat\nc.jpg,+cat\n", "tags have signs"),
@@ -142,6 +144,49 @@ def test_blank_is_a_tag_elsewhere(tmp_path: Path) -> None:
 def test_guesses_and_votes_are_refused(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(TagfillError, match=message):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("scores", [{"confidence": 0.9}, {"scores": [0.9, 0.4]}])
+def test_guesses_in_json_are_refused(scores: dict[str, object], tmp_path: Path) -> None:
+    lines = [{"image": f"{n}.jpg", "tags": ["cat", "dog"], **scores} for n in range(3)]
+    with pytest.raises(TagfillError, match="says how sure a model is"):
+        read(tmp_path, json.dumps(lines), "l.json")
+
+
+def test_rejected_objects_are_passed_over(tmp_path: Path) -> None:
+    lines = [
+        {"image": "a.jpg", "tags": ["cat", "dog"], "status": "approved"},
+        {"image": "b.jpg", "tags": ["dog"], "status": "approved"},
+        {"image": "c.jpg", "tags": ["cow"], "status": "rejected"},
+    ]
+    dataset = read(tmp_path, json.dumps(lines), "l.json")
+    assert known(dataset) == TAGS
+    assert any("1 object was rejected" in problem.message for problem in dataset.problems)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,label,source\na.jpg,cat,human\na.jpg,dog,human\nb.jpg,dog,human\nb.jpg,cow,model\n",
+        "image,common_name,identified_by\na.jpg,cat,Ann\na.jpg,dog,Tom\nb.jpg,dog,Ann\n"
+        "b.jpg,cow,Computer vision\n",
+        "mediaID,scientificName,classificationMethod,classificationProbability\na.jpg,cat,human,\n"
+        "a.jpg,dog,human,\nb.jpg,dog,human,\nb.jpg,cow,machine,0.8\n",
+        "image,human_tags,ai_tags\na.jpg,cat;dog,cow\nb.jpg,dog,cow;dog\n",
+    ],
+    ids=["source", "camera traps", "Camtrap DP", "columns"],
+)
+def test_what_a_model_says_is_left_out(text: str, tmp_path: Path) -> None:
+    dataset = read(tmp_path, text)
+    assert known(dataset) == TAGS
+    said = [*dataset.notes, *(problem.message for problem in dataset.problems)]
+    assert any("model" in sentence for sentence in said)
+
+
+def test_tags_of_a_model_alone_are_remarked_on(tmp_path: Path) -> None:
+    dataset = read(tmp_path, "image,AI Keywords\na.jpg,cat;dog\nb.jpg,dog\n")
+    assert known(dataset) == TAGS
+    assert any("tags of a model, which are no labels" in note for note in dataset.notes)
 
 
 def test_a_confidence_in_words_is_left_out(tmp_path: Path) -> None:

@@ -12,9 +12,13 @@ from tagfill.labels.formats._ids import find_root
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
     FOLDER_NAMES,
+    MACHINES,
     RATER_NAMES,
+    REJECTED,
     REMOVED_NAMES,
+    REVIEWED,
     SHAPE_NAMES,
+    SOURCE_NAMES,
     SPLIT,
     SPLIT_FLAGS,
     has_label_word,
@@ -32,15 +36,16 @@ from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image, 
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE
 
-REJECTED = frozenset({"rejected", "reject", "refused", "declined", "discarded", "abgelehnt"})
-_ACCEPTED = frozenset({"approved", "approve", "accepted", "accept", "angenommen", "akzeptiert"})
-_REVIEWED = REJECTED | _ACCEPTED | {"submitted", "pending", "reviewed", "unreviewed", "open", "new"}
-"""What columns say of rows that somebody reviews."""
 _SPLIT_LIKE = {"set", "subset", "partition", "teilmenge", "aufteilung"}
 _CHECKED = 20
 """Images that are looked for to choose between columns."""
 _WORDY = 3.0
 """Sentences have more words than this."""
+
+
+def is_by_machine(text: str) -> bool:
+    """Whether an entry says that a model labeled the row: ``machine``, ``Computer vision``."""
+    return plain_name(text) in MACHINES
 
 
 def column_named(header: Sequence[str], name: str, sheet: Sheet) -> int:
@@ -80,7 +85,7 @@ class Columns:
             self.left_out[self.rater] = "who labeled"
             others.remove(self.rater)
         self.status, self.removed = self._reviews(others)
-        self.left_out |= dict.fromkeys((*self.status, *self.removed), "what was rejected")
+        self.left_out |= dict.fromkeys((*self.status, *self.removed), "what counts")
         self.left_out |= self._of_batch(others)
         others = [n for n in others if n not in self.left_out]
         self.split = next((n for n in others if self._is_split(n)), None)
@@ -99,19 +104,28 @@ class Columns:
         return bool(texts) and texts <= SPLITS
 
     def _reviews(self, others: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Columns that say whether what a row says was rejected, or taken back."""
+        """Columns that say whether a row was rejected or is a model's, or was taken back."""
         status, removed = [], []
         for number in others:
             name = self.header[number]
             if is_status_name(name) and len(others) > 1:
                 texts = {text.strip().lower() for text in self.sheet.column(number)} - {""}
-                if texts and texts <= _REVIEWED and not texts <= REJECTED:
+                if texts and texts <= REVIEWED and not texts <= REJECTED:
+                    status.append(number)
+            elif plain_name(name) in SOURCE_NAMES:
+                by_machine = set(map(is_by_machine, filter(str.strip, self.sheet.column(number))))
+                if by_machine == {True, False}:
                     status.append(number)
             elif (plain_name(name) in REMOVED_NAMES and self.kinds[number] == "tick") or (
                 plain_name(name) == "reject" and self._is_batch()
             ):
                 removed.append(number)
         return tuple(status), tuple(removed)
+
+    @property
+    def names_models(self) -> bool:
+        """Whether a column says which rows are a model's, so that its scores do not matter."""
+        return any(plain_name(self.header[number]) in SOURCE_NAMES for number in self.status)
 
     def _is_batch(self) -> bool:
         """Whether the table holds the answers of a batch at Mechanical Turk."""

@@ -9,21 +9,11 @@ from tagfill.errors import TagfillError
 from tagfill.labels.formats._columns import Columns
 from tagfill.labels.formats._names import is_certainty_name
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats._ticks import code_of, is_share
 
 _FOR = frozenset({"yes", "agree", "agreed", "upvotes", "positive", "ja", "oui"})
 _AGAINST = frozenset({"no", "disagree", "disagreed", "downvotes", "negative", "nein", "non"})
-_ALL = 100
-"""Of hundred."""
 _MOST_CLASSES = 50
-
-
-def _is_share(text: str) -> bool:
-    """Whether a text is a number from 0 to 1, or to 100 in hundredths."""
-    try:
-        return 0 <= float(text.rstrip("% ").replace(",", ".")) <= _ALL
-    except ValueError:
-        return False
 
 
 class Doubts(Columns):
@@ -35,11 +25,16 @@ class Doubts(Columns):
         Raises:
             TagfillError: a column that is not used holds such numbers.
         """
-        for number in sorted(set(self.rest).difference(used)):
+        for number in [] if self.names_models else sorted(set(self.rest).difference(used)):
             name = self.header[number].strip()
             texts = [part for text in self.sheet.column(number) for part in split_tags(text)]
-            shares = bool(texts) and all(map(_is_share, texts)) and self.kinds[number] != "tick"
-            if shares and is_certainty_name(name):
+            shares = (
+                bool(texts)
+                and all(is_share(text, 100) for text in texts)
+                and self.kinds[number] != "tick"
+            )
+            lists = len(texts) > sum(map(bool, map(str.strip, self.sheet.column(number))))
+            if shares and is_certainty_name(name, lists=lists):
                 raise self.refusal(
                     f"column {name!r} says how sure somebody or a model is of the tags, such as"
                     f" {texts[0]}; guesses are no labels",

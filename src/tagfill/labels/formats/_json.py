@@ -10,14 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import TagfillError
+from tagfill.errors import TagfillError, counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._names import (
+    REJECTED,
+    REVIEWED,
     SPLIT,
     is_about_file,
+    is_certainty_name,
     is_image_name,
     is_label_name,
+    is_status_name,
     names_tags,
 )
 from tagfill.labels.formats._splitter import Splitter, find_splitter
@@ -127,6 +131,7 @@ def read_lines(
     source: Source, lines: list[Line], notes: Iterable[str] = (), image_root: Path | None = None
 ) -> Dataset:
     builder = LabelBuilder(source, free_tags=True)
+    lines = _without_rejected(source, lines)
     splitter = splitter_of(lines, source.options, source.path)
     builder.notes += splitter.notes
     other = _about_other_things(line for _, line in lines)
@@ -136,6 +141,7 @@ def read_lines(
             reader.read(row, line)
         else:
             source.error("the line is not a JSON object", row)
+    _refuse_guesses(source, lines, reader.ignored)
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
         if not builder.classes:
@@ -144,6 +150,42 @@ def read_lines(
         builder.notes.append(f"keys that are not labels were skipped: {keys}")
     builder.notes += notes
     return builder.dataset(image_root)
+
+
+def _without_rejected(source: Source, lines: list[Line]) -> list[Line]:
+    """The objects but those that somebody rejected, as a key such as ``status`` says."""
+    keys = {key for _, line in lines for key in mapped(line) if is_status_name(key)}
+    for key in keys:
+        said = [str(mapped(line).get(key, "")).strip().lower() for _, line in lines]
+        rejected = [n for n, text in enumerate(said) if text in REJECTED]
+        if rejected and {*said} - {""} <= REVIEWED:
+            count = counted(len(rejected), "object was", "objects were")
+            source.warn(
+                f"{count} rejected, as {key!r} says, and passed over", lines[rejected[0]][0]
+            )
+            lines = [line for line, text in zip(lines, said, strict=True) if text not in REJECTED]
+    return lines
+
+
+def _refuse_guesses(source: Source, lines: list[Line], keys: Iterable[str]) -> None:
+    """Refuse tags beside numbers that say how sure a model is of them.
+
+    Raises:
+        TagfillError: one of the keys that were left out holds such numbers.
+    """
+    for key in keys:
+        held = [(row, mapped(line).get(key)) for row, line in lines]
+        for row, value in held:
+            shares = [number(part) for part in (value if isinstance(value, list) else [value])]
+            several = isinstance(value, list)
+            guessed = any(share not in (None, 0, 1) and 0 <= share <= 100 for share in shares)
+            if guessed and is_certainty_name(key, lists=several):
+                raise source.refusal(
+                    f"{key!r} says how sure a model is of the tags, such as {value}; guesses are"
+                    " no labels",
+                    row,
+                    remedy=f"keep the tags that you trust, and leave out {key!r}",
+                )
 
 
 def splitter_of(lines: Iterable[Line], options: ReadOptions, file: Path) -> Splitter:

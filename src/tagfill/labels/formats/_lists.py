@@ -235,7 +235,8 @@ class _TextReader:
         if denies and self.plan.value is None and self.builder.source.options.classes is None:
             self.builder.without_any(record, name.strip())
         elif not name.strip() and self.plan.blank is not None and self.plan.says_blank(fields):
-            self.builder.without_any(record, self.sheet.header[self.plan.blank].strip())
+            column, text = self.sheet.header[self.plan.blank].strip(), fields[self.plan.blank]
+            self.builder.without_any(record, f"{column}: {text.strip()}")
 
     def is_silent(self, tag: str, row: int) -> bool:
         """Whether a tag is a word for no tags, unless a class list has it; they are counted."""

@@ -48,9 +48,20 @@ SCORE_NAMES = _words("confidence conf score probability prob certainty konfidenz
 """How sure somebody is that it is."""
 _SCORES_AFTER = ("confidence", "probability")
 _CERTAINTIES = _words("confidence conf probability prob certainty konfidenz")
-_MACHINES = _words("ai ki auto automatic machine model predicted prediction pred cv ml")
+MACHINES = _words(
+    "ai ki auto automatic machine model predicted prediction pred cv ml computervision"
+)
+SOURCE_NAMES = _words(
+    "source origin method identifiedby classifiedby classificationmethod annotationtype labelsource"
+    " tagsource quelle herkunft"
+)
+"""Who or what says it."""
 STATUS_NAMES = _words("decision verdict review approval state")
 """Whether somebody accepted what a row says; also names that end in ``status``."""
+REJECTED = frozenset({"rejected", "reject", "refused", "declined", "discarded", "abgelehnt"})
+_ACCEPTED = frozenset({"approved", "approve", "accepted", "accept", "angenommen", "akzeptiert"})
+REVIEWED = REJECTED | _ACCEPTED | {"submitted", "pending", "reviewed", "unreviewed", "open", "new"}
+"""What columns say of rows that somebody reviews."""
 REMOVED_NAMES = _words("isdeleted isrejected isremoved")
 """Whether somebody took it back."""
 RATER_NAMES = _words(
@@ -135,12 +146,21 @@ def is_score_name(name: str) -> bool:
     return plain_name(name) in SCORE_NAMES or plain_name(name).endswith(_SCORES_AFTER)
 
 
-def is_certainty_name(name: str) -> bool:
-    """Whether a column says how sure a model is: ``confidences``, ``prob``, ``ai_score``."""
-    words = [plain_name(word) for word in re.split(r"[\s_.-]+", name)]
-    last = {words[-1], words[-1].removesuffix("s")}
-    by_machine = bool(last & SCORE_NAMES) and not _MACHINES.isdisjoint(words)
-    return bool(last & _CERTAINTIES) or by_machine
+def is_certainty_name(name: str, *, lists: bool = False) -> bool:
+    """Whether a column says how sure a model is: ``confidences``, ``prob 1``, ``ai_score``.
+
+    Args:
+        name: of the column.
+        lists: whether its entries are lists, so that each score is about one tag.
+    """
+    last = without_number(re.split(r"[\s_.-]+", re.sub(r"[\s_.-]+\d+$", "", name))[-1])
+    last = last if last in SCORE_NAMES else last.removesuffix("s")
+    return last in _CERTAINTIES or (last in SCORE_NAMES and (lists or is_machine_name(name)))
+
+
+def is_machine_name(name: str) -> bool:
+    """Whether a column is a model's: ``AI Keywords``, ``predicted_class``."""
+    return not MACHINES.isdisjoint(map(plain_name, re.split(r"[\s_.-]+", name)))
 
 
 def is_status_name(name: str) -> bool:

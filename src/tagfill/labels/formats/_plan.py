@@ -9,16 +9,18 @@ from typing import Any
 
 from tagfill.errors import TagfillError
 from tagfill.files import without_guard
-from tagfill.labels.formats._columns import REJECTED
+from tagfill.labels.formats._columns import is_by_machine
 from tagfill.labels.formats._doubts import Doubts
 from tagfill.labels.formats._names import (
     HIERARCHY_NAMES,
     RANKS,
+    REJECTED,
     SPECIES_NAMES,
     TAGS_NAMES,
     VALUE_NAMES,
     has_label_word,
     is_label_name,
+    is_machine_name,
     is_score_name,
     is_tags_name,
     plain_name,
@@ -51,7 +53,7 @@ class Plan:
         value: column of values (long).
         split: column of splits.
         rater: column that says who labeled, where several people did.
-        status: columns that say whether somebody accepted or rejected what the row says.
+        status: columns that say whether somebody rejected what the row says, or who says it.
         removed: columns that say whether somebody took it back.
         blank: column that says whether the image shows nothing.
         flagged: the split of the images with a yes, where that column holds yes and no.
@@ -78,12 +80,11 @@ class Plan:
     blank: int | None = None
 
     def rejects(self, fields: Sequence[str]) -> bool:
-        """Whether somebody rejected what a row says."""
+        """Whether somebody rejected what a row says, or a model says it."""
         texts = ["".join(fields[number : number + 1]).strip().lower() for number in self.status]
         flags = ["".join(fields[number : number + 1]) for number in self.removed]
-        return not REJECTED.isdisjoint(texts) or any(
-            code_of(text) not in (NEGATIVE, UNKNOWN) for text in flags
-        )
+        gone = [code_of(text) not in (NEGATIVE, UNKNOWN) for text in flags]
+        return any(text in REJECTED or is_by_machine(text) for text in texts) or any(gone)
 
     def says_blank(self, fields: Sequence[str]) -> bool:
         """Whether a row says that the image shows nothing."""
@@ -145,7 +146,7 @@ class _Planner(Doubts):
             single = [species]
         values = [n for n in self.rest if self._says_values(n)]
         scores = [n for n in self.rest if is_score_name(self.header[n])]
-        values += scores[:1] if single and not values else []
+        values += scores[:1] if single and not values and not self.names_models else []
         lists = [n for n in self.rest if is_tags_name(self.header[n])]
         says = len(values) == 1 and self.kinds[values[0]] in ("tick", "empty")
         if not single and len(lists) == 1 and says and not self._holds_lists(lists[0]):
@@ -250,14 +251,18 @@ class _Planner(Doubts):
         worded = [n for n in self.of_kind("text") if has_label_word(self.header[n])]
         tags = self._told() or texts or named or (single if len(single) == 1 else [])
         tags = tags or (worded if len(worded) == 1 else [])
-        tags = self._with_nameless(tags)
-        notes = []
+        tags, notes = self._with_nameless(tags), []
         if not tags:
             tags = self._lists_by_content()
             shown = self._names(tags) if self.named else "all columns after the image"
             notes = [f"tags are read from {shown}, judging by content (--tags-column)"]
         if not tags:
             raise self._misfit("a tags column, called tags or keywords or set with --tags-column")
+        guessed = [] if self._told() else [n for n in tags if is_machine_name(self.header[n])]
+        if guessed:
+            tags = [n for n in tags if n not in guessed] or tags
+            read = "were read: leave out what is a model's" if guessed == tags else "were left out"
+            notes.append(f"{self._names(guessed)}: tags of a model, which are no labels, {read}")
         plain = [n for n in tags if plain_name(self.header[n]) not in HIERARCHY_NAMES]
         self.refuse_guesses(tags)
         denied = [] if self._told() else self.denied

@@ -177,7 +177,7 @@ class EvenRecords:
             (self.again, "the header stands here again"),
             (self.comments, "{} is a comment"),
             (self.sums, "{} is taken for a sum"),
-            (self.rejected, "what this row says of {} was rejected"),
+            (self.rejected, "what this row says of {} was rejected, or is a model's"),
             (self.legend, "{} stands below the table and names no image"),
         ):
             if tally.bad:

@@ -134,6 +134,14 @@ def kind_of(text: str) -> Kind:
     return "text"
 
 
+def is_share(text: str, most: float = 1) -> bool:
+    """Whether a text is a number between 0 and 1 (or another one), or a percentage."""
+    try:
+        return 0 <= float(text.rstrip("% ").replace(",", ".")) <= (100 if "%" in text else most)
+    except ValueError:
+        return False
+
+
 def column_kind(texts: Iterable[str]) -> Kind:
     """The kind of most entries of a column; a tick only if there is nothing else."""
     kinds = Counter[Kind]()

@@ -24,6 +24,7 @@ from tagfill.labels.formats._ticks import (
     REMEDY,
     code_of,
     examples_text,
+    is_share,
 )
 from tagfill.labels.formats._write import split_of_rows
 from tagfill.labels.formats.base import Source
@@ -182,7 +183,7 @@ def _no_classes(source: Source, columns: Mapping[str, Tally], row: int | None) -
     like_tags = [name.strip() for name, tally in columns.items() if tally.like_tags]
     several = f", such as --tags-column {','.join(like_tags)!r}" if like_tags else ""
     remedy = f"{REMEDY}; if columns hold tags, name them with --tags-column{several}"
-    if all(_is_share(text.strip()) for tally in columns.values() for text in tally.words):
+    if all(is_share(text.strip()) for tally in columns.values() for text in tally.words):
         remedy = _SHARES
     return source.refusal(f"no column holds known label values ({listed})", row, remedy)
 
@@ -216,7 +217,7 @@ def _remedy(name: str, tally: Tally) -> str:
         return (MINUS_BESIDE_ZERO if tally.beside_zero else MINUS_REMEDY).format(sign)
     if words <= _SIGNS:
         return f"{sorted(words)[0]!r} has several meanings: write 1, 0 or nothing in its place"
-    if all(map(_is_share, words)):
+    if all(map(is_share, words)):
         return _SHARES
     if all(map(str.isdecimal, words)):
         return (
@@ -226,15 +227,6 @@ def _remedy(name: str, tally: Tally) -> str:
     if tally.kind == "text" and tally.bad == tally.filled:
         return f"{REMEDY}; if the column lists tags: --tags-column {name!r}"
     return f"{REMEDY}; if the column holds no labels: --ignore-columns {name!r}"
-
-
-def _is_share(text: str) -> bool:
-    """Whether a text is a number between 0 and 1, or a percentage."""
-    most = 100 if text.endswith("%") else 1
-    try:
-        return 0 <= float(text.rstrip("% ").replace(",", ".")) <= most
-    except ValueError:
-        return False
 
 
 def left_out_note(sheet: Sheet, plan: Plan) -> list[str]:
