@@ -47,6 +47,11 @@ class Command:
         self._process.start()
         theirs.close()
 
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
     def poll(self) -> int | None:
         """The exit code, if it has ended."""
         return self._process.exitcode
@@ -59,9 +64,8 @@ class Command:
 
     def send_signal(self, number: signal.Signals) -> None:
         """Disturb it."""
-        assert self._process.pid is not None
         if self.poll() is None:
-            os.kill(self._process.pid, number)
+            os.kill(self.pid, number)
 
     def communicate(self, timeout: float | None = None) -> tuple[None, str]:
         """Wait for its end; what it wrote to stderr."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import json
 
 import numpy as np
@@ -99,17 +100,25 @@ REGIMES = {
 }
 
 
-@pytest.mark.parametrize("regime", REGIMES)
-@pytest.mark.parametrize("kind", ["platt", "isotonic"])
-def test_the_truth_is_recovered_in_every_regime(regime, kind, monkeypatch):
-    monkeypatch.setattr(written, "LOOKALIKE", 0.0)  # these tags are independent
+@functools.cache
+def believed_in(regime):
+    """Scores, truth and believed labels of a regime, worked out once."""
     logits, truth = drawn(3000, 14)
     labels = REGIMES[regime](truth)
     tagged = truth.any(axis=1) | (regime != "single")
-    believed = presence(logits[tagged], labels[tagged]).probability
-    fitted = fit_calibration(logits[tagged], believed, kind=kind)
-    probabilities = apply_calibration(logits[tagged], fitted)
-    assert expected_calibration_error(probabilities, truth[tagged]) < 0.04
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(written, "LOOKALIKE", 0.0)  # these tags are independent
+        believed = presence(logits[tagged], labels[tagged]).probability
+    return logits[tagged], truth[tagged], believed
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("kind", ["platt", "isotonic"])
+def test_the_truth_is_recovered_in_every_regime(regime, kind):
+    logits, truth, believed = believed_in(regime)
+    fitted = fit_calibration(logits, believed, kind=kind)
+    probabilities = apply_calibration(logits, fitted)
+    assert expected_calibration_error(probabilities, truth) < 0.04
     if kind == "platt" and regime != "single":
         assert np.mean(fitted["slope"]) == pytest.approx(SLOPE, abs=0.15)
         assert np.mean(fitted["bias"]) == pytest.approx(BIAS, abs=0.2)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
+from tests.quick import quick_choices
 from tests.serve.browser import CHROMIUM, QUIET, Open
 from tests.serve.live import listening
 
@@ -39,7 +40,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "serve-run"
     with FileLock(f"{folder}.lock"):
         if not (folder / "finished").exists():
-            make_run(folder)
+            with quick_choices():
+                make_run(folder)
             (folder / "finished").touch()
     return folder / "runs" / "first"
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.processes import Command
 
 from tagfill.serve.jobs import FOLDER
 from tagfill.serve.library import Library
@@ -62,10 +62,11 @@ class Process:
     def __init__(self, run: Path, database: Path | str, *options: str) -> None:
         self.port, self.database = free_port(), database
         self.url = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "tagfill.cli.main", "serve", str(run)]
-        command += ["--port", str(self.port), "--database", str(database), *options]
-        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would fill and stop the server
-        self.child = subprocess.Popen(command, stderr=self.log, env=dict(os.environ))
+        descriptor, name = tempfile.mkstemp(prefix="tagfill-serve-")
+        os.close(descriptor)
+        self.log = Path(name)  # a pipe would fill and stop the server
+        words = ("serve", run, "--port", str(self.port), "--database", str(database), *options)
+        self.child = Command(*words, before=partial(errors_to, self.log))
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             try:
@@ -78,16 +79,23 @@ class Process:
         raise AssertionError("the server does not answer")
 
     def told(self) -> str:
-        self.log.seek(0)
-        return self.log.read().decode()
+        return self.log.read_text()
 
     def kill(self) -> None:
-        self.child.send_signal(signal.SIGKILL)
-        self.child.wait(10)
+        self._end(signal.SIGKILL, 10)
 
     def stop(self) -> None:
-        self.child.send_signal(signal.SIGTERM)
-        self.child.wait(20)
+        self._end(signal.SIGTERM, 20)
+
+    def _end(self, number: signal.Signals, seconds: float) -> None:
+        self.child.send_signal(number)
+        self.child.communicate(seconds)
+        self.log.unlink()
+
+
+def errors_to(file: Path) -> None:
+    """Send what this process writes to stderr into a file."""
+    os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), 2)
 
 
 def session(url: str, name: str | None = None) -> httpx.Client:
