@@ -1,20 +1,32 @@
-"""What all tests share: one thread a process, a cache of their own, the same examples each time.
+"""What all tests share: one thread a process, folders of their own, the same examples each time.
 
 `make torture` draws new examples; `make test` gives the same answer on the same code.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests import quick
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+MEMORY, ENOUGH = Path("/dev/shm"), 8 * 2**30
+
+
+def in_memory() -> bool:
+    """Whether files can be kept in memory: runs wait for the disk 30 times each."""
+    return os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
+
+
+if "TMPDIR" not in os.environ and in_memory():
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 CACHE = tempfile.mkdtemp(prefix="tagfill-test-cache-")
 os.environ["TAGFILL_CACHE"] = CACHE
 
@@ -38,6 +50,16 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+def pytest_collection() -> None:
+    """Nothing that is imported or collected becomes garbage; looking for it takes seconds."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -20,7 +20,7 @@ from tagfill.priors.estimate import with_complete
 VOC = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "voc2012" / "mlspl"
 
 
-def scene(images=1500, classes=12, seed=0):
+def scene(images=800, classes=12, seed=0):
     """Tags that stand beside one another, and features that add up what they look like."""
     draw = np.random.default_rng(seed)
     truth = (draw.random((images, classes)) < draw.uniform(0.05, 0.4, classes)).astype(np.int8)
@@ -146,7 +146,7 @@ def test_more_complete_images_weigh_more(by_features):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"features": FEATURES[:3]}, "3 rows of features or scores for 1500 images"),
+        ({"features": FEATURES[:3]}, "3 rows of features or scores for 800 images"),
         ({"complete": [[1, 0]]}, "each of the 12 classes"),
         ({"complete": -np.ones((2, 12))}, "each of the 12 classes"),
     ],
