@@ -17,6 +17,8 @@ from hypothesis import settings
 from tests import quick
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+LONG = ("test_odd_data.py", "test_recovery.py", "test_sklearn.py", "test_solver.py")
+"""Files of many quick tests that take long together."""
 MEMORY, ENOUGH = Path("/dev/shm"), 8 * 2**30
 
 
@@ -67,10 +69,12 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, so that with ``--dist loadfile`` all workers end together."""
+    """Files that take long first, so that with ``--dist loadfile`` all workers end together."""
     slow = {
         item.path
         for item in items
-        if item.get_closest_marker("slow") or item.path.suffix == ".ipynb"
+        if item.get_closest_marker("slow")
+        or item.path.suffix == ".ipynb"
+        or item.path.name in LONG
     }
     items.sort(key=lambda item: item.path not in slow)
