@@ -73,8 +73,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = {
         item.path
         for item in items
-        if item.get_closest_marker("slow")
-        or item.path.suffix == ".ipynb"
-        or item.path.name in LONG
+        if item.get_closest_marker("slow") or item.path.suffix == ".ipynb" or item.path.name in LONG
     }
     items.sort(key=lambda item: item.path not in slow)
