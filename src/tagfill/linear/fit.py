@@ -24,7 +24,15 @@ from tagfill.linear.basis import (
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.regional_cost import RegionalCost
-from tagfill.linear.regions import Cells, Regions, Rows, has_regions, refined, scores, whole
+from tagfill.linear.regions import (
+    RegionFeatures,
+    Regions,
+    Rows,
+    has_regions,
+    refined,
+    scores,
+    whole,
+)
 from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread, side_by_side
 
@@ -70,7 +78,7 @@ class LikelihoodHead:
                 logits[start : start + len(rows)] = some
                 start += len(rows)
         if has_regions(features):
-            best = Cells(features, self._blocks).best(weight.T, bias)
+            best = RegionFeatures(features, self._blocks).best(weight.T, bias)
             logits = (logits + best) / 2
         return logits.numpy()
 

@@ -63,7 +63,7 @@ def whole(features: Rows) -> Matrix:
     return means
 
 
-class Cells:
+class RegionFeatures:
     """Transformed features of the R regions of N images.
 
     Args:
@@ -103,7 +103,7 @@ class Cells:
         return best
 
 
-class Regions(Cells):
+class Regions(RegionFeatures):
     """Those of the images of a basis, transformed once unless they are very many.
 
     Few images have few axes, and weights along them see nothing else of a region: then its
