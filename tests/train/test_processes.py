@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import redirect_stdout
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,27 +125,18 @@ def test_two_halves_make_a_whole(name: str, pair: Path) -> None:
             torch.testing.assert_close(half[key], expected, rtol=1e-5, atol=1e-6, msg=key)
 
 
-def train(data: Path, out: Path) -> None:
-    """A run of some epochs; its summary is printed."""
-    words = ["train", str(data), "--out", str(out), "--method", "role", "--epochs", "4"]
-    words += ["--learning-rate", "0.02", "--threads", "1", "--json", "--quiet"]
-    assert main(words) == 0
-
-
-def train_together(rank: int, folder: Path) -> None:
-    with (folder / f"told-{rank}").open("w") as told, redirect_stdout(told):
-        train(folder / "data", folder / "two")
-
-
 @pytest.mark.slow
 def test_a_run_of_two_processes_ends_like_a_run_of_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train(write_given_features(tmp_path / "data"), tmp_path / "one")
-    two_together(train_together, tmp_path)
-    told = [(tmp_path / f"told-{rank}").read_text() for rank in (0, 1)]
-    assert told[1] == "", "one of them speaks"
-    ends = [json.loads(text) for text in (capsys.readouterr().out, told[0])]
+    data = write_given_features(tmp_path / "data")
+    options = ["--method", "role", "--epochs", "4", "--learning-rate", "0.02", "--threads", "1"]
+    train = ["train", str(data), *options, "--json", "--quiet", "--out"]
+    assert main([*train, str(tmp_path / "one")]) == 0
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    launch += ["-m", "tagfill.cli.main", *train, str(tmp_path / "two")]
+    done = subprocess.run(launch, check=True, capture_output=True, text=True)
+    ends = [json.loads(text) for text in (capsys.readouterr().out, done.stdout)]
     assert all((tmp_path / out / "report.html").is_file() for out in ("one", "two"))
     assert ends[0]["best_epoch"] == ends[1]["best_epoch"]
     for split in ("val", "test"):
