@@ -223,12 +223,15 @@ def kind_rows(cases: list[Case]) -> Iterator[str]:
 
 REPORT = """# Thresholds and calibration
 
-`python benchmarks/thresholds.py ../shared/data/voc2012/mlspl`: linear heads that learned from one
-positive an image; VOC 2012 on the published features (papers' methods: {epochs} epochs, one seed),
-scenes of 224 px by [regions](regions.md) of EfficientNet-Lite2 at 320 px (600 to learn from,
-divided three times). Calibration and thresholds are fitted on the {sizes}
-validation images (VOC, scenes) and evaluated on test images with full labels.
-"Known in validation" says which labels of the validation images the fit was given.
+`python benchmarks/thresholds.py ../shared/data/voc2012/mlspl`: linear heads; VOC 2012 on the
+published features (papers' methods: {epochs} epochs, one seed; 1,143 validation images), scenes of
+224 px by [regions](regions.md) of EfficientNet-Lite2 at 320 px (600 to learn from and 300 to
+validate, divided three times). Calibration and thresholds are fitted to validation images, and
+evaluated on test images with full labels. "Known in validation" says which labels of the validation
+images the fit was given. `auto` learns from labels of the same kind (from one positive an image
+where validation labels are full) and, where they are incomplete, takes the training images too,
+scored by heads that have not seen them, as a run does. `em` learns from one positive and has the
+validation images alone.
 
 ## What is fitted
 

@@ -11,10 +11,11 @@ import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
+    ClassVar,
     Literal,
     NotRequired,
+    Protocol,
     TypeVar,
     Union,
     get_args,
@@ -26,10 +27,12 @@ from typing import (
 from tagfill.errors import TagfillError, nearest
 from tagfill.files import read_text
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-T = TypeVar("T", bound="DataclassInstance")
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+T = TypeVar("T", bound=_Dataclass)
 
 MOST_TOML = 16_000_000
 """Bytes of the largest file of settings that is read."""

@@ -12,7 +12,7 @@ from tagfill.linear import regions as module
 from tagfill.linear.basis import Basis, Transform, rooted
 from tagfill.linear.choose import Chooser
 from tagfill.linear.regional_cost import RegionalCost
-from tagfill.linear.regions import Cells, Regions, refined, scores, whole
+from tagfill.linear.regions import RegionFeatures, Regions, refined, scores, whole
 from tagfill.linear.solve import solve
 from tagfill.models.plain_heads import LinearConfig, LinearHead
 
@@ -87,7 +87,7 @@ def test_refining_is_better_than_only_looking_at_regions() -> None:
     basis, objective = Basis.of(whole(grids), "roots"), choice.objective(labels)
     start = solve(basis, objective, choice.strength)
     better = refined(basis, Regions(basis, grids), objective, choice.strength, start)
-    others = Cells(unseen, "roots")
+    others = RegionFeatures(unseen, "roots")
     maps = []
     for solution in (start, better):
         weight, bias = (part.float() for part in basis.head(solution.weight, solution.bias))
