@@ -93,6 +93,17 @@ def test_validation_labels_that_need_no_others_get_none(
     assert run.metrics["val"]["mAP"] is not None
 
 
+def test_heads_that_change_the_features_are_calibrated_by_validation_images(
+    one_tag: LabelTable, features: np.ndarray, tmp_path: Path
+) -> None:
+    """What was chosen for changed features says nothing about heads on the features as they are."""
+    settings = {"head_settings": {"power": 0.5}, "progress": False}
+    run = tagfill.fit(one_tag, features=features, out=tmp_path / "run", **settings)
+    assert run.metrics["solved"] is not None
+    assert not (run.path / "scores" / f"{OUT_OF_FOLD}.safetensors").exists()
+    assert recovery.recover(run.path).expected_missing > 0
+
+
 class StopsAtTheSecondFold:
     """A terminal at which Ctrl-C is pressed."""
 

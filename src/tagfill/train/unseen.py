@@ -17,6 +17,8 @@ from tagfill.linear.basis import is_large
 from tagfill.linear.choice import SMOOTHING, Choice
 from tagfill.linear.fit import default_folds, out_of_fold
 from tagfill.linear.regions import whole
+from tagfill.models.heads import configure_head
+from tagfill.models.plain_heads import LinearConfig
 from tagfill.priors import regime_of
 from tagfill.priors.written import SAMPLE, explains
 from tagfill.train.config import RunConfig
@@ -31,7 +33,10 @@ OUT_OF_FOLD = "out_of_fold"
 
 def chosen(config: RunConfig, solved: Any) -> Choice | None:
     """What the learner chose, if the run's head was solved on the features as they are."""
-    if len(config.stages) > 1 or not isinstance(solved, dict):
+    model = config.model
+    head = configure_head(model.head, model.head_settings, model.head_preset)
+    changed = isinstance(head, LinearConfig) and (head.power != 1 or head.unit)
+    if len(config.stages) > 1 or changed or not isinstance(solved, dict):
         return None
     return Choice.from_dict(solved)
 
