@@ -10,6 +10,7 @@ from tests.evaluate.known_truth import drawn, hidden, one_written
 
 from tagfill.errors import TagfillError
 from tagfill.priors import how_written, presence, written
+from tagfill.priors.regime import labeled_in_full
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,45 @@ def test_the_number_of_missing_tags_is_found_and_which(write):
     for low, high in ((0.3, 0.6), (0.6, 0.9)):
         chosen = unknown & (estimate.probability > low) & (estimate.probability < high)
         assert truth[chosen].mean() == pytest.approx(estimate.probability[chosen].mean(), abs=0.1)
+
+
+def test_a_few_images_labeled_in_full_outweigh_a_wrong_idea_of_the_writer():
+    """Whoever writes what is plain to see leaves labels of any number of fainter tags."""
+    logits, truth = tagged(1500)
+    plainest = np.where(truth == 1, logits, -np.inf)
+    labels = np.where(plainest == plainest.max(axis=1, keepdims=True), 1, -1).astype(np.int8)
+    others, their_truth = drawn(60, truth.shape[1], seed=9)
+    missing = truth[labels == -1].sum()
+
+    def error(complete=None, more=None, reviewed=None):
+        all_logits, all_labels = logits, labels
+        if more is not None:
+            all_logits, all_labels = (
+                np.concatenate(both) for both in zip((logits, labels), more, strict=True)
+            )
+        how = how_written(all_logits, all_labels, reviewed, complete)
+        expected = how.posterior(logits, labels)[labels == -1].sum()
+        return abs(expected / missing - 1)
+
+    plain, helped = error(), error((others, their_truth))
+    assert plain > 0.5
+    assert helped < 0.3
+    assert error((others, np.full_like(their_truth, -1))) == plain
+    assert error(more=(others, their_truth)) == pytest.approx(helped, abs=1e-3)
+    answered = np.zeros((len(labels) + len(others), labels.shape[1]), bool)
+    answered[len(labels) :] = True
+    assert error(more=(others, their_truth), reviewed=answered) == pytest.approx(helped, abs=1e-3)
+
+
+def test_images_that_a_few_answers_complete_are_not_labeled_in_full():
+    def full(rows):
+        return labeled_in_full(np.array(rows, dtype=np.int8)).tolist()
+
+    assert full([[1, 0], [-1, 1]]) == [False, False]
+    assert full([[1, 0], [0, 1]]) == [True, True]
+    many, some = [1] * 3 + [0] * 9, [1] + [-1] * 11
+    assert full([many, some]) == [True, False]
+    assert full([[1] * 12, some]) == [False, False]
 
 
 def test_whoever_writes_two_tags_would_have_written_more_or_not():

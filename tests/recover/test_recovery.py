@@ -182,6 +182,22 @@ def test_changed_labels_are_refused(tmp_path: Path) -> None:
         recover(run)
 
 
+def test_validation_labels_show_what_scores_are_worth_and_test_labels_are_not_used(
+    tmp_path: Path,
+) -> None:
+    def expected(*only_written: str) -> float:
+        folder = write_given_features(tmp_path / "-".join(("data", *only_written)), train=400)
+        for part in only_written:  # as if no tag of these images were missing
+            written = np.load(folder / f"formatted_{part}_labels_obs.npy")
+            np.save(folder / f"formatted_{part}_labels.npy", written)
+        return recover(tagfill.fit(folder, out=folder / "run").path).expected_missing
+
+    plain = expected()
+    test, train_and_val = "val", "train"  # as the published code calls them
+    assert expected(test) == plain
+    assert expected(train_and_val) < 0.8 * plain
+
+
 def test_too_many_folds_are_refused(run: Path) -> None:
     with pytest.raises(TagfillError, match="cannot be divided into 1 folds"):
         recover(run, folds=1)

@@ -8,6 +8,9 @@ import numpy.typing as npt
 from tagfill.labels.stats import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
+SEVERAL_CLASSES = 10
+"""Of so many, no few answers complete an image."""
+
 
 def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
     """[N] images labeled in full.
@@ -18,6 +21,17 @@ def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
         return np.full(len(observed), not (observed == UNKNOWN).any())
     complete: npt.NDArray[np.bool_] = (observed != UNKNOWN).all(axis=1)
     return complete
+
+
+def labeled_in_full(observed: Labels) -> npt.NDArray[np.bool_]:
+    """[N] images that somebody labeled in full, whatever is on them.
+
+    Where other images are not complete and classes are few, or nothing is known to be absent, an
+    image's written or likely tags may be all there are: those images say nothing about others.
+    """
+    rows = complete_rows(observed)
+    few = observed.shape[1] < SEVERAL_CLASSES or not (observed[rows] == NEGATIVE).any()
+    return np.zeros_like(rows) if few and not rows.all() else rows
 
 
 def regime_of(observed: Labels) -> Regime:

@@ -66,15 +66,26 @@ class WriterFit:
         scores: [N, K] logits by models that have not seen the image.
         labels: [N, K] of 1, 0, -1.
         reviewed: [N, K] entries that a review answered, where that is recorded.
+        complete: scores and labels of other images labeled in full.
+        weight: of the writer's images beside those labeled in full.
     """
 
-    def __init__(self, scores: Floats, labels: Labels, reviewed: Mask | None = None) -> None:
+    def __init__(
+        self,
+        scores: Floats,
+        labels: Labels,
+        reviewed: Mask | None = None,
+        complete: tuple[Floats, Labels] | None = None,
+        weight: float = 1.0,
+    ) -> None:
         spread = float(scores.std())
         self.spread = spread if spread > TINY else 1.0
         self.inputs = torch.from_numpy(scores)
         self.knots = torch.from_numpy(np.quantile(scores[labels == POSITIVE], KNOTS))
         self.observed = torch.from_numpy(np.array(labels, dtype=np.int8))
         self.reviewed = None if reviewed is None else torch.from_numpy(np.array(reviewed, bool))
+        self.complete = None if complete is None else tuple(map(torch.from_numpy, complete))
+        self.weight = weight
         self.positives = (self.observed == POSITIVE).sum(1)
         before = self.observed
         if self.reviewed is not None:
@@ -198,11 +209,15 @@ class WriterFit:
 
         return self._explained(cost, np.zeros(last), explained)
 
+    def tags_per_image(self, written: Written) -> float:
+        """The mean number of tags that are there, if they were written so."""
+        reviewed = None if self.reviewed is None else self.reviewed.numpy()
+        chances = written.posterior(self.inputs.numpy(), self.observed.numpy(), reviewed)
+        return float(chances.sum(axis=1).mean())
+
     def _known(self, logits: Tensor, rows: Tensor | slice = slice(None)) -> Tensor:
         """Log-likelihood of what is known, whoever let it be known."""
-        logits, observed = logits[rows], self.observed[rows]
-        signed = torch.where(observed == POSITIVE, logits, -logits)
-        return F.logsigmoid(signed).masked_fill(observed < 0, 0).sum()
+        return _log_likelihood(logits[rows], self.observed[rows])
 
     def _explained(
         self, cost: Cost, writer: Floats, written: Callable[[Optimum], Written]
@@ -217,15 +232,22 @@ class WriterFit:
     def _minimize(self, cost: Cost, first: Floats) -> Optimum:
         images, pieces = len(self.inputs), len(KNOTS) + 1
 
+        def total(parameters: Tensor, weight: float) -> Tensor:
+            slopes, shift, shifts, writer = parameters.split(self._sizes(len(parameters)))
+            curve = Curve(self.knots, slopes.exp())
+            logits = curve(self.inputs) + shift + shifts
+            value: Tensor = weight * cost(logits, writer) + SHRINK / 2 * shifts.square().sum()
+            value = value + SMOOTH / 2 * slopes.diff().square().sum()
+            if self.complete is not None:
+                scores, labels = self.complete
+                value = value - _log_likelihood(curve(scores) + shift + shifts, labels)
+            return value + self._surprise(logits, slopes)
+
         def objective(parameters: Floats) -> tuple[float, Floats]:
             values = torch.from_numpy(parameters).requires_grad_()
-            slopes, shift, shifts, writer = values.split(self._sizes(len(parameters)))
-            logits = Curve(self.knots, slopes.exp())(self.inputs) + shift + shifts
-            total = cost(logits, writer) + SHRINK / 2 * shifts.square().sum()
-            total = total + SMOOTH / 2 * slopes.diff().square().sum()
-            total = total + self._surprise(logits, slopes)
-            (gradient,) = torch.autograd.grad(total / images, values)
-            return float(total.detach()) / images, gradient.numpy()
+            value = total(values, self.weight) / images
+            (gradient,) = torch.autograd.grad(value, values)
+            return float(value.detach()), gradient.numpy()
 
         typical = -float(np.log(self.spread))
         classes, free = self.inputs.shape[1], self._sizes(len(first))[-1]
@@ -235,8 +257,7 @@ class WriterFit:
             *[(-_ODDS, _ODDS)] * free,
         ]
         optimum = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds)
-        value, _ = objective(optimum.x)
-        return Optimum(optimum.x, value * images)
+        return Optimum(optimum.x, float(total(torch.from_numpy(optimum.x), 1.0)))
 
     def _surprise(self, logits: Tensor, slopes: Tensor) -> Tensor | float:
         """Cost of so many tags and of such a curve before anything is seen."""
@@ -259,6 +280,12 @@ class WriterFit:
         values = torch.from_numpy(optimum.parameters)
         slopes, shift, shifts, writer = values.split(self._sizes(len(values)))
         return Curve(self.knots, slopes.exp()), (shift + shifts).numpy(), writer
+
+
+def _log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
+    """Of what is known."""
+    signed = torch.where(labels == POSITIVE, logits, -logits)
+    return F.logsigmoid(signed).masked_fill(labels == UNKNOWN, 0).sum()
 
 
 def _chances(odds: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,13 +15,16 @@ likelihoods are conditional on at least one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F
+from scipy.optimize import minimize
 from torch import Tensor
 
 from tagfill.errors import TagfillError
@@ -32,11 +35,17 @@ from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untag
 from tagfill.linear.choose import choose
 from tagfill.linear.fit import FOLDS, out_of_fold
 from tagfill.linear.threads import on_one_thread, single_thread
+from tagfill.priors.regime import labeled_in_full
 from tagfill.priors.writer import Mask, Written
 from tagfill.priors.writer_fit import WriterFit
 
 SAMPLE = 300_000
 """Entries that are fitted to; of more, images are taken at regular steps."""
+COMPLETE = 30
+"""Images labeled in full that show what scores are worth; of fewer, chance decides too much."""
+REFUTES = 3.0
+"""Log-likelihood that images labeled in full must gain by another scale and shift of log-odds: then
+the idea of who wrote is wrong, and all of the writer's images count for no more than they do."""
 CLEARLY = 0.05
 """Log-likelihood per image by which writers of tags must be better where many images have none:
 that nobody looked at those explains any number of them."""
@@ -156,7 +165,10 @@ def explains(choice: Choice, observed: Tensor) -> bool:
 
 @single_thread()
 def how_written(
-    scores: npt.ArrayLike, labels: npt.ArrayLike, reviewed: Mask | None = None
+    scores: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    reviewed: Mask | None = None,
+    complete: tuple[Scores, Labels] | None = None,
 ) -> Written:
     """The writer and the curve under which labels are likeliest.
 
@@ -164,6 +176,8 @@ def how_written(
         scores: [N, K] logits of images by models that have not seen them.
         labels: [N, K] of 1, 0, -1.
         reviewed: [N, K] entries that a review answered, where that is recorded.
+        complete: scores and labels of other images; those labeled in full show the curve, whoever
+            wrote the labels.
 
     Raises:
         TagfillError: no entry is known to be positive.
@@ -171,21 +185,93 @@ def how_written(
     given, states = checked(scores, labels)
     if not (states == POSITIVE).any():
         raise TagfillError("nothing can be fitted to labels without a positive")
-    sample = slice(None, None, max(1, -(-states.size // SAMPLE)))
-    if not (states[sample] == POSITIVE).any():
-        sample = slice(None)
-    some, known = given[sample].astype(np.float64), states[sample]
-    answered = None if reviewed is None else np.asarray(reviewed)[sample]
-    fit = WriterFit(some, known, answered)
-    if not (states == UNKNOWN).any():
+    images, in_full = _divided(given, states, reviewed, complete)
+    how = _likeliest(WriterFit(*images, complete=in_full))
+    if in_full is None or not _refuted(how, *in_full):
+        return how
+    weight = len(in_full[0]) / len(images.scores)
+    return _likeliest(WriterFit(*images, complete=in_full, weight=min(1.0, weight)))
+
+
+def _likeliest(fit: WriterFit) -> Written:
+    """Of the two kinds of writers."""
+    observed = fit.observed
+    if not (observed == UNKNOWN).any():
         return replace(fit.of_entries(), kind="full", positive=1.0, negative=1.0)
-    many_untagged = untagged(fit.observed) > UNTAGGED
+    many_untagged = untagged(observed) > UNTAGGED
     # a review of likely entries that is not recorded looks as if all tags had been written
-    hidden_review = reviewed is None and bool((states == NEGATIVE).any()) and not many_untagged
+    denied = bool((observed == NEGATIVE).any())
+    hidden_review = fit.reviewed is None and denied and not many_untagged
     of_entries = fit.at_random() if hidden_review else fit.of_entries()
     of_tags = fit.of_tags()
-    margin = CLEARLY * len(known) if many_untagged else 0.0
+    margin = CLEARLY * len(observed) if many_untagged else 0.0
     if of_entries.cost < of_tags.cost + margin:
         return of_entries
-    tags = float(of_tags.posterior(some, known, answered).sum(axis=1).mean())
-    return replace(of_tags, lookalike=LOOKALIKE / max(tags, 1.0) ** 2)
+    return replace(of_tags, lookalike=LOOKALIKE / max(fit.tags_per_image(of_tags), 1.0) ** 2)
+
+
+def _refuted(how: Written, scores: Floats, labels: Labels) -> bool:
+    """Images labeled in full are clearly likelier with log-odds of another scale and shift."""
+    log_odds, present = torch.from_numpy(how.logits(scores)), torch.from_numpy(labels == POSITIVE)
+
+    def cost(parameters: Floats) -> tuple[float, Floats]:
+        line = torch.from_numpy(parameters).requires_grad_()
+        value = F.binary_cross_entropy_with_logits(
+            log_odds * line[0].exp() + line[1], present.double(), reduction="sum"
+        )
+        (gradient,) = torch.autograd.grad(value, line)
+        return float(value.detach()), gradient.numpy()
+
+    start = np.zeros(2)
+    best = minimize(cost, start, jac=True, method="L-BFGS-B")
+    return cost(start)[0] - float(best.fun) > REFUTES
+
+
+class Images(NamedTuple):
+    """Of one writer."""
+
+    scores: Floats
+    labels: Labels
+    reviewed: Mask | None
+
+
+def _divided(
+    scores: Scores, labels: Labels, reviewed: Mask | None, complete: tuple[Scores, Labels] | None
+) -> tuple[Images, tuple[Floats, Labels] | None]:
+    """Images of one writer, or a sample of them, and those labeled in full if there are enough."""
+    apart = _of_another_writer(labels, reviewed)
+    in_full = [(scores[apart], labels[apart])]
+    if complete is not None:
+        rows = labeled_in_full(complete[1])
+        in_full.append((complete[0][rows], complete[1][rows]))
+    enough = sum(len(known) for _, known in in_full) >= COMPLETE
+    if enough and apart.any():
+        scores, labels = scores[~apart], labels[~apart]
+        reviewed = None if reviewed is None else np.asarray(reviewed)[~apart]
+    sample = _some_rows(labels)
+    if not (labels[sample] == POSITIVE).any():
+        sample = slice(None)
+    answered = None if reviewed is None else np.asarray(reviewed)[sample]
+    images = Images(scores[sample].astype(np.float64), labels[sample], answered)
+    return images, _joined(in_full) if enough else None
+
+
+def _of_another_writer(labels: Labels, reviewed: Mask | None) -> Mask:
+    """[N] images labeled in full, where only some tags of all others were written."""
+    full = labeled_in_full(labels)
+    rest = labels[~full]
+    written = rest if reviewed is None else np.where(np.asarray(reviewed)[~full], UNKNOWN, rest)
+    apart = bool((written == POSITIVE).any()) and not (written == NEGATIVE).any()
+    return full if apart else np.zeros_like(full)
+
+
+def _joined(parts: Sequence[tuple[Scores, Labels]]) -> tuple[Floats, Labels]:
+    """All of the images, or a sample of them."""
+    scores, labels = (np.concatenate(kind) for kind in zip(*parts, strict=True))
+    sample = _some_rows(labels)
+    return scores[sample].astype(np.float64), labels[sample]
+
+
+def _some_rows(labels: Labels) -> slice:
+    """Images at regular steps."""
+    return slice(None, None, max(1, -(-labels.size // SAMPLE)))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from tagfill.priors.writer import Mask
 from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
-REVISION = 8
+REVISION = 9
 """Of how probabilities are worked out; those of an older one are worked out again."""
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
@@ -53,10 +53,27 @@ class Evidence:
     kind: Literal["out_of_fold"] = "out_of_fold"
 
 
+class HeldOut(NamedTuple):
+    """Images that had no part in training.
+
+    Args:
+        features: [N, D], or [N, D, H, W] by regions.
+        labels: [N, K] of 1, 0, -1.
+        reviewed: [N, K] entries that a review answered, if recorded.
+        validation: which of them are validation images, and their labels; those labeled in full
+            show what scores are worth.
+    """
+
+    features: Rows
+    labels: Labels
+    reviewed: Mask | None = None
+    validation: tuple[slice, Labels] | None = None
+
+
 def posterior(
     features: Rows,
     labels: Labels,
-    others: tuple[Rows, Labels, Mask | None] | None = None,
+    others: HeldOut | None = None,
     *,
     reviewed: Mask | None = None,
     folds: int | None = None,
@@ -68,13 +85,13 @@ def posterior(
 
     Each image is scored by a linear head that has not seen it: of the training images, one fitted
     to the other folds; of the rest, one fitted to all training images. Which writer left the
-    labels, and which line makes probabilities of scores, is fitted to the training images.
+    labels, and which curve makes probabilities of scores, is fitted to the training images, and to
+    others labeled in full.
 
     Args:
         features: [N, D] of the training images, or [N, D, H, W] by regions.
         labels: [N, K] of 1, 0, -1.
-        others: features, labels and reviewed entries of held-out images, which follow the
-            training images.
+        others: held-out images, which follow the training images.
         reviewed: [N, K] entries of the training images that a review answered, if recorded.
         folds: heads, each of which scores the images it was not fitted to; by default 5, or 2 of
             very many images.
@@ -106,25 +123,33 @@ def posterior(
         out=scores,
         fitted=step_done,
     )
-    how = how_written(scores, labels, reviewed)
+    complete = None
+    if others is not None:
+        head = fit_head(features, labels, choice=choice, reviewed=reviewed)
+        rest[:] = head.logits(others.features)
+        if others.validation is not None:
+            rows, known_labels = others.validation
+            complete = rest[rows], known_labels
+    how = how_written(scores, labels, reviewed, complete=complete)
     step_done()
     how.posterior(scores, labels, reviewed, out=unknown[:count])
     if others is not None:
-        head = fit_head(features, labels, choice=choice, reviewed=reviewed)
-        rest[:] = head.logits(others[0])
-        how.posterior(rest, *others[1:], out=unknown[count:])
+        how.posterior(rest, others.labels, others.reviewed, out=unknown[count:])
     how.alone(known, out=known)
     step_done()
     return Evidence(unknown, known, (Presence(how, unknown[:count], labels).sentence,))
 
 
-def of_scores(*scored: tuple[Scores, Labels, Mask | None]) -> Evidence:
+def of_scores(
+    *scored: tuple[Scores, Labels, Mask | None], complete: tuple[Scores, Labels] | None = None
+) -> Evidence:
     """The same where all images are scored already by heads that have not seen them.
 
     Args:
         scored: logits, labels and reviewed entries; of the training images first.
+        complete: logits and labels of validation images.
     """
-    how = how_written(*scored[0])
+    how = how_written(*scored[0], complete=complete)
     unknown = [how.posterior(*images) for images in scored]
     known = np.concatenate([how.alone(logits) for logits, _, _ in scored])
     sentence = Presence(how, unknown[0], scored[0][1]).sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from tagfill.linear.regions import Rows
 from tagfill.models.bundle import description
 from tagfill.recover import posterior
 from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
-from tagfill.recover.posterior import Evidence, known_entries
+from tagfill.recover.posterior import Evidence, HeldOut, known_entries
 from tagfill.train.data import Split
 from tagfill.train.events import Sink
 from tagfill.train.score import Scores, read_scores, scores_key
@@ -146,7 +147,9 @@ def recover(
     key = _key(trained, folds)
     evidence = posterior.read(trained.path, key)
     if evidence is None and folds is None and (scored := _scored(trained)):
-        evidence = posterior.of_scores(*scored)
+        val = trained.data.val
+        complete = None if val is None else (trained.scores("val"), val.eval_labels)
+        evidence = posterior.of_scores(*scored, complete=complete)
         posterior.keep(trained.path, key, evidence)
     if evidence is None and images is not None and images < len(train):
         train, held_out = train.take(np.linspace(0, len(train) - 1, images).astype(np.intp)), []
@@ -168,11 +171,26 @@ def recover(
 def _key(run: TrainedRun, folds: int | None) -> str:
     """What a stored posterior depends on."""
     model, data = description(run.folder.model)["sha256"], run.metrics["data_hash"]
-    return f"{model} {data} {folds} {posterior.REVISION}"
+    val = run.data.val
+    digest = hashlib.blake2b(b"" if val is None else val.eval_labels.tobytes(), digest_size=8)
+    return f"{model} {data} {digest.hexdigest()} {folds} {posterior.REVISION}"
 
 
 def _held_out(run: TrainedRun) -> list[Split]:
     return [split for name, split in run.data.splits.items() if name != "train"]
+
+
+def _validation(run: TrainedRun) -> tuple[slice, Labels] | None:
+    """Where the validation images are among those held out, and their labels.
+
+    Labels of test images are for reporting.
+    """
+    before = 0
+    for split in _held_out(run):
+        if split is run.data.val:
+            return slice(before, before + len(split)), split.eval_labels
+        before += len(split)
+    return None
 
 
 def _scored(run: TrainedRun) -> list[tuple[Scores, Labels, Mask | None]]:
@@ -197,7 +215,7 @@ def _posterior(
         if held_out:
             table = _joined(held_out)
             rows = np.concatenate([part[:] for part in features[1:]])
-            others = rows, table.values, table.reviewed
+            others = HeldOut(rows, table.values, table.reviewed, _validation(run))
         with events.up_to(1):
             return posterior.posterior(
                 features[0],

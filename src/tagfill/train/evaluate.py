@@ -68,7 +68,7 @@ def evaluate(stage: Stage, assembly: Assembly, config: RunConfig) -> Evaluation:
             decisions = _decision_rule(how_written(*labeled["val"]), labeled["val"])
         else:
             train = Labeled(unseen, data.train.table.values, data.train.table.reviewed)
-            how = how_written(*train)
+            how = how_written(*train, complete=(labeled["val"].logits, labeled["val"].labels))
             decisions = _decision_rule(how, train, labeled["val"])
     seconds = [record["seconds"] for record in stage.history]
     metrics: dict[str, Any] = {
