@@ -22,6 +22,7 @@ from tagfill.train.views import (
 )
 
 TO = Preprocess(32, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+PAPER = Preprocess(448, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
 
 def half_white(width: int = 64) -> Image.Image:
@@ -82,6 +83,25 @@ def test_crops_are_resized_bicubically(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(v2, "Resize", Spy)
     crop_view(TO)
     assert made == [v2.InterpolationMode.BICUBIC] * 2
+
+
+def test_constants_of_the_views_are_those_of_the_papers() -> None:
+    steps = {type(step).__name__: step for step in strong_view(PAPER, jitter=True).transforms}  # type: ignore[attr-defined]
+    augment = steps["RandAugment"]
+    assert (augment.num_ops, augment.magnitude) == (2, 9)  # 001: Sec. 4; 000: n = 2, m = 9
+    (jitter,) = steps["RandomApply"].transforms  # 001, published code
+    assert steps["RandomApply"].p == 0.8
+    assert jitter.brightness == jitter.contrast == jitter.saturation == (0.6, 1.4)
+    assert jitter.hue == (-0.1, 0.1)
+    assert steps["RandomGrayscale"].p == 0.2
+    painted = torch.zeros(3, 448, 448, dtype=torch.uint8)
+    areas = [int((cut_out(painted) > 0).any(dim=0).sum()) for _ in range(100)]
+    assert max(areas) == 224 * 224  # 001: Cutout factor 0.5
+
+    resize, choice, last, _ = crop_view(PAPER).transforms[:4]  # type: ignore[attr-defined]
+    assert list(resize.size) == [512, 512]  # 002, published code
+    assert [crop.size[0] for crop in choice.transforms] == [512, 448, 384, 320, 256]
+    assert list(last.size) == [448, 448]
 
 
 def test_distortion_depends_on_seed_and_row_alone() -> None:
