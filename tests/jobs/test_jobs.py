@@ -132,10 +132,11 @@ def feature_job(folder, count: int = 300, width: int = 12):
     return features[: count - 20], LabelTable(names, ("x", "y", "z"), labels)
 
 
-def test_sums_over_blocks_give_the_head_of_all_at_once(tmp_path):
+@pytest.mark.parametrize("strength", [0.1, None])
+def test_sums_over_blocks_give_the_head_of_all_at_once(tmp_path, strength):
     features, labels = feature_job(tmp_path / "out")
-    weight, bias = ridge_head(tmp_path / "out", labels, strength=0.1, together=3)
-    targets = torch.from_numpy(labels.values == 1)
-    expected, offset, _ = ridge(torch.from_numpy(features), targets, 0.1)
-    torch.testing.assert_close(weight, expected, rtol=0, atol=1e-6)
-    torch.testing.assert_close(bias, offset, rtol=0, atol=1e-6)
+    head = ridge_head(tmp_path / "out", labels, strength=strength, together=3)
+    rows = torch.from_numpy(features), torch.from_numpy(labels.values == 1)
+    family, chosen = ridge(lambda: [rows], strength)
+    for one, other in zip(head, family.head(chosen), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-6)

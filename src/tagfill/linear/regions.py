@@ -18,7 +18,7 @@ from tagfill.linear.basis import Basis, Matrix, Transform, rooted
 from tagfill.linear.lbfgs import Memory, minimized
 from tagfill.linear.objective import Objective
 from tagfill.linear.scaled import Scaled, Solution
-from tagfill.linear.stream import as_tensor
+from tagfill.linear.stream import as_tensor, read_rows
 
 STEPS = (3, 25)
 """Fewest and most."""
@@ -58,9 +58,17 @@ def whole(features: Rows) -> Matrix:
     if not has_regions(features):
         return cast(Matrix, features)
     means = np.empty(features.shape[:2], np.float32)
-    for rows in _blocks(len(features), int(np.prod(features.shape[1:]))):
-        means[rows] = as_tensor(features[rows], np.float32).mean(dim=(2, 3)).numpy()
+    for rows, block in whole_blocks(features):
+        means[rows] = block.numpy()
     return means
+
+
+def whole_blocks(features: Rows) -> Iterator[tuple[slice, Tensor]]:
+    """The same some rows at a time, in single precision."""
+    regions = has_regions(features)
+    for rows in _blocks(len(features), int(np.prod(features.shape[1:]))):
+        block = read_rows(cast(Matrix, features), rows, np.float32)
+        yield rows, block.mean(dim=(2, 3)) if regions else block
 
 
 class RegionFeatures:

@@ -5,7 +5,7 @@ Memory does not depend on the number of images. Sums of several processes are ad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,10 +83,18 @@ class Ridge:
         weight = self.axes @ (self.products / (self.spread + strength * self.typical)[:, None])
         return weight.T, self.mean - self.center @ weight
 
+    def loss(self, strength: float) -> float:
+        """Mean squared error on the images themselves, whose targets are 0 or 1."""
+        damped = self.spread + strength * self.typical
+        along = self.products / damped[:, None]
+        variance = self.count * (self.mean - self.mean.square()).sum()
+        explained = (along * (2 * self.products - self.spread[:, None] * along)).sum()
+        return float(variance - explained) / (self.count * len(self.mean))
+
     def leave_one_out(
-        self, rows: Rows, strengths: Iterable[float] = STRENGTHS
+        self, rows: Rows, strengths: Sequence[float] = STRENGTHS
     ) -> npt.NDArray[np.float64]:
-        """Mean squared error of each strength, every image predicted from all others."""
+        """Sums of squared errors with each strength, every image predicted from all others."""
         penalties = [strength * self.typical for strength in strengths]
         total = np.zeros(len(penalties))
         for features, targets in rows:
@@ -97,22 +105,25 @@ class Ridge:
                 own = 1 / self.count + (coordinates.square() / damped).sum(1, keepdim=True)
                 error = (targets.double() - guess) / (1 - own).clamp_min(1e-9)
                 total[place] += float(error.square().sum())
-        return total / (self.count * len(self.mean))
+        return total
 
 
-def ridge(
-    features: Tensor, targets: Tensor, strength: float | None = None, block: int = 8192
-) -> tuple[Tensor, Tensor, float]:
-    """Weights [K, D], biases [K] and the strength, by leave-one-out error where not given."""
+def best_strength(errors: npt.NDArray[np.float64]) -> float:
+    """The one of ``STRENGTHS`` with the least error."""
+    return STRENGTHS[int(errors.argmin())]
 
-    def rows() -> Iterator[tuple[Tensor, Tensor]]:
-        yield from zip(features.split(block), targets.split(block), strict=True)
 
-    sums = Sums(features.shape[1], targets.shape[1])
-    for pair in rows():
-        sums.add(*pair)
+def ridge(rows: Callable[[], Rows], strength: float | None = None) -> tuple[Ridge, float]:
+    """The solutions and the strength, where not given the one with the least leave-one-out error.
+
+    Args:
+        rows: starts over at the first block; asked once where the strength is given, else twice.
+    """
+    sums: Sums | None = None
+    for features, targets in rows():
+        sums = sums or Sums(features.shape[1], targets.shape[1])
+        sums.add(features, targets)
+    if sums is None:
+        raise AssertionError  # there is always an image
     family = Ridge.of(sums)
-    if strength is None:
-        strength = STRENGTHS[int(family.leave_one_out(rows()).argmin())]
-    weight, bias = family.head(strength)
-    return weight, bias, strength
+    return family, best_strength(family.leave_one_out(rows())) if strength is None else strength

@@ -11,16 +11,15 @@ and weight decay is the penalty. Known negatives are like assumed ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from tagfill.linear.basis import rooted
 from tagfill.linear.problem import LinearProblem, LinearWeights
-from tagfill.linear.regions import whole
+from tagfill.linear.regions import whole_blocks
 from tagfill.linear.ridge import ridge
 from tagfill.methods._settings import Settings, setting
 from tagfill.methods.base import ElementwiseMethod, Info, Needs
@@ -52,21 +51,18 @@ class Ridge(ElementwiseMethod):
     def solve(self, problem: LinearProblem) -> LinearWeights:
         wanted = self.config.strength if problem.l2 is None else problem.l2
         roots = problem.transforms[0] == "roots"
-        features = torch.from_numpy(np.asarray(whole(problem.features), dtype=np.float32))
-        features = rooted(features) if roots else features
-        weight, bias, strength = ridge(
-            features,
-            (problem.observed == 1).float(),
-            None if isinstance(wanted, str) else wanted,
-        )
-        weight, bias = (4 * weight).float(), (4 * bias - 2).float()
-        loss = float(
-            _squares(torch.addmm(bias, features.float(), weight.T), problem.observed).mean()
-        )
+
+        def rows() -> Iterator[tuple[Tensor, Tensor]]:
+            for some, block in whole_blocks(problem.features):
+                yield rooted(block) if roots else block, problem.observed[some] == 1
+
+        family, strength = ridge(rows, None if isinstance(wanted, str) else wanted)
+        weight, bias = family.head(strength)
         transform = "roots" if roots else "plain"
+        loss = family.loss(strength)
         return LinearWeights(
-            weight,
-            bias,
+            (4 * weight).float(),
+            (4 * bias - 2).float(),
             roots=roots,
             details={"strength": strength, "transform": transform, "loss": loss},
             note=f"ridge: strength {strength:.2g}, least leave-one-out error",
