@@ -4,11 +4,11 @@
 
 Drawn scenes of 96 px and photos of VOC 2012 at 128 px (left out where they are not there): 1,000
 images to learn from, 2,000 to test. One tag of every image is written; the truth then answers
-entries in the order of `recover` (likely), of doubt (uncertain) or at random. Each set of labels is
-learned as a linear head on fixed features and by a short fine-tuning of the whole network (`--mode
-linear_init`), both by `auto`. Every draw has other images, tags and seeds. Data and runs stay in
-FOLDER, so that an interrupted benchmark goes on. Prints one line for each set of labels, or writes
-the table of docs/results/reviews.md.
+entries in the order of `recover` (gain), the likeliest or the most uncertain first, or at random.
+Each set of labels is learned as a linear head on fixed features and by a short fine-tuning of the
+whole network (`--mode linear_init`), both by `auto`. Every draw has other images, tags and seeds.
+Data and runs stay in FOLDER, so that an interrupted benchmark goes on. Prints one line for each set
+of labels, or writes the table of docs/results/reviews.md.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ import numpy as np
 
 import tagfill
 from pages import show_rows
-from tagfill.labels import Dataset
+from tagfill.labels import UNKNOWN, Dataset
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make
+from tagfill.recover.choose import expected_gain
 from tagfill.recover.recovery import recover
 from tagfill.scenes import write_scenes
 
@@ -35,12 +36,8 @@ TRAIN, TEST = 1000, 2000
 SIDES = {"scenes": 96, "VOC photos": 128}
 REVIEWS = [
     (0, "none"),
-    (500, "likely"),
-    (1000, "likely"),
-    (2000, "likely"),
-    (500, "uncertain"),
-    (2000, "uncertain"),
-    (2000, "random"),
+    *((count, "gain") for count in (500, 1000, 2000, 5000)),
+    *((2000, order) for order in ("likely", "uncertain", "random")),
 ]
 HEADER = ["data", "answers", "order", "of them yes", "linear head", "fine-tuned"]
 
@@ -108,11 +105,12 @@ class Draw:
         rows = self.masked.splits["train"]
         values = self.masked.table.values
         keys = {
+            "gain": expected_gain(self.chances, values[rows] == UNKNOWN),
             "likely": self.chances,
             "uncertain": -np.abs(self.chances - 0.5),
             "random": np.random.default_rng([self.seed, 31]).random(self.chances.shape),
         }[order]
-        keys = np.where(values[rows] == -1, keys, -np.inf)
+        keys = np.where(values[rows] == UNKNOWN, keys, -np.inf)
         places = np.argsort(-keys, axis=None, kind="stable")[:count]
         asked = np.zeros(values.shape, dtype=bool)
         asked[rows[places // values.shape[1]], places % values.shape[1]] = True

@@ -62,6 +62,14 @@ def test_points_are_means_over_seeds_at_their_place(tmp_path: Path) -> None:
     assert "Lost" not in drawn
 
 
+def test_a_curve_may_show_some_rows_only(tmp_path: Path) -> None:
+    report = _report(*[(row, column, 60.0) for row in ("an", "em") for column in ("one", "known")])
+    some = CURVE.replace("times = { em = 2.0 }", 'rows = ["em"]')
+    drawn = draw_curves(_with(some), "smoke", report, tmp_path)["share"][1].read_text()
+    assert ">EM<" in drawn
+    assert ">AN<" not in drawn
+
+
 def test_a_level_column_is_a_line_of_its_own(tmp_path: Path) -> None:
     values = [
         ("an", "one", 60.0),
@@ -122,6 +130,7 @@ def test_one_point_is_no_curve(tmp_path: Path) -> None:
     [
         ("known = 30.0", "lots = 30.0", "no column 'lots'"),
         ("em = 2.0", "en = 2.0", "no row 'en'"),
+        ("times = { em = 2.0 }", 'rows = ["en"]', "no row 'en'"),
         ("times = { em = 2.0 }", 'level = "none"', "no column 'none'"),
         ("times = { em = 2.0 }", 'epochs = "one"', "either points or epochs"),
         ("points = { one = 5.0, known = 30.0 }", "", "either points or epochs"),

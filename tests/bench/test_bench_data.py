@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tagfill.bench.data import Opened, make_variant, open_source
-from tagfill.bench.recipe import LabelChoice, Source
+from tagfill.bench.recipe import LabelChoice, ReviewOrder, Source
 from tagfill.errors import TagfillError
+from tagfill.recover.choose import Amount, choose
+from tagfill.recover.posterior import posterior
 from tagfill.train.data import TrainingData, prepare
 
 pytestmark = pytest.mark.usefixtures("quick_choices")
@@ -59,15 +62,28 @@ def test_smaller_shares_are_parts_of_larger_ones(out: Path) -> None:
     assert len({data.test.table.images for data in shares if data.test is not None}) == 1
 
 
-def test_reviewed_cells_are_answered_rightly(out: Path) -> None:
+@pytest.mark.parametrize("order", ["gain", "likely", "uncertain", "random"])
+def test_reviews_are_answered_rightly_and_recorded(order: ReviewOrder, out: Path) -> None:
     opened = open_source(FEATURES, Path("none"), out)
     before = seen(opened, LabelChoice(), out).train
-    after = seen(opened, LabelChoice(reviewed=25), out).train
+    after = seen(opened, LabelChoice(reviewed=25, order=order), out).train
     changed = before.table.values != after.table.values
     assert changed.sum() == 25
     assert (before.table.values[changed] == -1).all()
     assert after.truth is not None
     np.testing.assert_array_equal(after.table.values[changed], after.truth[changed])
+    np.testing.assert_array_equal(after.table.reviewed, changed)
+
+
+def test_gain_is_the_order_in_which_recover_asks(out: Path) -> None:
+    opened = open_source(FEATURES, Path("none"), out)
+    train = seen(opened, LabelChoice(), out).train
+    assert train.features is not None
+    probability = posterior(train.features, train.table.values).unknown
+    first = choose(probability, train.table.values == -1, Amount(budget=25))
+    reviewed = seen(opened, LabelChoice(reviewed=25, order="gain"), out).train.table.reviewed
+    assert reviewed is not None
+    assert reviewed[first.rows, first.columns].all()
 
 
 def test_the_same_labels_are_the_same_variant(out: Path) -> None:
@@ -83,6 +99,14 @@ def test_the_same_labels_are_the_same_variant(out: Path) -> None:
         )
     }
     assert len(identities) == 4
+
+
+def test_a_backbone_computes_features_of_scenes(out: Path) -> None:
+    source = replace(FEATURES, count=8, backbone="efficientnet_lite0")
+    opened = open_source(source, Path("none"), out)
+    assert opened.features is not None
+    assert opened.features.shape == (8, 1280)
+    assert len({row.tobytes() for row in opened.features}) == 8
 
 
 def test_missing_data_are_named(out: Path) -> None:

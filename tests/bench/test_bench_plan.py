@@ -65,6 +65,14 @@ def test_labels_of_a_row_are_those_of_the_images_of_its_column() -> None:
     assert (labels.regime, labels.images) == ("k_positives_m_negatives", 0.5)
 
 
+def test_a_row_may_review_in_another_order_than_its_column() -> None:
+    column = 'title = "one positive"\nlabels = { reviewed = 9, order = "gain" }'
+    row = f'{METHOD}\norder = "random"'
+    cells = cells_of((METHOD, row), ('title = "one positive"', column))
+    orders = {cell.row: cell.labels.order for cell in cells if cell.column == "one"}
+    assert orders == {"an": "random", "em": "gain"}
+
+
 def test_settings_of_another_head_do_not_carry_over() -> None:
     row = f'{METHOD}\nsettings = {{ head = "cam", head_multiplier = 2.0 }}'
     column = (

@@ -8,29 +8,33 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from PIL import Image
 
 from tagfill.bench.recipe import SCENES, LabelChoice, Source
 from tagfill.errors import TagfillError
+from tagfill.evaluate.arrays import Floats
 from tagfill.files import atomic_folder
 from tagfill.labels import UNKNOWN, Dataset, Labels, Rows
+from tagfill.labels.beside import write_reviewed
 from tagfill.labels.dataset import Features
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.labels.split import published_split
-from tagfill.linear import fit_head, out_of_fold
-from tagfill.losses.likelihood import posterior
+from tagfill.models.factory import build_backbone
+from tagfill.models.preprocess import eval_transform
 from tagfill.observe import observe_official, regimes
+from tagfill.recover.choose import Mask, expected_gain
+from tagfill.recover.posterior import known_entries, posterior
 from tagfill.scenes import write_scenes
 from tagfill.train.cache import content_hashes
 from tagfill.train.config import DataConfig
 from tagfill.train.data import image_paths
+from tagfill.train.extract import Extractor
 
 _PUBLISHED_CODE = np.array([-1, 1, 0], dtype=np.int8)
 """The published code of our 0, 1 and -1, the last by counting from the end."""
 _PATCHES = 8
-"""Features of scenes: their colors on a grid with this many cells per side."""
+"""Features without a backbone: the image's colors on a grid with this many cells per side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +76,23 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     read = load_labels(path)
     dataset = replace(read, table=read.truth or read.table, truth=None, splits=_splits(read))
     if source.inputs == "features":
-        has_features = bool(dataset.features)
-        matrix = dataset.load_features(source.features) if has_features else _colors(dataset)
+        matrix = _features(dataset, source)
         return Opened(dataset, hashlib.blake2b(matrix.tobytes()).hexdigest(), matrix)
     root = dataset.image_root if source.images is None else data / source.images
     hashes = content_hashes(image_paths(dataset.table, dataset, root))
     identity = hashlib.blake2b("".join(hashes).encode()).hexdigest()
     return Opened(replace(dataset, image_root=root), identity)
+
+
+def _features(dataset: Dataset, source: Source) -> Features:
+    if dataset.features:
+        return dataset.load_features(source.features)
+    if source.backbone is None:
+        return _colors(dataset)
+    backbone = build_backbone(source.backbone, size=source.pixels).eval()
+    view = eval_transform(backbone.spec)
+    extractor = Extractor(backbone, view, "plain", "pooled", torch.device("cpu"))
+    return np.asarray(extractor.extract(image_paths(dataset.table, dataset, None))[:])
 
 
 def _colors(dataset: Dataset) -> Features:
@@ -107,22 +121,25 @@ def make_variant(opened: Opened, labels: LabelChoice, out: Path) -> Variant:
     """
     full, splits = opened.dataset.table, dict(opened.dataset.splits)
     splits["train"] = train = _some(splits["train"], labels.images)
-    values = full.values.copy()
+    values, answered = full.values.copy(), None
     if labels.regime != "full":
         regime = regimes.make(labels.regime, labels.settings)
         values[train] = observe_official(opened.dataset, regime, labels.seed).table.values[train]
     if labels.reviewed:
-        values[train] = _reviewed(opened, train, values[train], labels)
+        answered = np.zeros(values.shape, dtype=bool)
+        answered[train] = _reviewed(opened, train, values[train], labels)
+        values[answered] = full.values[answered]
     used = np.sort(np.concatenate(list(splits.values())))
     masked = replace(
         opened.dataset,
-        table=full.with_values(values).take(used),
+        table=replace(full.with_values(values), reviewed=answered).take(used),
         truth=full.take(used),
         splits={name: np.searchsorted(used, rows) for name, rows in splits.items()},
     )
     identity = _identity(masked, opened.identity)
     folder = out / "data" / identity
     if not folder.is_dir():
+        write_reviewed(masked.table, folder)
         with atomic_folder(folder) as draft:
             if opened.features is None:
                 _write_tables(draft, masked)
@@ -156,34 +173,34 @@ def _some(rows: Rows, share: float) -> Rows:
     return np.sort(rows[order[: max(1, round(share * len(rows)))]])
 
 
-def _reviewed(opened: Opened, train: Rows, observed: Labels, labels: LabelChoice) -> Labels:
-    """Answer unknown entries in the order of a review."""
+def _reviewed(opened: Opened, train: Rows, observed: Labels, labels: LabelChoice) -> Mask:
+    """[N, K] the unknown entries that come first in a review."""
     if opened.features is None:
         raise TagfillError("reviewed labels need a source with features")
-    keys: npt.NDArray[np.floating]
+    unknown: Mask = np.asarray(observed == UNKNOWN)
     if labels.order == "random":
-        keys = np.random.default_rng([labels.seed, 31]).random(observed.shape)
+        keys: Floats = np.random.default_rng([labels.seed, 31]).random(observed.shape)
     else:
         chance = _chances(opened, train.tobytes(), observed.tobytes())
-        keys = chance if labels.order == "likely" else -np.abs(chance - 0.5)
-    keys = np.where(observed == UNKNOWN, keys, -np.inf)
-    reviewed = np.argsort(-keys, axis=None, kind="stable")[: labels.reviewed]
-    answered = observed.copy()
-    answered.ravel()[reviewed] = opened.dataset.table.values[train].ravel()[reviewed]
-    return answered
+        keys = {
+            "gain": expected_gain(chance, unknown),
+            "likely": chance,
+            "uncertain": -np.abs(chance - 0.5),
+        }[labels.order]
+    places = np.argsort(-np.where(unknown, keys, -np.inf), axis=None, kind="stable")
+    asked = np.zeros_like(unknown)
+    asked.ravel()[places[: labels.reviewed]] = True
+    return asked & unknown
 
 
 @lru_cache(maxsize=8)
-def _chances(opened: Opened, train: bytes, labels: bytes) -> npt.NDArray[np.float32]:
-    """[N, K] probability of every entry by heads trained without the image."""
+def _chances(opened: Opened, train: bytes, labels: bytes) -> Floats:
+    """[N, K] the probabilities of `tagfill recover`."""
     rows = np.frombuffer(train, dtype=np.intp)
     observed = np.frombuffer(labels, dtype=np.int8).reshape(len(rows), -1)
     assert opened.features is not None
-    features = opened.features[rows]
-    choice = fit_head(features, observed).choice
-    logits = torch.from_numpy(out_of_fold(features, observed, choice))
-    known = torch.from_numpy(observed.copy())
-    return posterior(logits, known, choice.written_by(known)).numpy()
+    found = posterior(opened.features[rows], observed).unknown
+    return known_entries(observed, found)
 
 
 def _write_tables(folder: Path, masked: Dataset) -> None:

@@ -112,6 +112,8 @@ def _cells(
         labels = replace(labels, settings={**labels.settings, **size.regime_settings})
     if row.labels is not None:
         labels = replace(row.labels, images=labels.images)
+    if row.order is not None:
+        labels = replace(labels, order=row.order)
     for seed in range(1 if row.model else seeds or size.seeds_of(column_name)):
         yield Cell(
             row_name,

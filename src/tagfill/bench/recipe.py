@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tagfill.errors import TagfillError, nearest
 from tagfill.observe import regimes
@@ -16,6 +16,7 @@ from tagfill.train.config import InputKind
 
 RecipeKind = Literal["runs", "few_images", "label_counts"]
 Vary = Literal["training", "mask"]
+ReviewOrder = Literal["gain", "likely", "uncertain", "random"]
 
 SIZES = ("smoke", "voc", "paper")
 METRICS: Mapping[str, str] = {
@@ -44,8 +45,8 @@ class LabelChoice:
         seed: of the draw; 1200 is that of the papers.
         images: share of the training images that are used.
         reviewed: number of unknown entries that were reviewed and are known.
-        order: of that review: "likely" as `tagfill recover` ranks them, "uncertain" those nearest
-            to even chances, or "random".
+        order: of that review: "gain" as `tagfill recover` asks, "likely" the most probable tags
+            first, "uncertain" those nearest to even chances, or "random".
     """
 
     regime: str = "single_positive"
@@ -53,12 +54,12 @@ class LabelChoice:
     settings: Mapping[str, Any] = field(default_factory=dict)
     images: float = 1.0
     reviewed: int = 0
-    order: Literal["likely", "uncertain", "random"] = "likely"
+    order: ReviewOrder = "likely"
 
     def __post_init__(self) -> None:
         if not 0 < self.images <= 1:
             raise TagfillError(f"images must be above 0 and at most 1, got {self.images:g}")
-        if self.order not in ("likely", "uncertain", "random"):
+        if self.order not in get_args(ReviewOrder):
             raise TagfillError(f"unknown order {self.order!r} of a review")
         if self.regime != "full":
             regimes.make(self.regime, self.settings)
@@ -96,6 +97,7 @@ class Row:
         settings: options of ``tagfill train`` with underscores; ``preset`` is the method's preset,
             ``method.NAME`` and ``head.NAME`` are hyper-parameters.
         labels: instead of the column's, of as many images.
+        order: of the reviews, instead of the columns'.
         paper: the paper's number of the main metric in each column.
         paper_more: its numbers of other metrics.
         code: what the published code reaches on the same inputs.
@@ -108,6 +110,7 @@ class Row:
     model: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     labels: LabelChoice | None = None
+    order: ReviewOrder | None = None
     paper: Mapping[str, float] = field(default_factory=dict)
     paper_more: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     code: Mapping[str, float] = field(default_factory=dict)
@@ -134,6 +137,7 @@ class Source:
         inputs: what runs read.
         features: name of the feature set, where there are several.
         count, pixels: of scenes.
+        backbone: computes features where a source has none; colors of the images by default.
     """
 
     labels: str
@@ -142,6 +146,7 @@ class Source:
     features: str | None = None
     count: int = 48
     pixels: int = 48
+    backbone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,7 @@ class Curve:
     Args:
         axis: what the columns differ in.
         points: position of each column on it.
+        rows: those that are drawn; all by default.
         epochs: a column whose validation metrics after every epoch are drawn instead.
         first: the first of these epochs.
         times: factor on the position of rows along it.
@@ -160,6 +166,7 @@ class Curve:
 
     axis: str
     points: Mapping[str, float] = field(default_factory=dict)
+    rows: tuple[str, ...] | None = None
     epochs: str | None = None
     first: int = 1
     times: Mapping[str, float] = field(default_factory=dict)
@@ -316,7 +323,7 @@ def _curve_problems(recipe: Recipe) -> Iterator[str]:
         for column in (*curve.points, curve.level, curve.epochs):
             if column is not None and column not in recipe.columns:
                 yield f"curves.{name}: there is no column {column!r}"
-        for row in curve.times:
+        for row in (*curve.times, *(curve.rows or ())):
             if row not in recipe.rows:
                 yield f"curves.{name}: there is no row {row!r}"
 

@@ -118,18 +118,19 @@ def draw_curves(recipe: Recipe, size: str, report: Report, folder: Path) -> dict
 def _draw(recipe: Recipe, curve: Curve, report: Report) -> Drawing | None:
     records, split = report.records, main_split(recipe.metrics[0])
     key = recipe.metrics[0] if split == "train" else f"{split}_{recipe.metrics[0]}"
+    drawn = recipe.rows if curve.rows is None else curve.rows
     if curve.epochs:
-        lines = {row: list(_epochs(row, curve, report.history)) for row in recipe.rows}
+        lines = {row: list(_epochs(row, curve, report.history)) for row in drawn}
     else:
-        lines = {row: list(_points(row, curve, records, key)) for row in recipe.rows}
-    levels = {row: _values(row, curve.level, records, key) for row in recipe.rows}
+        lines = {row: list(_points(row, curve, records, key)) for row in drawn}
+    levels = {row: _values(row, curve.level, records, key) for row in lines}
     if all(len(points) < 2 for points in lines.values()):
         return None
     rows: list[tuple[object, ...]] = []
     with styled():
         figure, axes = new_figure(size=(7.4, 3.8))
         axis = axes[0][0]
-        shown = [row for row in recipe.rows if lines[row] or levels[row]]
+        shown = [row for row in drawn if lines[row] or levels[row]]
         for number, row in enumerate(shown):
             title = recipe.rows[row].title
             if lines[row]:
