@@ -224,9 +224,9 @@ def role(folder: Path, images: int, classes: int) -> Callable[[], float]:
     """A step of ROLE's label state in a mapped file, in microseconds: the median of 300."""
     import torch
 
-    from tagfill.methods._estimators import Rows
+    from tagfill.methods._estimators import StoredRows
 
-    rows = Rows(
+    rows = StoredRows(
         (images, classes), 1e-2, device=torch.device("cpu"), mapped=True, directory=str(folder)
     )
     for start in range(0, images, ROWS):

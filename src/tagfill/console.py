@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+Tell = Callable[[str], None]
+"""Says what is being done."""
+Progress = Callable[[int, int], None]
+"""Told how much is done, and of how much."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tagfill.console import Tell
 from tagfill.errors import TagfillError
 from tagfill.labels import POSITIVE, Dataset
 from tagfill.labels.io import load_labels, save_labels
@@ -30,7 +30,6 @@ METHODS = {
 }
 FIRST = "auto"
 """The method that is trained first: the features that it reads are extracted with all others'."""
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,15 @@ import stat
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tagfill.errors import TagfillError
+
+JsonObject = Mapping[str, Any]
 
 ABANDONED_SECONDS = 3_600.0
 """A temporary file untouched for this long was left by a process that died."""

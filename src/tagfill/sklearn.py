@@ -25,9 +25,9 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tagfill.arrays import Floats
 from tagfill.errors import TagfillError, in_python
 from tagfill.evaluate import sigmoid
-from tagfill.evaluate.arrays import Floats
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable, Rows
 from tagfill.labels.split import stratified_split

@@ -17,7 +17,7 @@ from tests.methods.harness import (
 
 from tagfill import methods
 from tagfill.errors import TagfillError
-from tagfill.methods._estimators import Rows
+from tagfill.methods._estimators import StoredRows
 from tagfill.methods.base import Setup
 
 ESTIMATORS = [
@@ -111,7 +111,7 @@ def test_rows_are_adam_also_with_an_image_twice_in_the_batch():
     start = torch.randn(6, 3)
     parameter = torch.nn.Parameter(start.clone())
     adam = torch.optim.Adam([parameter], lr=0.02)
-    rows = Rows((6, 3), 0.02, device=torch.device("cpu"))
+    rows = StoredRows((6, 3), 0.02, device=torch.device("cpu"))
     rows.fill(start, 0)
     for step in range(30):
         index = torch.tensor([step % 3, step % 3, 3 + step // 10])
@@ -124,7 +124,7 @@ def test_rows_are_adam_also_with_an_image_twice_in_the_batch():
 
 
 def test_rows_forget_momentum_beyond_the_horizon():
-    rows = Rows((2, 1), 0.1, device=torch.device("cpu"))
+    rows = StoredRows((2, 1), 0.1, device=torch.device("cpu"))
     parameter = torch.nn.Parameter(torch.zeros(2, 1))
     adam = torch.optim.Adam([parameter], lr=0.1)
     for step in range(400):
@@ -140,7 +140,8 @@ def test_mapped_rows_whose_pages_are_released_are_those_in_memory(monkeypatch):
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(50, 7, generator=generator)
     tables = [
-        Rows((50, 7), 0.1, device=torch.device("cpu"), mapped=mapped) for mapped in (False, True)
+        StoredRows((50, 7), 0.1, device=torch.device("cpu"), mapped=mapped)
+        for mapped in (False, True)
     ]
     for rows in tables:
         rows.fill(start, 0)

@@ -17,7 +17,7 @@ from tests.serve.browser import CHROMIUM, QUIET, Open
 from tests.serve.live import listening
 
 import tagfill
-from tagfill.evaluate.arrays import Floats
+from tagfill.arrays import Floats
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.observe import observe_dataset
 from tagfill.observe.regimes import make

@@ -15,9 +15,10 @@ import torch
 from PIL import Image
 
 from tagfill import remote
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path
-from tagfill.models.graphs import FeatureEngine, Numbers
+from tagfill.models.graphs import FeatureEngine
 from tagfill.train import cache, extract
 from tagfill.train.cache import FeatureStore
 

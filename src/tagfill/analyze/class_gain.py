@@ -10,7 +10,7 @@ import numpy as np
 from tagfill.analyze.drawing import COLORS, Drawing, new_figure
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
-from tagfill.evaluate.arrays import Floats
+from tagfill.arrays import Floats
 
 NAMED = 60
 """Most classes to name along the axis."""

@@ -15,7 +15,7 @@ from scipy.stats import wasserstein_distance
 from tagfill.analyze.drawing import Drawing, color, new_figure
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
-from tagfill.evaluate.arrays import Floats
+from tagfill.arrays import Floats
 from tagfill.labels import NEGATIVE, POSITIVE
 
 

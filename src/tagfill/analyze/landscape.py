@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tagfill.analyze.drawing import Drawing, color, new_figure
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
-from tagfill.evaluate.arrays import Floats
+from tagfill.arrays import Floats
 from tagfill.methods.base import Method, Step
 from tagfill.models.output import Output
 from tagfill.models.plain_heads import LinearHead

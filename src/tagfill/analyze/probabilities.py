@@ -6,12 +6,12 @@ Cole et al. 2021, Fig. 2. Every column is one epoch and sums to 1.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.colors import PowerNorm
 
 from tagfill.analyze.drawing import Drawing, new_figure, whole_numbers
 from tagfill.analyze.kinds import CannotDrawError
 from tagfill.analyze.subject import RunView, Subject
+from tagfill.arrays import Floats
 
 ENTRIES = "unobserved_positives"
 
@@ -53,7 +53,7 @@ def draw(subject: Subject) -> Drawing:
     )
 
 
-def _shares(run: RunView) -> npt.NDArray[np.float64]:
+def _shares(run: RunView) -> Floats:
     """[bins, epochs]."""
     counts = np.array(
         [histograms[ENTRIES] for histograms in run.logged("histograms") if histograms],
@@ -61,5 +61,5 @@ def _shares(run: RunView) -> npt.NDArray[np.float64]:
     )
     if not counts.sum():
         raise CannotDrawError(f"no positive of {run.name} is unobserved")
-    shares: npt.NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True)).T
+    shares: Floats = (counts / counts.sum(axis=1, keepdims=True)).T
     return shares

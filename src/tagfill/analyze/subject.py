@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from tagfill.analyze.kinds import CannotDrawError
-from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.arrays import Floats, Mask
 from tagfill.labels import UNKNOWN, Labels
 from tagfill.methods.base import Method
 from tagfill.train.data import Split

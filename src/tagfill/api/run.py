@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from tagfill.api.given import as_dataset, is_path
 from tagfill.api.table import Table
+from tagfill.arrays import Floats, Numbers
 from tagfill.errors import TagfillError, speaks_python
 from tagfill.evaluate import Metrics, apply_calibration, summary
-from tagfill.evaluate.arrays import Floats
 from tagfill.labels import Dataset, Labels, LabelTable
 from tagfill.labels.display import SHOWN, bars_svg
 from tagfill.labels.io import load_labels
 from tagfill.models.tagging import UNFITTED, Pictures, Prediction
 from tagfill.train.data import TrainingData
-from tagfill.train.score import Scores, score_images
+from tagfill.train.score import score_images
 from tagfill.train.trained import TrainedRun
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Run(TrainedRun):
         return super().data
 
     @speaks_python
-    def scores(self, split: str) -> Scores:
+    def scores(self, split: str) -> Numbers:
         """[N, K] logits of train, val or test images: computed once, then stored with the run."""
         return super().scores(split)
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
+from tagfill.arrays import Numbers
 from tagfill.bench.data import make_variant, open_source
 from tagfill.bench.plan import Cell, cell_key
 from tagfill.errors import TagfillError
@@ -50,7 +51,7 @@ class Outcome:
     error: str | None = None
 
 
-def kept_scores(folder: Path) -> tuple[npt.NDArray[np.float32], Labels]:
+def kept_scores(folder: Path) -> tuple[Numbers, Labels]:
     """[N, K] logits of the test images of a finished cell, and their labels."""
     with np.load(folder / SCORES) as stored:
         return stored["test"], stored["test_labels"]

@@ -11,19 +11,18 @@ import numpy as np
 import torch
 from PIL import Image
 
+from tagfill.arrays import Floats, Mask, Matrix
 from tagfill.bench.recipe import SCENES, LabelChoice, Source
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats
 from tagfill.files import atomic_folder
 from tagfill.labels import UNKNOWN, Dataset, Labels, Rows
 from tagfill.labels.beside import write_reviewed
-from tagfill.labels.dataset import Features
 from tagfill.labels.io import load_labels, save_labels
 from tagfill.labels.split import published_split
 from tagfill.models.factory import build_backbone
 from tagfill.models.preprocess import eval_transform
 from tagfill.observe import observe_official, regimes
-from tagfill.recover.choose import Mask, expected_gain
+from tagfill.recover.choose import expected_gain
 from tagfill.recover.posterior import known_entries, posterior
 from tagfill.scenes import write_scenes
 from tagfill.train.cache import content_hashes
@@ -48,7 +47,7 @@ class Opened:
 
     dataset: Dataset
     identity: str
-    features: Features | None = None
+    features: Matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def open_source(source: Source, data: Path, out: Path) -> Opened:
     return Opened(replace(dataset, image_root=root), identity)
 
 
-def _features(dataset: Dataset, source: Source) -> Features:
+def _features(dataset: Dataset, source: Source) -> Matrix:
     if dataset.features:
         return dataset.load_features(source.features)
     if source.backbone is None:
@@ -95,7 +94,7 @@ def _features(dataset: Dataset, source: Source) -> Features:
     return np.asarray(extractor.extract(image_paths(dataset.table, dataset, None))[:])
 
 
-def _colors(dataset: Dataset) -> Features:
+def _colors(dataset: Dataset) -> Matrix:
     pictures = [Image.open(path) for path in image_paths(dataset.table, dataset, None)]
     small = [picture.resize((_PATCHES, _PATCHES), Image.Resampling.BOX) for picture in pictures]
     return np.stack([np.asarray(image, dtype=np.float32).ravel() / 255 for image in small])
@@ -210,7 +209,7 @@ def _write_tables(folder: Path, masked: Dataset) -> None:
         save_labels(plain, folder / name, format="csv_wide")
 
 
-def _write_arrays(folder: Path, masked: Dataset, features: Features) -> None:
+def _write_arrays(folder: Path, masked: Dataset, features: Matrix) -> None:
     """The published layout: its train files hold training and validation, its val files test."""
     assert masked.truth is not None
     splits = masked.splits

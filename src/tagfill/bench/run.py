@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +12,8 @@ from tagfill.bench.counts import few_images, label_counts
 from tagfill.bench.plan import Cell, choose, plan
 from tagfill.bench.recipe import Recipe
 from tagfill.bench.table import Report, Table, spread
+from tagfill.console import Tell
 from tagfill.train.events import Sink
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from tagfill.arrays import Floats
 from tagfill.bench.cells import Outcome, kept_scores
 from tagfill.bench.recipe import AVERAGE, METRICS, ON_TRAINING, Recipe, Row
-from tagfill.evaluate.arrays import Floats
 from tagfill.evaluate.resampling import (
     Difference,
     Statistic,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from tagfill.cli.output import emit, say, show_table
 from tagfill.errors import TagfillError
 from tagfill.evaluate import Definition, EmptyClasses, ScoreFile, load_scores, summary
 from tagfill.evaluate.calibration import apply_calibration
+from tagfill.files import JsonObject
 from tagfill.labels import Dataset, LabelTable
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ _CLASS_COLUMNS = {
     "recall": "R",
     "f1": "F1",
 }
-
-Metadata = Mapping[str, Any]
 
 
 def evaluate(
@@ -174,7 +173,7 @@ def _read(dataset: Dataset, run: TrainedRun, reading: Reading) -> dict[str, Data
     return {str(dataset.source.absolute()): dataset} if same else {}
 
 
-def _show(result: Metadata) -> None:
+def _show(result: JsonObject) -> None:
     """Print the metrics; shares are shown in percent."""
     say(*_headline(result))
     decisions = [
@@ -195,7 +194,7 @@ def _show(result: Metadata) -> None:
     show_table("Classes (%)", ["class", *_CLASS_COLUMNS.values()], classes)
 
 
-def _headline(result: Metadata) -> Iterator[str]:
+def _headline(result: JsonObject) -> Iterator[str]:
     entries = {state: result[state] for state in ("positives", "negatives", "unknowns")}
     yield (
         f"{result['images']:,} images x {result['classes']:,} classes, {result['labels']} labels: "
@@ -221,7 +220,7 @@ def _headline(result: Metadata) -> Iterator[str]:
         yield f"classes without positives, {rule}: {names}"
 
 
-def _rest(result: Metadata) -> Iterator[str]:
+def _rest(result: JsonObject) -> Iterator[str]:
     ranking, calibration = result["ranking"], result["calibration"]
     yield (
         f"Hamming loss {_number(result['hamming_loss'], digits=4)},"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tagfill.arrays import Numbers
 from tagfill.cli.features import image_progress
 from tagfill.cli.options import Flag, Force, Json
 from tagfill.cli.output import log, print_json, say, show_table
@@ -18,7 +19,7 @@ from tagfill.labels.formats import ReadOptions
 if TYPE_CHECKING:
     from tagfill.export.run import Exported
     from tagfill.models.bundle import Bundle
-    from tagfill.models.tagging import Numbers
+
 
 CALIBRATING = 128
 """Training photos to calibrate 8-bit activations on."""

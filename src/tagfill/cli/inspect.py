@@ -10,6 +10,7 @@ from tagfill.cli.labels import AS_USUAL, Reading
 from tagfill.cli.options import Json
 from tagfill.cli.output import emit, log, print_json, say, show_table
 from tagfill.errors import LabelError, Problem, Problems, TagfillError, grouped
+from tagfill.files import JsonObject
 from tagfill.images import ImageCheck, check_images
 from tagfill.labels import Dataset
 from tagfill.labels.cleanup import find_variants, write_aliases
@@ -22,8 +23,6 @@ BAR = 20
 USUAL_SPLITS = ("train", "val", "test")
 STATES = ("positives", "negatives", "unknowns")
 COUNTS = ("images", *STATES, "confirmed_none", "no_known_label", "regime")
-
-Metadata = Mapping[str, Any]
 
 
 def inspect(
@@ -147,7 +146,7 @@ def _problems_of(error: TagfillError) -> Sequence[Problem]:
     return [Problem("error", error.message, file, error.row, error.remedy)]
 
 
-def _show(result: Metadata) -> None:
+def _show(result: JsonObject) -> None:
     say(*_summary(result))
     if result["splits"]:
         _show_splits(result["splits"])
@@ -182,7 +181,7 @@ def _shortened(lines: list[str]) -> list[str]:
     return lines[:SHOWN_PROBLEMS] + rest
 
 
-def _summary(result: Metadata) -> Iterator[str]:
+def _summary(result: JsonObject) -> Iterator[str]:
     entries = result["images"] * result["classes"]
     yield f"{result['source']} ({result['format']})"
     yield (
@@ -201,7 +200,7 @@ def _summary(result: Metadata) -> Iterator[str]:
         yield f"full labels behind them: {result['truth']['positives']:,} positives"
 
 
-def _show_splits(splits: Mapping[str, Metadata]) -> None:
+def _show_splits(splits: Mapping[str, JsonObject]) -> None:
     keys = ["images", *STATES, "regime"]
     usual = [name for name in USUAL_SPLITS if name in splits]
     names = dict.fromkeys([*usual, *splits])
@@ -210,7 +209,7 @@ def _show_splits(splits: Mapping[str, Metadata]) -> None:
     )
 
 
-def _show_classes(classes: Sequence[Metadata]) -> None:
+def _show_classes(classes: Sequence[JsonObject]) -> None:
     ranked = sorted(classes, key=lambda row: -row["positives"])
     longest = ranked[0]["positives"] or 1
     rows = [[*row.values(), "▇" * -(-BAR * row["positives"] // longest)] for row in ranked]
@@ -226,7 +225,7 @@ def _labels_per_image(histogram: Sequence[int]) -> str:
     return f"positives in an image: {', '.join(bins)} images"
 
 
-def _image_files(files: Metadata, root: object) -> str:
+def _image_files(files: JsonObject, root: object) -> str:
     counts = [
         f"{files['checked']:,} image files checked in {root}",
         f"{len(files['missing']):,} missing",

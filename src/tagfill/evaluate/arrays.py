@@ -8,13 +8,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask, Matrix
 from tagfill.errors import TagfillError
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
-Scores = npt.NDArray[np.floating]
+Scores = Matrix
 """[N, K]; higher means "more likely positive". Only the order matters unless a metric says more."""
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 EmptyClasses = Literal["skip", "zero"]
 """What a class without a known positive adds to a mean over classes: nothing, or a zero."""

@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Integers
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, Scores, checked, checked_targets, sigmoid
+from tagfill.evaluate.arrays import Scores, checked, checked_targets, sigmoid
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 CalibrationKind = Literal["platt", "temperature", "isotonic"]
@@ -252,7 +253,7 @@ class Reliability:
 
     confidence: Floats
     frequency: Floats
-    entries: npt.NDArray[np.int64]
+    entries: Integers
 
 
 def reliability(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import EmptyClasses, Floats, Mask, Scores, checked, means_over_classes
+from tagfill.evaluate.arrays import EmptyClasses, Scores, checked, means_over_classes
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
 

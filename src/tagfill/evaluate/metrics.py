@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Mask
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import EmptyClasses, Mask, Scores, checked, sigmoid
+from tagfill.evaluate.arrays import EmptyClasses, Scores, checked, sigmoid
 from tagfill.evaluate.calibration import brier_score, expected_calibration_error
 from tagfill.evaluate.counts import (
     PrecisionRecall,

@@ -16,19 +16,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Integers
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import (
-    EmptyClasses,
-    Floats,
-    Scores,
-    blocks,
-    checked,
-    mean_over_classes,
-)
+from tagfill.evaluate.arrays import EmptyClasses, Scores, blocks, checked, mean_over_classes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
 Definition = Literal["non_interpolated", "interpolated", "eleven_point"]
-Whole = npt.NDArray[np.int64]
+Whole = Integers
 DEFINITIONS: tuple[Definition, ...] = get_args(Definition)
 
 

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.evaluate.arrays import Floats, Scores, blocks, checked
+from tagfill.arrays import Floats, Integers
+from tagfill.evaluate.arrays import Scores, blocks, checked
 from tagfill.evaluate.counts import descending
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
@@ -112,9 +113,7 @@ def mean_of_defined(values: Floats) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def _at_k(
-    hits: npt.NDArray[np.int64], taken: npt.NDArray[np.int64], positives: npt.NDArray[np.int64]
-) -> AtK:
+def _at_k(hits: Integers, taken: Integers, positives: Integers) -> AtK:
     counted, relevant = taken > 0, positives > 0
     return AtK(
         precision=mean_of_defined(hits[counted] / taken[counted]),

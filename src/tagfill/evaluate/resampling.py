@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tagfill.evaluate.arrays import EmptyClasses, Floats, means_over_classes
+from tagfill.arrays import Floats
+from tagfill.evaluate.arrays import EmptyClasses, means_over_classes
 from tagfill.evaluate.counts import Counts, decision_masks, rates_of
 from tagfill.evaluate.precision import Definition, WeightedAveragePrecision
 from tagfill.labels.table import POSITIVE

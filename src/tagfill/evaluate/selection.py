@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Mask
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Mask, blocks, checked
+from tagfill.evaluate.arrays import blocks, checked
 from tagfill.evaluate.precision import mean_average_precision
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 

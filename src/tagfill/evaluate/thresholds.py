@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Matrix
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, checked_targets, sigmoid
+from tagfill.evaluate.arrays import checked_targets, sigmoid
 from tagfill.evaluate.calibration import (
     SAMPLE,
     CalibrationKind,
@@ -197,7 +198,7 @@ def _cut(curve: _Curve, goal: Goal, target: float | None) -> tuple[float, bool]:
     return float(curve.cuts[curve.precision.argmax()]), False
 
 
-def _check(scores: npt.NDArray[np.floating], goal: Goal, target: float | None) -> None:
+def _check(scores: Matrix, goal: Goal, target: float | None) -> None:
     if scores.size and (scores.min() < 0 or scores.max() > 1):
         raise TagfillError(
             "thresholds are fitted to probabilities",

@@ -9,15 +9,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
 
 if TYPE_CHECKING:
     from tagfill.explain.maps import Explanation
 
-Heat = npt.NDArray[np.float32]
+Heat = Numbers
 """[H, W] evidence for a tag at every position."""
 _FINER = 8
 """How many times finer than its cells the maximum of a map is looked for."""

@@ -9,9 +9,9 @@ from itertools import islice
 import torch
 from PIL import Image
 
+from tagfill.arrays import Floats
 from tagfill.errors import TagfillError
 from tagfill.evaluate import apply_calibration
-from tagfill.evaluate.arrays import Floats
 from tagfill.explain.draw import Heat
 from tagfill.models.bundle import Bundle
 from tagfill.models.graphs import feature_engine

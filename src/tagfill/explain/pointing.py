@@ -14,11 +14,10 @@ from itertools import tee
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
+from tagfill.arrays import Floats, Mask
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats
 from tagfill.explain.draw import peak
 from tagfill.explain.maps import explain_images
 from tagfill.image_files import find_images
@@ -72,7 +71,7 @@ def covered(boxes: Floats) -> float:
     left, top, width, height = (part[:, None] for part in boxes.T)
     across = (left <= middles) & (middles < left + width)
     down = (top <= middles) & (middles < top + height)
-    union: npt.NDArray[np.bool_] = (down[:, :, None] & across[:, None, :]).any(axis=0)
+    union: Mask = (down[:, :, None] & across[:, None, :]).any(axis=0)
     return float(union.mean())
 
 

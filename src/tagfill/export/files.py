@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tagfill.arrays import Numbers
 from tagfill.compat import optional
 from tagfill.errors import TagfillError
 from tagfill.models.bundle import Bundle
@@ -16,7 +17,6 @@ from tagfill.models.deploy import METADATA, Deployable
 from tagfill.models.engines import ARCHIVE_METADATA, first_line
 from tagfill.models.graphs import quiet
 from tagfill.models.seal import remember, seal
-from tagfill.models.tagging import Numbers
 
 OUTPUTS = ["probabilities", "logits"]
 _BATCH = 16

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
 from tagfill.evaluate import mean_average_precision
 from tagfill.export.files import quantize, write_archive, write_onnx
@@ -24,7 +25,7 @@ from tagfill.labels import LabelTable
 from tagfill.models.bundle import Bundle
 from tagfill.models.deploy import Metadata
 from tagfill.models.engines import Engine, archive_engine, onnx_engine, torch_engine
-from tagfill.models.tagging import UNFITTED, Numbers, pixels
+from tagfill.models.tagging import UNFITTED, pixels
 from tagfill.scenes import generate
 
 Target = Literal["onnx", "torch"]

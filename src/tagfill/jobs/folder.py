@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from tagfill.console import Progress
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, write_json
 from tagfill.jobs.engines import EngineName, in_blocks, run_blocks
@@ -20,7 +21,6 @@ from tagfill.jobs.work import ERROR, Work
 BLOCK = 512
 """Images per part."""
 MANIFEST = "manifest.json"
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

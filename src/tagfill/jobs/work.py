@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from tagfill.arrays import Numbers
 from tagfill.console import quote_name
 from tagfill.errors import TagfillError
 from tagfill.images import open_image, read_ahead
-from tagfill.models.graphs import Kind, Numbers
+from tagfill.models.graphs import FeatureKind
 from tagfill.remote import RemoteFile, allow, url_of
 
 Do = Callable[[Sequence[str]], pa.Table]
@@ -48,7 +49,7 @@ class FeatureWork:
     """
 
     source: str
-    kind: Kind = "pooled"
+    kind: FeatureKind = "pooled"
     size: int | None = None
     threads: int = 2
 

@@ -14,16 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Mask
 from tagfill.errors import Problems
 from tagfill.files import without_guard, write_csv
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._sheet import delimiter
 from tagfill.labels.formats._text import csv_records, head
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, LabelTable
 from tagfill.settings import load_toml
 
-Kind = Literal["case", "spelling", "plural", "synonym", "typo"]
+VariantKind = Literal["case", "spelling", "plural", "synonym", "typo"]
 Aliases = tuple[tuple[str, str], ...]
 """Names, and the class each stands for."""
 
@@ -57,7 +57,7 @@ class Variants:
         positives: how many images have each, the one to keep first.
     """
 
-    kind: Kind
+    kind: VariantKind
     name: str
     others: tuple[str, ...]
     positives: tuple[int, ...]
@@ -264,7 +264,7 @@ def synonyms() -> tuple[tuple[str, ...], ...]:
 
 
 def _alike(
-    counts: Mapping[str, int], key: Callable[[str], Any], kind: Kind, taken: set[str]
+    counts: Mapping[str, int], key: Callable[[str], Any], kind: VariantKind, taken: set[str]
 ) -> list[Variants]:
     """Groups of names with the same key, if any; adds all but the kept name to ``taken``."""
     groups: defaultdict[Any, list[str]] = defaultdict(list)
@@ -276,7 +276,7 @@ def _alike(
     return alike
 
 
-def _group(kind: Kind, names: Iterable[str], counts: Mapping[str, int]) -> Variants:
+def _group(kind: VariantKind, names: Iterable[str], counts: Mapping[str, int]) -> Variants:
     ranked = sorted(names, key=lambda name: (-counts[name], name))
     lower = [
         name for name in ranked if name == name.lower() and 4 * counts[name] >= counts[ranked[0]]

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from tagfill.array_files import read_array
+from tagfill.arrays import Floats, Matrix
 from tagfill.errors import Problem, TagfillError
 from tagfill.labels.table import Hierarchy, LabelTable, Rows
 
-Features = npt.NDArray[np.floating]
 LARGEST = 1e18
 """Squares of larger features do not fit into single precision."""
 
@@ -30,7 +29,7 @@ class Boxes:
 
     image: Rows
     label: Rows
-    xywh: npt.NDArray[np.float64]
+    xywh: Floats
 
     def __len__(self) -> int:
         return len(self.image)
@@ -56,7 +55,7 @@ class Suggestions:
 
     image: Rows
     label: Rows
-    score: npt.NDArray[np.float64]
+    score: Floats
     model: str = "tagfill"
 
     def __len__(self) -> int:
@@ -132,7 +131,7 @@ class Dataset:
             )
         return self.table.take(self.splits[split])
 
-    def load_features(self, name: str | None = None) -> Features:
+    def load_features(self, name: str | None = None) -> Matrix:
         """The feature matrix [N, D] of all images in table order.
 
         Args:
@@ -150,7 +149,7 @@ class Dataset:
         return load_features(self.features[name], self.table.images)
 
 
-def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
+def load_features(files: Sequence[Path], images: Sequence[str]) -> Matrix:
     """The rows of some .npy files, one file after the other, for the images in order.
 
     Raises:
@@ -162,7 +161,7 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
     if len(widths) > 1:
         listed = " and ".join(str(matrix.shape[1]) for matrix in matrices)
         raise TagfillError(f"the files have {listed} features per image", file=files[-1])
-    whole: Features = matrices[0] if len(matrices) == 1 else np.concatenate(matrices)
+    whole: Matrix = matrices[0] if len(matrices) == 1 else np.concatenate(matrices)
     if len(whole) != len(images):
         raise TagfillError(
             f"there are {len(whole):,} rows of features for {len(images):,} images",
@@ -185,7 +184,7 @@ def load_features(files: Sequence[Path], images: Sequence[str]) -> Features:
     return whole
 
 
-def _matrix(file: Path) -> Features:
+def _matrix(file: Path) -> Matrix:
     matrix = read_array(file)
     if matrix.dtype.kind not in "fiu":
         raise TagfillError("does not hold an array of numbers", file=file)

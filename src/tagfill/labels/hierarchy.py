@@ -7,8 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Matrix
 from tagfill.errors import TagfillError
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Hierarchy, LabelTable
 
@@ -61,9 +61,7 @@ def complete(table: LabelTable, hierarchy: Hierarchy) -> tuple[LabelTable, int]:
     return table.with_values(values), denied
 
 
-def consistent(
-    scores: npt.NDArray[np.floating], classes: Sequence[str], hierarchy: Hierarchy
-) -> npt.NDArray[np.floating]:
+def consistent(scores: Matrix, classes: Sequence[str], hierarchy: Hierarchy) -> Matrix:
     """Scores or probabilities [N, K] in which no child is more likely than its parents.
 
     A parent is at least as likely as the most likely of its children.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Floats
 from tagfill.errors import TagfillError
 from tagfill.labels.table import POSITIVE, UNKNOWN, LabelTable, Rows
 
@@ -69,8 +69,8 @@ def stratified_split(
 
 def _deal(
     count: int,
-    wanted: npt.NDArray[np.float64],
-    wanted_images: npt.NDArray[np.float64],
+    wanted: Floats,
+    wanted_images: Floats,
     generator: np.random.Generator,
 ) -> list[int]:
     """The split of each of ``count`` images of one class: most wanted first, ties at random."""

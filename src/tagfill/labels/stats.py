@@ -7,11 +7,9 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Integers, Mask
 from tagfill.labels.table import NEGATIVE, POSITIVE, LabelTable
-
-Counts = npt.NDArray[np.int64]
 
 _BLOCK = 8_192  # rows that fit the cache; float32 counts them exactly
 
@@ -52,10 +50,10 @@ class Statistics:
 
     images: int
     classes: tuple[str, ...]
-    class_positives: Counts
-    class_negatives: Counts
-    labels_per_image: Counts
-    positive: npt.NDArray[np.bool_]
+    class_positives: Integers
+    class_negatives: Integers
+    labels_per_image: Integers
+    positive: Mask
     confirmed_none: int
     no_known_label: int
 
@@ -88,7 +86,7 @@ class Statistics:
         return self.images * len(self.classes) - self.positives - self.negatives
 
     @cached_property
-    def class_unknowns(self) -> Counts:
+    def class_unknowns(self) -> Integers:
         """[K] unknown labels of each class."""
         return self.images - self.class_positives - self.class_negatives
 
@@ -122,7 +120,7 @@ class Statistics:
         return Regime.SINGLE_POSITIVE if single else Regime.POSITIVE_ONLY
 
     @cached_property
-    def co_occurrence(self) -> Counts:
+    def co_occurrence(self) -> Integers:
         """[K, K] how many images are positive for both classes; the diagonal is the class alone."""
         total = np.zeros((len(self.classes),) * 2, dtype=np.int64)
         for start in range(0, len(self.positive), _BLOCK):
@@ -142,5 +140,5 @@ class Statistics:
             for pair in best
         ]
 
-    def _named(self, chosen: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+    def _named(self, chosen: Mask) -> tuple[str, ...]:
         return tuple(self.classes[column] for column in np.flatnonzero(chosen))

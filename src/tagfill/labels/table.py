@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Mask
 from tagfill.errors import TagfillError
 
 POSITIVE, NEGATIVE, UNKNOWN = 1, 0, -1
@@ -43,7 +44,7 @@ class LabelTable:
     classes: tuple[str, ...]
     values: Labels
     hierarchy: Hierarchy = field(default_factory=dict)
-    reviewed: npt.NDArray[np.bool_] | None = None
+    reviewed: Mask | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "images", tuple(self.images))

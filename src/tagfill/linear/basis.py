@@ -18,15 +18,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tagfill.arrays import Matrix
 from tagfill.errors import features_not_finite
-from tagfill.linear.stream import Matrix, Stream, read_rows
+from tagfill.linear.stream import Stream, read_rows
 
 __all__ = [
     "ENTRIES",
     "FEW_ROWS",
     "TRANSFORMS",
     "Basis",
-    "Matrix",
     "Transform",
     "blocks",
     "is_large",

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tagfill.linear.basis import TRANSFORMS, Basis, Matrix, Transform, is_large
+from tagfill.arrays import Matrix
+from tagfill.linear.basis import TRANSFORMS, Basis, Transform, is_large
 from tagfill.linear.choice import FIRST, MOSTLY, UNTAGGED, Choice, WriterName, candidates, untagged
 from tagfill.linear.costs import held_out_cost, labeling_cost, recorded_labeling_cost
 from tagfill.linear.given_number import choice_costs

@@ -8,6 +8,7 @@ import torch
 from scipy.special import xlogy
 from torch import Tensor
 
+from tagfill.arrays import Floats
 from tagfill.linear.choice import Choice
 from tagfill.linear.line import best_line
 from tagfill.linear.solve import Likelihood
@@ -52,7 +53,7 @@ def labeling_cost(choice: Choice, observed: Tensor, logits: Tensor) -> float:
     """
     images, place = len(observed), score_ranges(logits).flatten().numpy()
 
-    def count(weights: Tensor) -> npt.NDArray[np.float64]:
+    def count(weights: Tensor) -> Floats:
         counts = np.bincount(place, weights.flatten().double().numpy(), RANGES + 1)
         return counts.astype(np.float64)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from tagfill.arrays import Mask, Numbers
 from tagfill.errors import TagfillError
 from tagfill.labels import Labels
 from tagfill.linear.basis import (
@@ -25,9 +25,9 @@ from tagfill.linear.choice import Choice
 from tagfill.linear.choose import Chooser, Trial, choose, fold_of
 from tagfill.linear.regional_cost import RegionalCost
 from tagfill.linear.regions import (
+    Features,
     RegionFeatures,
     Regions,
-    Rows,
     has_regions,
     refined,
     scores,
@@ -35,8 +35,6 @@ from tagfill.linear.regions import (
 )
 from tagfill.linear.solve import solve
 from tagfill.linear.threads import on_one_thread, side_by_side
-
-Floats = npt.NDArray[np.float32]
 
 FOLDS = 5
 FEW_FOLDS = 2
@@ -56,8 +54,8 @@ class LikelihoodHead:
         loss: what the last fit minimized, as a mean over entries.
     """
 
-    weight: Floats
-    bias: Floats
+    weight: Numbers
+    bias: Numbers
     choice: Choice
     trials: tuple[Trial, ...] = ()
     steps: int = 0
@@ -68,7 +66,7 @@ class LikelihoodHead:
         """The power of features that a linear head must take."""
         return 0.5 if self.choice.transform == "roots" else 1.0
 
-    def logits(self, features: Rows) -> Floats:
+    def logits(self, features: Features) -> Numbers:
         """[N, K] of features as they are given."""
         weight, bias = torch.from_numpy(self.weight), torch.from_numpy(self.bias)
         logits, start = torch.empty(len(features), len(bias)), 0
@@ -90,11 +88,11 @@ class LikelihoodHead:
 
 @on_one_thread
 def fit_head(
-    features: Rows,
+    features: Features,
     observed: Labels,
     *,
     choice: Choice | None = None,
-    reviewed: npt.NDArray[np.bool_] | None = None,
+    reviewed: Mask | None = None,
     candidates: Sequence[Choice] | None = None,
     strength: float | None = None,
     transforms: Sequence[Transform] = TRANSFORMS,
@@ -141,23 +139,23 @@ def fit_head(
     return _fitted(basis, features, labels, answered, choice, chooser)
 
 
-def default_folds(features: Rows) -> int:
+def default_folds(features: Features) -> int:
     """Into how many parts images are divided for scores by heads that have not seen them."""
     return FEW_FOLDS if is_large(whole(features)) else FOLDS
 
 
 @on_one_thread
 def out_of_fold(
-    features: Rows,
+    features: Features,
     observed: Labels,
     choice: Choice,
     *,
-    reviewed: npt.NDArray[np.bool_] | None = None,
+    reviewed: Mask | None = None,
     folds: int = FOLDS,
     seed: int = 0,
-    out: Floats | None = None,
+    out: Numbers | None = None,
     fitted: Callable[[], None] | None = None,
-) -> Floats:
+) -> Numbers:
     """[N, K] logits of every image by heads that have not seen it.
 
     Args:
@@ -193,7 +191,7 @@ def out_of_fold(
 
 def _fitted(
     basis: Basis,
-    features: Rows,
+    features: Features,
     labels: Tensor,
     reviewed: Tensor | None,
     choice: Choice,
@@ -217,7 +215,7 @@ def _fitted(
 
 
 def _tensors(
-    features: Rows, observed: Labels, reviewed: npt.NDArray[np.bool_] | None
+    features: Features, observed: Labels, reviewed: Mask | None
 ) -> tuple[Tensor, Tensor | None]:
     if len(features) != len(observed):
         raise TagfillError(f"{len(features)} rows of features, {len(observed)} of labels")

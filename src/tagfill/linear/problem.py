@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tagfill.linear.basis import TRANSFORMS, Basis, Transform
-from tagfill.linear.regions import Rows, whole
+from tagfill.linear.regions import Features, whole
 from tagfill.linear.solve import solve
 
 
@@ -28,7 +28,7 @@ class LinearProblem:
         reviewed: [N, K] entries that a review answered, where that is recorded.
     """
 
-    features: Rows
+    features: Features
     observed: Tensor
     truth: Tensor | None = None
     transforms: tuple[Transform, ...] = TRANSFORMS

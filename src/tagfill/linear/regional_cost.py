@@ -15,7 +15,7 @@ from tagfill.linear.basis import Transform
 from tagfill.linear.choice import Choice
 from tagfill.linear.choose import TOLERANCE, Chooser
 from tagfill.linear.costs import held_out_cost
-from tagfill.linear.regions import Regions, Rows, refined, scores
+from tagfill.linear.regions import Features, Regions, refined, scores
 from tagfill.linear.solve import solve
 from tagfill.linear.threads import side_by_side
 
@@ -32,7 +32,7 @@ class RegionalCost:
         transform: of the features.
     """
 
-    def __init__(self, chooser: Chooser, features: Rows, transform: Transform) -> None:
+    def __init__(self, chooser: Chooser, features: Features, transform: Transform) -> None:
         self.chooser, self.basis = chooser, chooser.basis(transform)
         self.regions = Regions(self.basis, features)
 

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tagfill.linear.basis import Basis, Matrix, Transform, rooted
+from tagfill.arrays import Matrix
+from tagfill.linear.basis import Basis, Transform, rooted
 from tagfill.linear.lbfgs import Memory, minimized
 from tagfill.linear.objective import Objective
 from tagfill.linear.scaled import Scaled, Solution
@@ -36,7 +37,7 @@ _SHORT = 2
 """How many times as many features as axes there must be for regions to be kept along the axes."""
 
 
-class Rows(Protocol):
+class Features(Protocol):
     """Features of N images, [N, D] or [N, D, H, W] by regions: an array, or rows on disk."""
 
     @property
@@ -48,12 +49,12 @@ class Rows(Protocol):
     def __getitem__(self, rows: Any) -> Matrix: ...
 
 
-def has_regions(features: Rows) -> bool:
+def has_regions(features: Features) -> bool:
     """Whether features are given by regions."""
     return len(features.shape) == 4
 
 
-def whole(features: Rows) -> Matrix:
+def whole(features: Features) -> Matrix:
     """[N, D] features of the images as a whole: the means of their regions; vectors as they are."""
     if not has_regions(features):
         return cast(Matrix, features)
@@ -63,7 +64,7 @@ def whole(features: Rows) -> Matrix:
     return means
 
 
-def whole_blocks(features: Rows) -> Iterator[tuple[slice, Tensor]]:
+def whole_blocks(features: Features) -> Iterator[tuple[slice, Tensor]]:
     """The same some rows at a time, in single precision."""
     regions = has_regions(features)
     for rows in _blocks(len(features), int(np.prod(features.shape[1:]))):
@@ -79,7 +80,7 @@ class RegionFeatures:
         transform: scales of standardized features are left to the weights.
     """
 
-    def __init__(self, features: Rows, transform: Transform) -> None:
+    def __init__(self, features: Features, transform: Transform) -> None:
         self.features, self.transform = features, transform
         self.count, self.width = features.shape[2] * features.shape[3], features.shape[1]
 
@@ -118,7 +119,7 @@ class Regions(RegionFeatures):
     coordinates are kept, which are fewer numbers than its features.
     """
 
-    def __init__(self, basis: Basis, features: Rows) -> None:
+    def __init__(self, basis: Basis, features: Features) -> None:
         super().__init__(features, basis.transform)
         self._turn = (basis.scale[:, None] * basis.axes).float()
         self._center = basis.center.float()

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
+
+from tagfill.arrays import Floats
 
 STRENGTHS = tuple(float(10.0**power) for power in np.arange(-4, 1.01, 0.25))
 """Penalties that are compared, relative to the features' mean sum of squares."""
@@ -91,9 +92,7 @@ class Ridge:
         explained = (along * (2 * self.products - self.spread[:, None] * along)).sum()
         return float(variance - explained) / (self.count * len(self.mean))
 
-    def leave_one_out(
-        self, rows: Rows, strengths: Sequence[float] = STRENGTHS
-    ) -> npt.NDArray[np.float64]:
+    def leave_one_out(self, rows: Rows, strengths: Sequence[float] = STRENGTHS) -> Floats:
         """Sums of squared errors with each strength, every image predicted from all others."""
         penalties = [strength * self.typical for strength in strengths]
         total = np.zeros(len(penalties))
@@ -108,7 +107,7 @@ class Ridge:
         return total
 
 
-def best_strength(errors: npt.NDArray[np.float64]) -> float:
+def best_strength(errors: Floats) -> float:
     """The one of ``STRENGTHS`` with the least error."""
     return STRENGTHS[int(errors.argmin())]
 

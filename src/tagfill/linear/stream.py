@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from tagfill.array_files import release_pages
+from tagfill.arrays import Matrix
 
-Matrix = npt.NDArray[np.floating]
-"""[N, D] features: an array, or a mapped file; half precision will do."""
 _TOGETHER = 2048
 """Rows that are gathered at a time."""
 

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 
 import torch
 
-from tagfill.linear.basis import Matrix, is_large
+from tagfill.arrays import Matrix
+from tagfill.linear.basis import is_large
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")

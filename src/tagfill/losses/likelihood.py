@@ -24,12 +24,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from scipy.special import betaln, roots_jacobi
 from torch import Tensor
 
+from tagfill.arrays import Floats
 from tagfill.losses.terms import single
 
 NODES = 8
@@ -186,7 +186,7 @@ class _Likelihood(torch.autograd.Function):
 
 
 @lru_cache(maxsize=4096)
-def _rule(written: int, confirmed: int) -> npt.NDArray[np.float64]:
+def _rule(written: int, confirmed: int) -> Floats:
     """[2, Q] nodes t and log weights of n (1 - t)^(n - 1) t^confirmed dt on 0..1."""
     if written == 0:
         return np.stack([np.ones(NODES), np.full(NODES, -np.log(NODES))])

@@ -34,7 +34,7 @@ RESIDENT = 512_000_000
 VALUE, MOMENTUM, SQUARE = 0, 1, 2
 
 
-class Rows(Stateful):
+class StoredRows(Stateful):
     """A table [N, D] with Adam's two moments, in memory or in a mapped file.
 
     Adam over the whole table updates every row at every step, also those with zero gradient, by
@@ -105,7 +105,7 @@ class Rows(Stateful):
         self.table[rows] = torch.stack([value, momentum, square], 1)
         self.last[rows] = self.steps
 
-    def inherit(self, previous: Rows) -> None:
+    def inherit(self, previous: StoredRows) -> None:
         """Start from the current values of another table, without its momentum."""
         for index in torch.arange(len(previous)).split(CHUNK):
             self.fill(previous.read(index), int(index[0]))
@@ -189,29 +189,29 @@ class Table(Estimator):
 
     kept: tuple[str, ...] = ("rows",)
 
-    def __init__(self, setup: Setup, rows: nn.Parameter | Rows) -> None:
+    def __init__(self, setup: Setup, rows: nn.Parameter | StoredRows) -> None:
         self.observed, self.rows = setup.observed, rows
 
     def logits(self, step: Step) -> Tensor:
         rows = self.rows
-        values = rows.read(step.index) if isinstance(rows, Rows) else rows[step.index]
+        values = rows.read(step.index) if isinstance(rows, StoredRows) else rows[step.index]
         return self._logits(values, step.observed)
 
     @torch.enable_grad()
     def learn(self, step: Step, objective: Callable[[Tensor], Tensor]) -> None:
-        if isinstance(self.rows, Rows):
+        if isinstance(self.rows, StoredRows):
             values = self.rows.read(step.index).requires_grad_()
             loss = objective(self._logits(values, step.observed))
             (gradient,) = torch.autograd.grad(loss, values)
             self.rows.update(step.index, gradient)
 
     def parameters(self) -> list[nn.Parameter]:
-        return [] if isinstance(self.rows, Rows) else [self.rows]
+        return [] if isinstance(self.rows, StoredRows) else [self.rows]
 
     @torch.no_grad()
     def all_logits(self) -> Tensor:
         observed = self.observed.to(self.rows.device)
-        if not isinstance(self.rows, Rows):
+        if not isinstance(self.rows, StoredRows):
             return self._logits(self.rows.detach(), observed)
         chunks = torch.arange(len(self.rows)).split(CHUNK)
         values = [self._logits(self.rows.read(index), observed[index]) for index in chunks]
@@ -220,7 +220,7 @@ class Table(Estimator):
     @torch.no_grad()
     def inherit(self, previous: Estimator) -> None:
         assert isinstance(previous, Table)
-        if isinstance(self.rows, Rows) and isinstance(previous.rows, Rows):
+        if isinstance(self.rows, StoredRows) and isinstance(previous.rows, StoredRows):
             self.rows.inherit(previous.rows)
         else:
             super().inherit(previous)
@@ -247,7 +247,7 @@ class Factors(Table):
         if learning_rate is None:
             super().__init__(setup, nn.Parameter(images.to(setup.device)))
         else:
-            rows = Rows((setup.images, rank), learning_rate, device=setup.device)
+            rows = StoredRows((setup.images, rank), learning_rate, device=setup.device)
             rows.fill(images, 0)
             super().__init__(setup, rows)
 

@@ -36,7 +36,14 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 from tagfill.losses.estimation import Estimation, learn_from
-from tagfill.methods._estimators import Estimator, Factors, Rows, SmallNetwork, Table, start_values
+from tagfill.methods._estimators import (
+    Estimator,
+    Factors,
+    SmallNetwork,
+    StoredRows,
+    Table,
+    start_values,
+)
 from tagfill.methods._settings import CountSettings, setting
 from tagfill.methods.base import (
     MLSPL_K,
@@ -181,7 +188,7 @@ class OnlineEstimation(Method):
         if not sparse:
             table = torch.cat([values for _, values in start_values(setup)])
             return Table(setup, nn.Parameter(table.to(setup.device)))
-        rows = Rows(
+        rows = StoredRows(
             (setup.images, setup.classes),
             self.rate,
             device=setup.device,

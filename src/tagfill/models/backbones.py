@@ -16,7 +16,7 @@ from tagfill.models.folding import Pair, find_pairs, folded
 from tagfill.models.hub import offline
 from tagfill.models.lgconv import GLOBAL_BRANCH
 from tagfill.models.spec import BackboneSpec
-from tagfill.models.weights import State
+from tagfill.models.weights import StateDict
 
 _building = threading.RLock()
 
@@ -36,7 +36,7 @@ class Backbone(nn.Module):
     def __init__(self, body: Body | None, spec: BackboneSpec, unused: Iterable[str] = ()) -> None:
         super().__init__()
         self.spec = spec
-        self._stored: State = {}
+        self._stored: StateDict = {}
         self._frozen_stages: int | None = 0
         self._frozen_batch_norm = False
         self._pairs: list[Pair] | None = None
@@ -44,7 +44,7 @@ class Backbone(nn.Module):
             self._take(body, unused)
 
     @classmethod
-    def stored(cls, spec: BackboneSpec, state: State) -> Backbone:
+    def stored(cls, spec: BackboneSpec, state: StateDict) -> Backbone:
         """One whose architecture is built when it is first run.
 
         Importing timm takes seconds, which cached features and graphs do not need.
@@ -94,7 +94,7 @@ class Backbone(nn.Module):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination.update({prefix + name: tensor for name, tensor in self._stored.items()})
 
-    def _load_from_state_dict(self, state_dict: State, prefix: str, *arguments: Any) -> None:
+    def _load_from_state_dict(self, state_dict: StateDict, prefix: str, *arguments: Any) -> None:
         self._stored = {
             name: tensor.copy_(state_dict[prefix + name]) for name, tensor in self._stored.items()
         }

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tagfill.compat import mend_torchvision, optional
 from tagfill.errors import TagfillError
 from tagfill.models.spec import BackboneSpec
-from tagfill.models.weights import State
+from tagfill.models.weights import StateDict
 
 Stages = list[list[str]]
 """Parameter names of each stage, the stem first."""
@@ -85,9 +85,9 @@ class TimmBody(nn.Module):
             return features.permute(0, 3, 1, 2)
         return features
 
-    def adapt(self, state: State) -> State:
+    def adapt(self, state: StateDict) -> StateDict:
         """Tensors of a checkpoint of this architecture, however old, under the body's names."""
-        rename: Callable[..., State] | None = getattr(
+        rename: Callable[..., StateDict] | None = getattr(
             sys.modules[type(self.net).__module__], "checkpoint_filter_fn", None
         )
         adapted = state if rename is None else rename(dict(state), self.net)
@@ -142,7 +142,7 @@ class TransformersBody(nn.Module):
         dropped = tokens.shape[1] - (images.shape[2] // patch) * (images.shape[3] // patch)
         return dropped if 0 <= dropped <= 16 else None
 
-    def adapt(self, state: State) -> State:
+    def adapt(self, state: StateDict) -> StateDict:
         """Tensors of a transformers checkpoint under the body's names."""
         prefix = f"{self.net.base_model_prefix}."
         adapted = {f"net.{name.removeprefix(prefix)}": tensor for name, tensor in state.items()}
@@ -165,7 +165,7 @@ class FeatureBody(nn.Module):
         """[N, D] becomes a map of one cell."""
         return features if features.ndim == 4 else features[:, :, None, None]
 
-    def adapt(self, state: State) -> State:
+    def adapt(self, state: StateDict) -> StateDict:
         """No weights to load."""
         return state
 

@@ -31,7 +31,7 @@ from tagfill.models.network import Network, rebuild_network
 from tagfill.models.preprocess import Preprocess, eval_transform
 from tagfill.models.spec import BackboneSpec
 from tagfill.models.tagging import Pictures, Prediction, as_list
-from tagfill.models.weights import State, read_state
+from tagfill.models.weights import StateDict, read_state
 from tagfill.settings import misfit
 
 FORMAT = "tagfill-model"
@@ -267,7 +267,7 @@ def _check_tables(described: Mapping[str, Any]) -> None:
     BackboneSpec.from_json(described["network"]["backbone"])
 
 
-def _check_fitting(network: Network, state: State, file: Path) -> None:
+def _check_fitting(network: Network, state: StateDict, file: Path) -> None:
     expected = network.state_dict()
     odd = sorted(state.keys() ^ expected.keys()) or sorted(
         name

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
 from tagfill.models.deploy import METADATA, Deployable, Metadata
 from tagfill.models.graphs import (
@@ -22,15 +23,7 @@ from tagfill.models.graphs import (
     session_options,
 )
 from tagfill.models.seal import known_bytes, sealed_bytes
-from tagfill.models.tagging import (
-    Numbers,
-    Pictures,
-    Prediction,
-    TagRule,
-    as_list,
-    checked_features,
-    pixels,
-)
+from tagfill.models.tagging import Pictures, Prediction, TagRule, as_list, checked_features, pixels
 
 if TYPE_CHECKING:
     from tagfill.models.bundle import Bundle

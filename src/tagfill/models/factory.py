@@ -28,7 +28,7 @@ from tagfill.models.lgconv import wrap_convolutions
 from tagfill.models.presets import OFFLINE, PRESETS
 from tagfill.models.sources import find_source, package_state
 from tagfill.models.spec import BackboneSpec
-from tagfill.models.weights import State, fit_state, read_state
+from tagfill.models.weights import StateDict, fit_state, read_state
 
 
 def build_backbone(
@@ -157,12 +157,12 @@ def remember_backbone(name: str, size: int | None, backbone: Backbone, names: li
         _remember(_named(name, size), {"spec": backbone.spec.to_json(), "names": kept})
 
 
-def fits(spec: BackboneSpec, state: State) -> bool:
+def fits(spec: BackboneSpec, state: StateDict) -> bool:
     """Whether an architecture was built before, and weights like these fitted it."""
     return _recall(_shapes(spec, state)) is not None
 
 
-def remember_fit(spec: BackboneSpec, state: State) -> None:
+def remember_fit(spec: BackboneSpec, state: StateDict) -> None:
     """Record that an architecture was built, and that these weights fit it."""
     _remember(_shapes(spec, state), {})
 
@@ -171,7 +171,7 @@ def _named(name: str, size: int | None) -> dict[str, Any]:
     return {"name": name, "size": size, "weights": OFFLINE[name].source, "library": "timm"}
 
 
-def _shapes(spec: BackboneSpec, state: State) -> dict[str, Any]:
+def _shapes(spec: BackboneSpec, state: StateDict) -> dict[str, Any]:
     shapes = {name: [str(tensor.dtype), *tensor.shape] for name, tensor in state.items()}
     return {"spec": spec.to_json(), "shapes": shapes, "library": spec.library}
 

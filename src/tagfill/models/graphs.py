@@ -21,19 +21,18 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tagfill.arrays import Numbers
 from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.models.backbones import Backbone
 from tagfill.models.plain_heads import grid_of
 
-Kind = Literal["maps", "pooled", "grid"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+FeatureKind = Literal["maps", "pooled", "grid"]
+KINDS: tuple[FeatureKind, ...] = get_args(FeatureKind)
 """Outputs of a graph."""
-Numbers = npt.NDArray[np.float32]
 
 TOLERANCE = 1e-3
 """Largest difference from torch that is accepted, relative to the largest feature."""
@@ -56,7 +55,7 @@ class FeatureEngine:
     """
 
     name: Literal["onnxruntime", "torch"]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FeatureKind, ...]
     several: Callable[[Numbers], list[Numbers]]
 
     def run(self, images: Numbers) -> Numbers:
@@ -66,11 +65,11 @@ class FeatureEngine:
 
 def feature_engine(
     backbone: Backbone,
-    kind: Kind,
+    kind: FeatureKind,
     device: torch.device,
     *,
     images: int = WORTH_EXPORTING,
-    beside: tuple[Kind, ...] = (),
+    beside: tuple[FeatureKind, ...] = (),
 ) -> FeatureEngine:
     """ONNX Runtime on the CPU; torch elsewhere, and if the graph differs.
 
@@ -190,7 +189,7 @@ def _export(module: nn.Module, example: Tensor, path: Path) -> None:
 
 
 def _runtime_run(
-    backbone: Backbone, path: Path, kinds: tuple[Kind, ...], threads: int
+    backbone: Backbone, path: Path, kinds: tuple[FeatureKind, ...], threads: int
 ) -> Callable[[Numbers], list[Numbers]]:
     def run(images: Numbers) -> list[Numbers]:
         together = len(images) < threads  # the threads share an image, for a quick answer
@@ -257,7 +256,7 @@ def session_options(threads: int) -> Any:
 
 
 def _torch_run(
-    backbone: Backbone, kind: Kind, device: torch.device
+    backbone: Backbone, kind: FeatureKind, device: torch.device
 ) -> Callable[[Numbers], Numbers]:
     module = backbone.to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
     compute = {"maps": module, "pooled": module.pooled, "grid": lambda x: grid_of(module(x))}[kind]

@@ -20,7 +20,7 @@ from tagfill.models.factory import build_backbone
 from tagfill.models.heads import build_head
 from tagfill.models.network import Network
 from tagfill.models.query_heads import Q2LConfig, sine_position
-from tagfill.models.weights import State, below, fit_state, read_state
+from tagfill.models.weights import StateDict, below, fit_state, read_state
 
 HEADS = 4
 
@@ -118,7 +118,7 @@ def import_q2l(
     return Bundle(network, names, details={"imported_from": Path(checkpoint).name})
 
 
-def find_origin(state: State, checkpoint: str | Path) -> _Origin:
+def find_origin(state: StateDict, checkpoint: str | Path) -> _Origin:
     """The released network of a checkpoint, recognized by its names."""
     if "backbone.0.body.conv1.weight" in state:
         deep = "backbone.0.body.layer3.22.conv1.weight" in state
@@ -135,7 +135,7 @@ def find_origin(state: State, checkpoint: str | Path) -> _Origin:
     raise TagfillError("is not one of the released Query2Label backbones", file=checkpoint)
 
 
-def _head_config(state: State, heads: int) -> Q2LConfig:
+def _head_config(state: StateDict, heads: int) -> Q2LConfig:
     hidden = state["query_embed.weight"].shape[1]
     return Q2LConfig(
         hidden=hidden if "input_proj.weight" in state else None,
@@ -147,12 +147,12 @@ def _head_config(state: State, heads: int) -> Q2LConfig:
     )
 
 
-def _count(state: State, part: str) -> int:
+def _count(state: StateDict, part: str) -> int:
     pattern = re.compile(rf"^transformer\.{part}\.layers\.(\d+)\.")
     return len({match[1] for name in state if (match := pattern.match(name))})
 
 
-def _renamed(state: State, rules: Sequence[tuple[str, str]]) -> State:
+def _renamed(state: StateDict, rules: Sequence[tuple[str, str]]) -> StateDict:
     def rename(name: str) -> str:
         for pattern, replacement in rules:
             name = re.sub(pattern, replacement, name)

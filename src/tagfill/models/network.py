@@ -27,7 +27,7 @@ from tagfill.models.output import Output
 from tagfill.models.plain_heads import Head, grid_of
 from tagfill.models.presets import DEFAULT
 from tagfill.models.spec import BackboneSpec
-from tagfill.models.weights import State, below
+from tagfill.models.weights import StateDict, below
 
 
 class Network(nn.Module):
@@ -133,7 +133,7 @@ def build_network(
 
 
 def rebuild_network(
-    description: Mapping[str, Any], most: float = math.inf, state: State | None = None
+    description: Mapping[str, Any], most: float = math.inf, state: StateDict | None = None
 ) -> Network:
     """The network ``Network.to_json`` described, with random weights; needs no network access.
 

@@ -18,7 +18,7 @@ from tagfill.models import hub
 from tagfill.models.bodies import load_timm, load_transformers
 from tagfill.models.presets import HF, OFFLINE, PRESETS, Offline
 from tagfill.models.spec import IMAGENET_MEAN, IMAGENET_STD, BackboneSpec, Triple
-from tagfill.models.weights import State, read_state
+from tagfill.models.weights import StateDict, read_state
 
 _LEFT_OUT = ("transformers_version", "auto_map", "architectures", "dtype", "id2label", "label2id")
 
@@ -40,7 +40,7 @@ class WeightSource:
     weights: str
     license: str
     repository: str | None
-    read: Callable[[], State]
+    read: Callable[[], StateDict]
 
 
 def find_source(name: str, size: int | None = None, *, pretrained: bool = True) -> WeightSource:
@@ -91,11 +91,11 @@ def _timm_source(name: str, model: str, size: int | None, *, pretrained: bool) -
             remedy="use --no-pretrained or --weights FILE",
         )
 
-    def read() -> State:
+    def read() -> StateDict:
         assert repository is not None
         arguments = (metadata.hf_hub_filename,) if metadata.hf_hub_filename else ()
         with hub.fetching(repository, name):
-            state: State = timm.models.load_state_dict_from_hf(repository, *arguments)
+            state: StateDict = timm.models.load_state_dict_from_hf(repository, *arguments)
         return state
 
     draft = _timm_draft(name, model, size or metadata.input_size[-1])
@@ -161,11 +161,11 @@ def _transformers_source(
         options=_plain(settings.to_dict()),
     )
 
-    def read() -> State:
+    def read() -> StateDict:
         kind = "AutoModelForImageClassification" if settings.model_type == "cvt" else "AutoModel"
         with hub.fetching(model, name):
             network = getattr(library, kind).from_pretrained(model, config=settings)
-        state: State = network.state_dict()
+        state: StateDict = network.state_dict()
         return state
 
     return WeightSource(draft, model, license, model, read)
@@ -194,7 +194,7 @@ def _triple(values: Any) -> Triple:
     return red, green, blue
 
 
-def read_offline(offline: Offline) -> State:
+def read_offline(offline: Offline) -> StateDict:
     """The package's tensors under timm's names.
 
     The package names its tensors differently but has the same ones in the same order, so they are
@@ -212,7 +212,7 @@ def read_offline(offline: Offline) -> State:
     return dict(zip(expected, stored, strict=True))
 
 
-def package_state(offline: Offline) -> State:
+def package_state(offline: Offline) -> StateDict:
     """The package's tensors under its own names."""
     return read_state(_package_file(offline))
 

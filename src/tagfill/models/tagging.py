@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
 from tagfill.labels.hierarchy import consistent, with_parents
 from tagfill.labels.table import Hierarchy
 from tagfill.models.deploy import Metadata
 
-Numbers = npt.NDArray[np.float32]
 Picture = str | Path | Image.Image | npt.NDArray[Any]
 """A file, a PIL image, or an array [H, W, 3] of uint8, or of floats in 0..1."""
 Pictures = Picture | Iterable[Picture]

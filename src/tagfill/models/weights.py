@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tagfill.errors import TagfillError
 
-State = dict[str, Tensor]
+StateDict = dict[str, Tensor]
 
 _WRAPPERS = ("state_dict", "model", "state_dict_ema", "model_ema")
 _HARMLESS: list[Any] = [
@@ -28,7 +28,7 @@ _HARMLESS: list[Any] = [
 """Numbers of numpy, which training scripts leave in their checkpoints beside the tensors."""
 
 
-def read_state(file: str | Path) -> State:
+def read_state(file: str | Path) -> StateDict:
     """The tensors of a ``.safetensors`` file or of a torch checkpoint, by name.
 
     Wrapping dictionaries ("state_dict", "model") and the prefix "module." are taken off.
@@ -48,7 +48,7 @@ def read_state(file: str | Path) -> State:
     return state
 
 
-def _read_torch(path: Path) -> State:
+def _read_torch(path: Path) -> StateDict:
     try:
         with torch.serialization.safe_globals(_HARMLESS):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -70,7 +70,7 @@ def _read_torch(path: Path) -> State:
     return state
 
 
-def below(state: Mapping[str, Tensor], prefix: str) -> State:
+def below(state: Mapping[str, Tensor], prefix: str) -> StateDict:
     """The tensors below a prefix, by their names without it."""
     return {
         name.removeprefix(prefix): tensor
@@ -85,7 +85,7 @@ def fit_state(module: nn.Module, state: Mapping[str, Tensor], *, file: str | Pat
     Tensors that the module does not have (a removed classifier) are left out. Counters of
     BatchNorm, which frozen ones do not store, start at zero.
     """
-    fitted: State = {}
+    fitted: StateDict = {}
     for name, own in module.state_dict().items():
         tensor = state.get(name)
         if tensor is None and name.endswith("num_batches_tracked"):

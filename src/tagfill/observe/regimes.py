@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask
 from tagfill.errors import TagfillError
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Boxes, Labels, Rows
 
 Count = int | Literal["all"]
-Mask = npt.NDArray[np.bool_]
-Weights = npt.NDArray[np.float64]
+Weights = Floats
 
 PUBLISHED_SEED = 1200
 LEAST_DISTANCE = 0.0005
@@ -281,9 +280,7 @@ def _keep(truth: Labels, visible: Mask) -> Labels:
     return np.where(visible, truth, np.int8(UNKNOWN))
 
 
-def _draw(
-    generator: np.random.Generator, eligible: Mask, count: npt.NDArray[np.float64], axis: int
-) -> Mask:
+def _draw(generator: np.random.Generator, eligible: Mask, count: Floats, axis: int) -> Mask:
     """Choose ``count`` eligible entries along an axis, or all if there are fewer."""
     keys = np.where(eligible, generator.random(eligible.shape, dtype=np.float32), np.float32(2))
     order = np.argsort(keys, axis=axis, kind="stable")

@@ -8,11 +8,12 @@ from itertools import islice
 import numpy as np
 
 from tagfill.array_files import read_array
+from tagfill.arrays import Numbers
 from tagfill.console import quote_name
 from tagfill.errors import TagfillError
 from tagfill.images import open_image, read_ahead
 from tagfill.models.engines import Engine
-from tagfill.models.tagging import Numbers, Prediction, TagRule, checked_features, pixels
+from tagfill.models.tagging import Prediction, TagRule, checked_features, pixels
 from tagfill.predict.sources import ImageFile, Unreadable
 from tagfill.remote import RemoteFile
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask, Matrix
 from tagfill.errors import TagfillError
 from tagfill.labels.stats import Regime
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
-from tagfill.linear.basis import Matrix
 from tagfill.priors.estimators import ONE_SIDED, count_known, observed_rate, scaled
 from tagfill.priors.regime import complete_rows, regime_of
 from tagfill.priors.written import Presence, presence, presence_by_features
-
-Array = npt.NDArray[np.float64]
 
 SPREAD = 0.1
 """Standard deviation of log k of the estimates from scores, as measured (docs/priors.md)."""
@@ -35,7 +33,7 @@ class PriorEstimate:
         how: one sentence for the user.
     """
 
-    prior: Array
+    prior: Floats
     expected_positives: float
     interval: tuple[float, float]
     how: str
@@ -115,7 +113,7 @@ def _nothing_to_go_by() -> TagfillError:
 
 def _present(
     labels: Labels,
-    partial: npt.NDArray[np.bool_],
+    partial: Mask,
     features: Matrix | None,
     scores: npt.ArrayLike | None,
     seed: int,
@@ -141,7 +139,7 @@ def _from_presence(presence: Presence) -> PriorEstimate:
     return _with_spread(presence.prior, SPREAD, presence.sentence)
 
 
-def _with_spread(prior: Array, spread: float, how: str) -> PriorEstimate:
+def _with_spread(prior: Floats, spread: float, how: str) -> PriorEstimate:
     k, factor = float(prior.sum()), float(np.exp(ONE_SIDED * spread))
     return PriorEstimate(prior, k, (k / factor, min(k * factor, float(len(prior)))), how)
 
@@ -157,7 +155,7 @@ def _counted(observed: Labels, regime: Regime) -> PriorEstimate:
     return PriorEstimate(prior, k, (max(k - error, 0.0), k + error), how)
 
 
-def _from_complete(complete: Labels, rate: Array) -> PriorEstimate:
+def _from_complete(complete: Labels, rate: Floats) -> PriorEstimate:
     """The count of complete images, spread over classes as the observed positives are."""
     counts = complete.sum(axis=1)
     k, means = float(counts.mean()), _bootstrap(counts)
@@ -167,10 +165,10 @@ def _from_complete(complete: Labels, rate: Array) -> PriorEstimate:
     return PriorEstimate(scaled(shares, k), k, (float(low), float(high)), how)
 
 
-def _bootstrap(counts: npt.NDArray[np.int_]) -> Array:
+def _bootstrap(counts: npt.NDArray[np.int_]) -> Floats:
     """Means of resampled counts: the interval of Cole et al. 2021, supplement B."""
     draw = np.random.default_rng([len(counts), 11])
-    means: Array = draw.choice(counts, (RESAMPLES, len(counts))).mean(axis=1)
+    means: Floats = draw.choice(counts, (RESAMPLES, len(counts))).mean(axis=1)
     return means
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Floats
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
-
-Array = npt.NDArray[np.float64]
 
 ONE_SIDED = 1.645
 """Normal quantile of a one-sided 95 % bound."""
 
 
-def count_known(observed: Labels) -> Array:
+def count_known(observed: Labels) -> Floats:
     """[K] positives among known entries: unbiased where entries are known at random.
 
     Classes without a known entry get the mean of the others.
@@ -22,17 +20,17 @@ def count_known(observed: Labels) -> Array:
     positives = (observed == POSITIVE).sum(axis=0)
     share = positives / np.maximum(known, 1)
     rest = positives.sum() / max(int(known.sum()), 1)
-    prior: Array = np.where(known > 0, share, rest)
+    prior: Floats = np.where(known > 0, share, rest)
     return prior
 
 
-def observed_rate(observed: Labels) -> Array:
+def observed_rate(observed: Labels) -> Floats:
     """[K] share of images with an observed positive: what counting unknown as negative gives."""
-    rate: Array = (observed == POSITIVE).mean(axis=0)
+    rate: Floats = (observed == POSITIVE).mean(axis=0)
     return rate
 
 
-def scaled(prior: Array, k: float) -> Array:
+def scaled(prior: Floats, k: float) -> Floats:
     """The prior multiplied so that it sums to k, no class above 1."""
     result = np.maximum(prior, 1e-12)
     for _ in range(50):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Mask
 from tagfill.labels.stats import Regime
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 
@@ -12,18 +13,18 @@ SEVERAL_CLASSES = 10
 """Of so many, no few answers complete an image."""
 
 
-def complete_rows(observed: Labels) -> npt.NDArray[np.bool_]:
+def complete_rows(observed: Labels) -> Mask:
     """[N] images labeled in full.
 
     Where there is one class, a known label makes no image complete: then all are, or none.
     """
     if observed.shape[1] == 1:
         return np.full(len(observed), not (observed == UNKNOWN).any())
-    complete: npt.NDArray[np.bool_] = (observed != UNKNOWN).all(axis=1)
+    complete: Mask = (observed != UNKNOWN).all(axis=1)
     return complete
 
 
-def labeled_in_full(observed: Labels) -> npt.NDArray[np.bool_]:
+def labeled_in_full(observed: Labels) -> Mask:
     """[N] images that somebody labeled in full, whatever is on them.
 
     Where other images are not complete and classes are few, or nothing is known to be absent, an

@@ -11,12 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tagfill.evaluate.arrays import Floats, Scores, checked, sigmoid
+from tagfill.arrays import Floats, Mask
+from tagfill.evaluate.arrays import Scores, checked, sigmoid
 from tagfill.labels.table import UNKNOWN
 from tagfill.linear.choice import Choice
 from tagfill.losses.likelihood import Writer, number_positive, posterior, some_written
 
-Kind = Literal["full", "entries", "tags"]
+WriterKind = Literal["full", "entries", "tags"]
 
 ROWS = 262_144
 """Entries whose probabilities are computed at a time."""
@@ -24,9 +25,6 @@ NEVER = 0.02
 """Of writers of tags: the share of sure tags that are not there for each unit of ``lookalike``;
 measured where the truth is known (docs/results/recovery.md)."""
 TINY = 1e-12
-
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Curve(NamedTuple):
@@ -65,7 +63,7 @@ class Written:
         cost: negative log-likelihood of the labels.
     """
 
-    kind: Kind
+    kind: WriterKind
     curve: Curve
     bias: Floats
     positive: float = 1.0

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from scipy.optimize import minimize
 from torch import Tensor
 
-from tagfill.evaluate.arrays import Floats
+from tagfill.arrays import Floats, Mask
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.linear.choice import Choice, usual_number_written
 from tagfill.linear.costs import RANGES, score_ranges
-from tagfill.priors.writer import TINY, Curve, Mask, Written, writer_of_tags
+from tagfill.priors.writer import TINY, Curve, Written, writer_of_tags
 
 KNOTS = (0.1, 0.4, 0.7)
 """Shares of the known positives below which the curve has its bends."""

@@ -27,16 +27,16 @@ import torch.nn.functional as F
 from scipy.optimize import minimize
 from torch import Tensor
 
+from tagfill.arrays import Floats, Mask, Matrix
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, Scores, checked
+from tagfill.evaluate.arrays import Scores, checked
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels
-from tagfill.linear.basis import Matrix
 from tagfill.linear.choice import SMOOTHING, UNTAGGED, Choice, candidates, untagged
 from tagfill.linear.choose import choose
 from tagfill.linear.fit import FOLDS, out_of_fold
 from tagfill.linear.threads import on_one_thread, single_thread
 from tagfill.priors.regime import labeled_in_full
-from tagfill.priors.writer import Mask, Written
+from tagfill.priors.writer import Written
 from tagfill.priors.writer_fit import WriterFit
 
 SAMPLE = 300_000

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats
 from tagfill.labels import Rows
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

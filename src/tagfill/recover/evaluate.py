@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask
 from tagfill.evaluate import mean_average_precision
-from tagfill.evaluate.arrays import Floats
 from tagfill.labels import POSITIVE, UNKNOWN, Labels
-from tagfill.recover.choose import Mask
 
 CUTS = (0.95, 0.9, 0.8, 0.7, 0.5)
 

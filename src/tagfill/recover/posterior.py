@@ -11,20 +11,19 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tagfill.arrays import Floats, Mask, Numbers
 from tagfill.compat import return_freed_memory
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats, Scores
+from tagfill.evaluate.arrays import Scores
 from tagfill.files import unlinked, write_bytes
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 from tagfill.linear.choice import Choice
 from tagfill.linear.fit import default_folds, fit_head, out_of_fold
-from tagfill.linear.regions import Rows, whole
+from tagfill.linear.regions import Features, whole
 from tagfill.priors import Presence, how_written
-from tagfill.priors.writer import Mask
 from tagfill.priors.written import likely_choice
 
 FILE = "posterior.safetensors"
@@ -33,7 +32,6 @@ REVISION = 9
 _ABOUT = "about"
 """The one entry of the file's metadata, so that the same content is the same bytes."""
 _UNKNOWN, _KNOWN = "unknown", "known"
-Probabilities = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +45,8 @@ class Evidence:
         kind: how training images were scored.
     """
 
-    unknown: Probabilities
-    known: Probabilities
+    unknown: Numbers
+    known: Numbers
     how: tuple[str, ...]
     kind: Literal["out_of_fold"] = "out_of_fold"
 
@@ -64,14 +62,14 @@ class HeldOut(NamedTuple):
             show what scores are worth.
     """
 
-    features: Rows
+    features: Features
     labels: Labels
     reviewed: Mask | None = None
     validation: tuple[slice, Labels] | None = None
 
 
 def posterior(
-    features: Rows,
+    features: Features,
     labels: Labels,
     others: HeldOut | None = None,
     *,
@@ -210,7 +208,7 @@ def known_entries(labels: Labels, probability: Scores) -> Floats:
     return chance
 
 
-def _digest(how: tuple[str, ...], *matrices: npt.NDArray[np.float32]) -> str:
+def _digest(how: tuple[str, ...], *matrices: Numbers) -> str:
     digest = hashlib.blake2b(json.dumps(how).encode(), digest_size=16)
     for matrix in matrices:
         digest.update(np.ascontiguousarray(matrix).data)

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from tagfill.evaluate.arrays import Floats
+from tagfill.arrays import Floats, Mask, Numbers
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels, LabelTable
 from tagfill.labels.hierarchy import complete, consistent
-from tagfill.linear.regions import Rows
+from tagfill.linear.regions import Features
 from tagfill.models.bundle import description
 from tagfill.recover import posterior
-from tagfill.recover.choose import Amount, Entries, Mask, at_precision, choose
+from tagfill.recover.choose import Amount, Entries, at_precision, choose
 from tagfill.recover.posterior import Evidence, HeldOut, known_entries
 from tagfill.train.data import Split
 from tagfill.train.events import Sink
-from tagfill.train.score import Scores, read_scores, scores_key
+from tagfill.train.score import read_scores, scores_key
 from tagfill.train.trained import TrainedRun
 from tagfill.train.unseen import OUT_OF_FOLD, chosen
 
@@ -193,7 +193,7 @@ def _validation(run: TrainedRun) -> tuple[slice, Labels] | None:
     return None
 
 
-def _scored(run: TrainedRun) -> list[tuple[Scores, Labels, Mask | None]]:
+def _scored(run: TrainedRun) -> list[tuple[Numbers, Labels, Mask | None]]:
     """Scores of all images by heads that have not seen them, if training left them."""
     train = run.data.train
     unseen = read_scores(run.folder.scores(OUT_OF_FOLD), scores_key(run.folder.model, train))
@@ -231,7 +231,7 @@ def _posterior(
             )
 
 
-def _features(run: TrainedRun, splits: Sequence[Split]) -> list[Rows]:
+def _features(run: TrainedRun, splits: Sequence[Split]) -> list[Features]:
     """Features of the splits, from the cache where they are known."""
     images = np.cumsum([len(split) for split in splits])
     features = []

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Integers, Mask
 from tagfill.evaluate import count, mean_average_precision
 from tagfill.evaluate.metrics import without_nan
 from tagfill.labels import POSITIVE, UNKNOWN
@@ -19,7 +19,6 @@ SHOWN = 1000
 """Rows of the table at most; metrics.json has all."""
 MAP_CLASSES, PAIRS = 30, 15
 SHARES = {"AP": "average_precision", "F1": "f1", "precision": "precision", "recall": "recall"}
-Counts = npt.NDArray[np.int64]
 Trio = tuple[int | None, int | None, int | None]
 
 
@@ -127,17 +126,17 @@ def together(content: RunContent) -> dict[str, Any] | None:
     }
 
 
-def _both(given: npt.NDArray[np.bool_]) -> Counts:
+def _both(given: Mask) -> Integers:
     numbers = given.astype(np.float32)
     return (numbers.T @ numbers).round().astype(np.int64)
 
 
 def _pairs(
     names: tuple[str, ...],
-    ranked: Counts,
-    observed: Counts,
-    predicted: Counts | None,
-    truth: Counts | None,
+    ranked: Integers,
+    observed: Integers,
+    predicted: Integers | None,
+    truth: Integers | None,
 ) -> list[dict[str, Any]]:
     """Pairs of classes, and how many images have both."""
     first, second = np.triu_indices(len(names), k=1)

@@ -6,22 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Floats, Mask, Matrix
 from tagfill.errors import TagfillError
 from tagfill.evaluate import apply_calibration, at_threshold
-from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.files import JsonObject
 from tagfill.labels import NEGATIVE, Labels
 from tagfill.models.bundle import Bundle, description
 from tagfill.models.tagging import UNFITTED
 from tagfill.train.data import Split, TrainingData
 from tagfill.train.events import Sink
 from tagfill.train.trained import TrainedRun
-
-Metadata = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +27,7 @@ class HeldOut:
 
     name: str
     split: Split
-    logits: npt.NDArray[np.floating]
+    logits: Matrix
     bundle: Bundle
 
     @property
@@ -70,9 +67,9 @@ class RunContent:
     """
 
     run: TrainedRun
-    metrics: Metadata
-    events: Sequence[Metadata]
-    described: Metadata
+    metrics: JsonObject
+    events: Sequence[JsonObject]
+    described: JsonObject
     bundle: Bundle | None
     data: TrainingData | None
     held_out: Mapping[str, HeldOut]
@@ -97,7 +94,7 @@ class RunContent:
         """Whether the input is images, not given features."""
         return bool(self.described["network"]["backbone"]["library"] != "features")
 
-    def happened(self, kind: str) -> list[Metadata]:
+    def happened(self, kind: str) -> list[JsonObject]:
         return [event for event in self.events if event["event"] == kind]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tagfill.evaluate.arrays import Floats, Mask, Scores
+from tagfill.arrays import Floats, Mask
+from tagfill.evaluate.arrays import Scores
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Labels
 from tagfill.recover.choose import DEFAULT_PRECISION, Amount
 from tagfill.recover.evaluate import cuts

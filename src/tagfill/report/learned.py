@@ -6,9 +6,10 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from tagfill.files import JsonObject
 from tagfill.labels.stats import Statistics
 from tagfill.report.charts import Point, Series, line_chart
-from tagfill.report.content import Metadata, RunContent
+from tagfill.report.content import RunContent
 from tagfill.train.data import Split
 
 
@@ -76,7 +77,7 @@ def _cut(points: list[Point], rules: list[float]) -> list[Series]:
     return [Series(f"stage {stage}", piece) for stage, piece in enumerate(pieces, 1) if piece]
 
 
-def epochs_of(content: RunContent) -> list[Metadata]:
+def epochs_of(content: RunContent) -> list[JsonObject]:
     """One event per epoch; an epoch that was repeated after an interruption counts once."""
     latest: dict[tuple[int, int], Any] = {}
     for event in content.happened("epoch"):
@@ -84,7 +85,7 @@ def epochs_of(content: RunContent) -> list[Metadata]:
     return [latest[key] for key in sorted(latest)]
 
 
-def score_points(epochs: list[Metadata]) -> list[Point]:
+def score_points(epochs: list[JsonObject]) -> list[Point]:
     """The validation metric after each epoch that has one."""
     return [
         Point(x, event["score"])

@@ -10,8 +10,8 @@ from concurrent.futures import Future
 
 import numpy as np
 
+from tagfill.arrays import Numbers
 from tagfill.models.engines import Engine
-from tagfill.models.tagging import Numbers
 from tagfill.serve.metrics import BATCHES, WAITING
 
 Waiting = tuple[Numbers, "Future[Numbers]"]

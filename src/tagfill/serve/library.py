@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
+from tagfill.arrays import Mask
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
 from tagfill.labels import UNKNOWN, Dataset, Labels, LabelTable, Rows
@@ -57,7 +57,7 @@ class Library:
         return np.concatenate(rows) if rows else np.arange(0)
 
     @cached_property
-    def fully_labeled(self) -> npt.NDArray[np.bool_]:
+    def fully_labeled(self) -> Mask:
         """[N] whether the label file says yes or no to every tag of a photo."""
         return np.asarray((self.table.values != UNKNOWN).all(axis=1))
 

@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 
 from tagfill.api.run import Run
+from tagfill.arrays import Floats
 from tagfill.errors import TagfillError
-from tagfill.evaluate.arrays import Floats
 from tagfill.explain.maps import Explanation, explain_images
 from tagfill.models.bundle import Bundle
 from tagfill.models.engines import Engine, bundle_engine, open_engine

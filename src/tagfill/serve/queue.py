@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 import sqlalchemy as sa
 
-from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.arrays import Floats, Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN, Rows
 from tagfill.labels.split import stratified_split
 from tagfill.recover.choose import expected_gain

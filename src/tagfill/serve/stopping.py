@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from tagfill.evaluate.arrays import Floats, Mask
+from tagfill.arrays import Floats, Mask
 
 ERROR = 0.05
 """Probability that a stated lower bound is ever too high."""

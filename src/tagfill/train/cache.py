@@ -26,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tagfill import remote
+from tagfill.arrays import Matrix
 from tagfill.compat import cache_root
 from tagfill.errors import TagfillError
 from tagfill.files import atomic_path, remove_leftovers, write_text
 from tagfill.images import open_photo
 
-Features = npt.NDArray[np.float16]
-Matrix = npt.NDArray[np.floating]
+Halves = npt.NDArray[np.float16]
 IN_MEMORY_BYTES = 2_000_000_000
 """Largest features to hold in memory in single precision, where epochs visit them."""
 READ_ONCE_BYTES = 400_000_000
@@ -159,7 +159,7 @@ class FeatureStore:
             write_text(self.folder / ABOUT, text)
         remove_leftovers(self.folder)
 
-    def add(self, hashes: Sequence[str], features: Features) -> None:
+    def add(self, hashes: Sequence[str], features: Halves) -> None:
         name = uuid.uuid4().hex
         try:
             with atomic_path(self.folder / f"{name}.npy") as draft:
@@ -184,7 +184,7 @@ class FeatureStore:
         Raises:
             KeyError: an image has none, or they were pruned or damaged.
         """
-        shards: list[Features] = []
+        shards: list[Halves] = []
         location: dict[str, tuple[int, int]] = {}
         for shard, names in self._sound(set(hashes)).items():
             for row, name in enumerate(names):
@@ -202,7 +202,7 @@ class FeatureStore:
         except OSError:
             pass  # a read-only cache
 
-    def _opened(self, shard: str) -> Features:
+    def _opened(self, shard: str) -> Halves:
         """A memory-mapped shard, usable after the file is deleted, without an open file."""
         import torch
 

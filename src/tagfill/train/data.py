@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tagfill.arrays import Mask, Matrix
 from tagfill.errors import TagfillError, counted
 from tagfill.image_files import find_image, find_images, other_names
 from tagfill.images import unreadable
@@ -20,7 +21,7 @@ from tagfill.labels.packed import unpacked
 from tagfill.labels.split import published_split, stratified_split
 from tagfill.labels.stats import Regime, Statistics
 from tagfill.remote import images_beside, local_file, local_images
-from tagfill.train.cache import FeatureRows, Matrix, content_hashes, known_hashes, taken
+from tagfill.train.cache import FeatureRows, content_hashes, known_hashes, taken
 from tagfill.train.config import DataConfig, is_feature_file
 
 Sources = Mapping[str, Dataset]
@@ -53,7 +54,7 @@ class Split:
         return self.table.values if self.truth is None else self.truth
 
     @property
-    def eval_reviewed(self) -> npt.NDArray[np.bool_] | None:
+    def eval_reviewed(self) -> Mask | None:
         return self.table.reviewed if self.truth is None else None
 
     def take(self, rows: npt.ArrayLike) -> Split:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Mask, Numbers
 from tagfill.evaluate import summary
 from tagfill.evaluate.selection import observed_mean_average_precision
 from tagfill.evaluate.thresholds import DecisionRule, fit_decision_rule
@@ -16,16 +16,15 @@ from tagfill.priors import Written, how_written
 from tagfill.train.config import RunConfig
 from tagfill.train.loop import Stage
 from tagfill.train.model import Assembly
-from tagfill.train.score import Scores
 from tagfill.train.unseen import chosen, out_of_fold_scores
 
 
 class Labeled(NamedTuple):
     """Scores of images by heads that have not seen them, and their labels."""
 
-    logits: Scores
+    logits: Numbers
     labels: Labels
-    reviewed: npt.NDArray[np.bool_] | None
+    reviewed: Mask | None
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ class Evaluation:
     """
 
     metrics: dict[str, Any]
-    logits: dict[str, Scores]
+    logits: dict[str, Numbers]
     decisions: DecisionRule | None
-    out_of_fold: Scores | None = None
+    out_of_fold: Numbers | None = None
 
     @property
     def precisions(self) -> dict[str, float | None]:

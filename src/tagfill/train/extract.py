@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from tagfill.arrays import Numbers
+from tagfill.console import Progress
 from tagfill.errors import TagfillError
 from tagfill.images import open_image, open_photo, read_ahead
 from tagfill.models.backbones import Backbone
-from tagfill.models.graphs import Kind, Numbers, feature_engine, fingerprint
+from tagfill.models.graphs import FeatureKind, feature_engine, fingerprint
 from tagfill.models.network import Network
 from tagfill.models.preprocess import Preprocess, eval_transform
 from tagfill.train.cache import FeatureRows, FeatureStore, content_hash, content_hashes
 from tagfill.train.inputs import seeded
 from tagfill.train.views import View
-
-Progress = Callable[[int, int], None]
 
 SHARD = 512
 """Images per shard."""
@@ -51,7 +51,7 @@ class Extractor:
     backbone: Backbone
     view: View
     view_name: str
-    kind: Kind
+    kind: FeatureKind
     device: torch.device
     workers: int = 2
     root: Path | None = None
@@ -75,7 +75,7 @@ class Extractor:
         """Compute missing features; unreadable images are skipped."""
         self._fill(self.store(), paths, progress)
 
-    def store(self, kind: Kind | None = None) -> FeatureStore:
+    def store(self, kind: FeatureKind | None = None) -> FeatureStore:
         """Of its own kind by default."""
         spec = self.backbone.spec
         about = {
@@ -99,7 +99,7 @@ class Extractor:
         if not missing:
             return []
         beside = self.kind == "grid" and bool(self.store("pooled").missing(missing))
-        others: tuple[Kind, ...] = ("pooled",) if beside else ()
+        others: tuple[FeatureKind, ...] = ("pooled",) if beside else ()
         engine = feature_engine(self.backbone, self.kind, self.device, beside=others)
         batch = max(1, _BATCH_PIXELS // self.backbone.spec.size**2)
         inputs = read_ahead(

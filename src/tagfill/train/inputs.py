@@ -17,7 +17,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from tagfill.errors import TagfillError
 from tagfill.images import open_image
-from tagfill.linear.regions import Rows
+from tagfill.linear.regions import Features
 from tagfill.train.cache import FeatureRows
 from tagfill.train.views import View, distorted
 
@@ -210,7 +210,7 @@ def seeded(*parts: int) -> Iterator[None]:
         torch.set_rng_state(before)
 
 
-def as_rows(features: Tensor | FeatureRows) -> Rows:
+def as_rows(features: Tensor | FeatureRows) -> Features:
     """Features as linear heads take them, not copied; cached ones are read in parts."""
     return features.numpy() if isinstance(features, Tensor) else features
 

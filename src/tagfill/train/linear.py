@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from tagfill.arrays import Matrix
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
@@ -22,9 +22,6 @@ from tagfill.train.inputs import FeatureInputs, derived_seed
 from tagfill.train.loop import Stage, stage_seed
 from tagfill.train.method import Positives, begin, make_method
 from tagfill.train.processes import make_accelerator
-
-Matrix = npt.NDArray[np.floating]
-"""[N, D] features."""
 
 
 @dataclass(frozen=True)

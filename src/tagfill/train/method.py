@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from tagfill import methods
+from tagfill.arrays import Matrix
 from tagfill.labels import Labels
 from tagfill.labels.stats import Regime
 from tagfill.methods.base import Method, Needs, Setup
@@ -34,7 +34,7 @@ class Positives:
     """
 
     observed: Tensor
-    features: Callable[[], npt.NDArray[np.floating]]
+    features: Callable[[], Matrix]
     events: Events
     validation: Labels | None = None
 

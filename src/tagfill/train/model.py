@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tagfill.arrays import Matrix
 from tagfill.errors import TagfillError
 from tagfill.evaluate.selection import choose_criterion
 from tagfill.labels import Labels
-from tagfill.linear.regions import Rows, whole
+from tagfill.linear.regions import Features, whole
 from tagfill.methods.base import Needs
 from tagfill.models.bundle import load as load_bundle
 from tagfill.models.factory import given_features
@@ -22,7 +23,7 @@ from tagfill.models.heads import build_head, configure_head
 from tagfill.models.network import Network, build_network
 from tagfill.models.plain_heads import LinearConfig, LinearHead, pooled
 from tagfill.models.preprocess import Preprocess, eval_transform
-from tagfill.train.cache import FeatureRows, Matrix, in_memory
+from tagfill.train.cache import FeatureRows, in_memory
 from tagfill.train.config import RunConfig, StageConfig
 from tagfill.train.data import Split, TrainingData, without_unreadable
 from tagfill.train.events import Events, Pace
@@ -111,7 +112,7 @@ class Assembly:
             self.events.note(note)
         return self.data
 
-    def head_features(self, split: Split | None = None) -> Rows:
+    def head_features(self, split: Split | None = None) -> Features:
         """Features of a split as a linear head sees them: [N, D], or [N, D, 3, 3] by regions."""
         if self.network.head.reads != "grid":
             return self.pooled_features(split)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
 from tagfill.files import unlinked, write_bytes
 from tagfill.labels import Dataset, LabelTable
@@ -23,8 +23,6 @@ from tagfill.train.extract import plain_extractor
 from tagfill.train.inputs import FeatureInputs
 from tagfill.train.processes import World, scores
 
-Scores = npt.NDArray[np.float32]
-"""[N, K] logits."""
 _TENSOR = "logits"
 
 
@@ -39,7 +37,7 @@ class Scored:
     """
 
     split: Split
-    logits: Scores
+    logits: Numbers
     notes: tuple[str, ...] = ()
 
 
@@ -75,7 +73,7 @@ def score_images(
     return Scored(split, logits.numpy(), tuple(notes))
 
 
-def _features(dataset: Dataset, table: LabelTable, channels: int) -> npt.NDArray[np.float32]:
+def _features(dataset: Dataset, table: LabelTable, channels: int) -> Numbers:
     if not dataset.features:
         raise TagfillError(
             "the model needs features, but these data have none", file=dataset.source
@@ -103,7 +101,7 @@ def scores_key(model: Path, split: Split) -> str:
     return digest.hexdigest()
 
 
-def read_scores(file: Path, key: str) -> Scores | None:
+def read_scores(file: Path, key: str) -> Numbers | None:
     """The scores ``write_scores`` stored under the key; None if absent or damaged."""
     if not file.is_file():  # a pipe would be waited for
         return None
@@ -115,12 +113,12 @@ def read_scores(file: Path, key: str) -> Scores | None:
     return logits if about == _about(key, logits) else None
 
 
-def write_scores(file: Path, key: str, logits: Scores) -> None:
+def write_scores(file: Path, key: str, logits: Numbers) -> None:
     """Store scores under the key of ``scores_key``; equal scores give equal files."""
     write_bytes(unlinked(file), save({_TENSOR: np.ascontiguousarray(logits)}, _about(key, logits)))
 
 
-def _about(key: str, logits: Scores) -> dict[str, str]:
+def _about(key: str, logits: Numbers) -> dict[str, str]:
     """One entry, as safetensors writes several in any order."""
     digest = hashlib.blake2b(np.ascontiguousarray(logits).tobytes(), digest_size=16)
     return {"key-digest": f"{key}-{digest.hexdigest()}"}

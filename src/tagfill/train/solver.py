@@ -9,7 +9,7 @@ from torch import nn
 from tagfill.errors import TagfillError
 from tagfill.linear.basis import TRANSFORMS, Transform
 from tagfill.linear.problem import LinearProblem, LinearWeights
-from tagfill.linear.regions import Rows
+from tagfill.linear.regions import Features
 from tagfill.methods.base import Method
 from tagfill.models.plain_heads import LinearHead, pooled
 from tagfill.train.config import StageConfig
@@ -66,7 +66,7 @@ def solve_head(
     return solution
 
 
-def _features(head: LinearHead, inputs: FeatureInputs, *, by_regions: bool) -> Rows:
+def _features(head: LinearHead, inputs: FeatureInputs, *, by_regions: bool) -> Features:
     """[N, D] as the head compresses them, or [N, D, 3, 3] by regions."""
     features, plain = inputs.features, head.power == 1 and not head.unit
     if (by_regions and len(features.shape) == 4) or (plain and len(features.shape) == 2):

@@ -11,9 +11,9 @@ from typing import Any, Self
 import torch
 from torch import nn
 
+from tagfill.arrays import Floats, Numbers
 from tagfill.errors import TagfillError
 from tagfill.evaluate import apply_calibration
-from tagfill.evaluate.arrays import Floats
 from tagfill.models.bundle import Bundle
 from tagfill.models.bundle import load as load_bundle
 from tagfill.train.config import RunConfig, StageConfig
@@ -23,7 +23,7 @@ from tagfill.train.folder import RunFolder
 from tagfill.train.model import Assembly
 from tagfill.train.processes import World
 from tagfill.train.processes import scores as compute_scores
-from tagfill.train.score import Scores, read_scores, scores_key, write_scores
+from tagfill.train.score import read_scores, scores_key, write_scores
 
 
 class TrainedRun:
@@ -44,7 +44,7 @@ class TrainedRun:
         sinks: Sequence[Sink] = (),
     ) -> None:
         self.folder, self.config, self.sinks = folder, config, tuple(sinks)
-        self._scores: dict[str, Scores] = {}
+        self._scores: dict[str, Numbers] = {}
         known = {"data": data, "metrics": metrics}  # values of the cached properties
         self.__dict__.update({name: value for name, value in known.items() if value is not None})
 
@@ -172,7 +172,7 @@ class TrainedRun:
                 return name
         raise TagfillError("the run has neither test nor validation images", file=self.path)
 
-    def scores(self, split: str) -> Scores:
+    def scores(self, split: str) -> Numbers:
         """[N, K] logits of the images of a split: computed once, and stored in the run folder."""
         if split not in self._scores:
             self._scores[split] = self._stored_or_computed(split)
@@ -195,7 +195,7 @@ class TrainedRun:
         seen = {path.resolve() for path in train.paths or ()}
         return sum(path.resolve() in seen for path in split.paths or ())
 
-    def _stored_or_computed(self, name: str) -> Scores:
+    def _stored_or_computed(self, name: str) -> Numbers:
         split, file = self.split(name), self.folder.scores(name)
         key = scores_key(self.folder.model, split)
         stored = read_scores(file, key)
@@ -203,7 +203,7 @@ class TrainedRun:
             return stored
         with self.assembly.events:
             inputs = self.assembly.inputs(split, self.stage)
-            logits: Scores = compute_scores(self.module, inputs, World(), self.device).numpy()
+            logits: Numbers = compute_scores(self.module, inputs, World(), self.device).numpy()
         if World.current().is_main:
             with suppress(TagfillError):  # the run folder may be read-only
                 write_scores(file, key, logits)

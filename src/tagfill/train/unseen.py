@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tagfill.arrays import Numbers
 from tagfill.labels import UNKNOWN
 from tagfill.labels.stats import Regime
 from tagfill.linear.basis import is_large
@@ -25,7 +26,6 @@ from tagfill.train.config import RunConfig
 from tagfill.train.data import Split
 from tagfill.train.limits import Interrupted
 from tagfill.train.model import Assembly
-from tagfill.train.score import Scores
 
 OUT_OF_FOLD = "out_of_fold"
 """Name of the file of scores in a run folder."""
@@ -41,7 +41,7 @@ def chosen(config: RunConfig, solved: Any) -> Choice | None:
     return Choice.from_dict(solved)
 
 
-def out_of_fold_scores(assembly: Assembly, choice: Choice | None, val: Split) -> Scores | None:
+def out_of_fold_scores(assembly: Assembly, choice: Choice | None, val: Split) -> Numbers | None:
     """[N, K] logits of the training images; None where validation images say enough alone.
 
     Args:

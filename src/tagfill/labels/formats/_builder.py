@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Integers
 from tagfill.errors import counted
 from tagfill.labels.dataset import Boxes, Dataset, Suggestions
 from tagfill.labels.formats._ids import is_text, plain_text, typed_text
@@ -305,7 +305,7 @@ class LabelBuilder:
                 " keeps it a tag like others)"
             )
 
-    def _report_repeats(self, entries: Rows, record: Rows, row: npt.NDArray[np.int64]) -> None:
+    def _report_repeats(self, entries: Rows, record: Rows, row: Integers) -> None:
         """Warn of labels that several rows state; within one row, a tag and its path agree."""
         places = np.unique(np.stack([entries, row]), axis=1)
         first = np.unique(places[0], return_index=True)[1]

@@ -32,7 +32,7 @@ from tagfill.labels.formats._names import (
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._splitter import Splitter, are_captions, find_splitter
 from tagfill.labels.formats._tags import has_separator, split_tags
-from tagfill.labels.formats._ticks import Kind, code_of, column_kind, is_image, kind_of
+from tagfill.labels.formats._ticks import ColumnKind, code_of, column_kind, is_image, kind_of
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE
 
@@ -157,10 +157,10 @@ class Columns:
         return None
 
     @cached_property
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[ColumnKind]:
         return [column_kind(self.sheet.column(number)) for number in range(len(self.header))]
 
-    def of_kind(self, *kinds: Kind) -> list[int]:
+    def of_kind(self, *kinds: ColumnKind) -> list[int]:
         """Columns that hold such things, image and split aside."""
         return [number for number in self.rest if self.kinds[number] in kinds]
 

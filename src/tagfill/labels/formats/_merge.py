@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Mask
 from tagfill.errors import counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._ids import clean_ids, find_root
@@ -133,7 +133,7 @@ class Records:
             others.append(int(record))
         return merged
 
-    def _report(self, record: int, others: list[int], clash: npt.NDArray[np.bool_]) -> None:
+    def _report(self, record: int, others: list[int], clash: Mask) -> None:
         image, row = self.ids[record], self.rows[record]
         if not clash.any():
             again = f"image {image!r} is listed again and agrees with row {self.rows[others[0]]}"
@@ -154,7 +154,7 @@ def usual_split(name: str) -> str:
     return _SPLIT_NAMES.get(name.strip().lower(), name.strip())
 
 
-def _first_names(names: Sequence[str], chosen: npt.NDArray[np.bool_]) -> str:
+def _first_names(names: Sequence[str], chosen: Mask) -> str:
     picked = [repr(name) for name, taken in zip(names, chosen, strict=True) if taken]
     more = f" and {len(picked) - _LISTED} more" if len(picked) > _LISTED else ""
     return ", ".join(picked[:_LISTED]) + more

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tagfill.labels.formats._sheet import Record, Sheet
 from tagfill.labels.formats._ticks import (
-    Kind,
+    ColumnKind,
     column_kind,
     examples_text,
     is_image,
@@ -50,7 +50,7 @@ class Tally:
             self.words.add(text)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ColumnKind:
         """What kind of things the entries that are no labels are."""
         return column_kind(self.words)
 

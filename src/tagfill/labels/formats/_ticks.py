@@ -61,7 +61,7 @@ _COUNTED = {"images", "photos", "pictures", "files", "fotos", "bilder", "dateien
 """What people count."""
 _WORDS = re.compile(r"[^\s:=()]+")
 
-Kind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
+ColumnKind = Literal["empty", "tick", "image", "number", "date", "size", "text"]
 
 _ENDINGS = "|".join(suffix[1:] for suffix in sorted(SUFFIXES | RAW_SUFFIXES))
 _IMAGE = re.compile(
@@ -121,7 +121,7 @@ def sums_possible(images: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def kind_of(text: str) -> Kind:
+def kind_of(text: str) -> ColumnKind:
     plain = text.strip()
     code = code_of(plain)
     if code is not None:
@@ -142,9 +142,9 @@ def is_share(text: str, most: float = 1) -> bool:
         return False
 
 
-def column_kind(texts: Iterable[str]) -> Kind:
+def column_kind(texts: Iterable[str]) -> ColumnKind:
     """The kind of most entries of a column; a tick only if there is nothing else."""
-    kinds = Counter[Kind]()
+    kinds = Counter[ColumnKind]()
     for text, times in Counter(texts).items():
         kinds[kind_of(text)] += times
     del kinds["empty"]

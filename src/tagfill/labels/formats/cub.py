@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tagfill.arrays import Integers
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._entries import Entries
@@ -72,7 +72,7 @@ def _numbered(file: Path) -> dict[int, str]:
     return names
 
 
-def _statements(file: Path) -> npt.NDArray[np.int64]:
+def _statements(file: Path) -> Integers:
     """[lines, 4] of image, attribute, present, certainty; some lines have extra fields."""
     try:
         with warnings.catch_warnings():

@@ -17,7 +17,7 @@ from typing import Literal, cast
 import defusedxml
 import defusedxml.ElementTree
 
-State = Literal["suggested", "confirmed", "rejected"]
+MarkState = Literal["suggested", "confirmed", "rejected"]
 OURS = "urn:tagfill:xmp:1.0:"
 """Namespace of our own properties, which XMP lacks."""
 
@@ -59,7 +59,7 @@ _END = '\n<?xpacket end="w"?>\n'
 class Mark:
     """State of one tag: its origin, and a model's confidence."""
 
-    state: State
+    state: MarkState
     confidence: float | None = None
     origin: str = ""
 
@@ -183,7 +183,9 @@ def _marks(element: ET.Element) -> Iterator[tuple[str, Mark]]:
         if name and state in ("suggested", "confirmed", "rejected"):
             yield (
                 name,
-                Mark(cast(State, state), _number(said), said.get(f"{{{OURS}}}origin", "").strip()),
+                Mark(
+                    cast(MarkState, state), _number(said), said.get(f"{{{OURS}}}origin", "").strip()
+                ),
             )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from fastapi import APIRouter, HTTPException, Query
 
-from tagfill.evaluate.arrays import Mask
+from tagfill.arrays import Mask
 from tagfill.labels import NEGATIVE, POSITIVE, UNKNOWN
 from tagfill.serve.api.answers import FoundPhoto, FoundPhotos, Suspect, TagCounts, Together
 from tagfill.serve.api.schema import RenameRequest, Saved
@@ -16,7 +16,7 @@ from tagfill.serve.service import CurrentPerson, Served, Service
 
 router = APIRouter(prefix="/api", tags=["data"])
 
-State = Literal["any", "yes", "no", "suggested", "unknown"]
+EntryState = Literal["any", "yes", "no", "suggested", "unknown"]
 _KNOWN = {"yes": POSITIVE, "no": NEGATIVE, "unknown": UNKNOWN}
 
 
@@ -24,7 +24,7 @@ _KNOWN = {"yes": POSITIVE, "no": NEGATIVE, "unknown": UNKNOWN}
 def photos(
     service: Served,
     tag: Annotated[str | None, Query(max_length=200)] = None,
-    state: State = "any",
+    state: EntryState = "any",
     q: Annotated[str, Query(max_length=200)] = "",
     split: Annotated[str | None, Query(max_length=20)] = None,
     page: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
@@ -64,7 +64,7 @@ def photos(
         return FoundPhotos(total=len(rows), page=page, size=size, photos=listed)
 
 
-def _in_state(service: Service, columns: slice, state: State) -> Mask:
+def _in_state(service: Service, columns: slice, state: EntryState) -> Mask:
     values = service.ledger.values[:, columns]
     if state in _KNOWN:
         return np.asarray(values == _KNOWN[state])

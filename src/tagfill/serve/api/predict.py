@@ -13,9 +13,10 @@ import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request
 from PIL import Image
 
+from tagfill.arrays import Numbers
 from tagfill.explain.draw import overlay, peak
 from tagfill.labels import POSITIVE
-from tagfill.models.tagging import Numbers, TagRule, pixels
+from tagfill.models.tagging import TagRule, pixels
 from tagfill.serve.api.schema import Explained, Nearest, Predicted, Predictions, SeenTag, Suggested
 from tagfill.serve.batcher import QueueFullError
 from tagfill.serve.library import encode

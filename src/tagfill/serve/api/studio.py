@@ -17,8 +17,9 @@ from fastapi import APIRouter, HTTPException
 from pydantic import Field
 
 from tagfill import __version__
+from tagfill.arrays import Numbers
 from tagfill.errors import TagfillError
-from tagfill.models.tagging import Numbers, TagRule, pixels
+from tagfill.models.tagging import TagRule, pixels
 from tagfill.serve.api.predict import tags_of
 from tagfill.serve.api.schema import Model
 from tagfill.serve.service import Served, Service
