@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from PIL import Image
+from tests.labels.photo_files import iptc, packet
 from tests.labels.test_formats_exchange import CVAT, IMAGE, NAMES, saved, shard
-from tests.labels.test_photos import iptc, packet
-from tests.labels.test_tables import ods, xlsx
+from tests.labels.workbooks import ods, xlsx
 
 Source = dict[str, bytes]
 """Files by their place; a source of one file has it under ''."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from tagfill.errors import LabelError, TagfillError
 from tagfill.labels import Dataset
+from tagfill.labels.edit import save_changes
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 
@@ -140,3 +142,23 @@ def test_open_images_flaws(tmp_path: Path) -> None:
         load_labels(path)
     assert [problem.row for problem in caught.value.problems] == [7, 8]
     assert "rows 3 and 8" in str(caught.value)
+
+
+def test_open_images_in_other_files_than_csv(tmp_path: Path) -> None:
+    columns = {
+        "ImageID": ["a1", "a1", "b2"],
+        "Source": ["verification", "verification", "machine"],
+        "LabelName": ["/m/cat", "/m/dog", "/m/cat"],
+        "Confidence": [1.0, 0.0, 0.7],
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "labels.parquet")
+    table = load_labels(tmp_path / "labels.parquet").table
+    assert (table.images, table.classes) == (("a1.jpg", "b2.jpg"), ("/m/cat", "/m/dog"))
+    assert table.values.tolist() == [[1, 0], [-1, -1]]
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    (tmp_path / "labels.html").write_text(f"<table>{cells}</table>")
+    dataset = load_labels(tmp_path / "labels.html")
+    assert dataset.table == table
+    with pytest.raises(TagfillError, match=r"cannot be edited .*--to csv_wide"):
+        save_changes(dataset, table.with_values([[1, 1], [1, 1]]), tmp_path / "o", ReadOptions())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.labels.reading import known
 
 from tagfill.errors import LabelError, TagfillError
 from tagfill.labels import Dataset, LabelTable, Suggestions
@@ -165,3 +166,19 @@ def test_other_exports_are_refused(tmp_path: Path) -> None:
     assert "JSON-MIN" in str(caught.value.remedy)
     with pytest.raises(TagfillError, match="list of Label Studio tasks"):
         load_labels(write(tmp_path, {"data": {}}), format="label_studio")
+
+
+@pytest.mark.parametrize("key", ["annotations", "completions"])
+@pytest.mark.parametrize("single", [True, False])
+def test_label_studio_tasks_of_all_ages(key: str, single: bool, tmp_path: Path) -> None:
+    result = [{"from_name": "c", "type": "choices", "value": {"choices": ["cat", "dog"]}}]
+    task = {"data": {"image": "a.jpg"}, key: [{"result": result}]}
+    dataset = load_labels(write(tmp_path, task if single else [task]))
+    assert known(dataset) == {"a.jpg": {"cat": 1, "dog": 1}}
+
+
+def test_boxes_of_label_studio_are_refused_by_name(tmp_path: Path) -> None:
+    result = [{"type": "rectanglelabels", "value": {"rectanglelabels": ["cat"]}}]
+    tasks = [{"data": {"image": "a.jpg"}, "annotations": [{"result": result}]}]
+    with pytest.raises(TagfillError, match=r"hold rectanglelabels, but no choices.*as COCO"):
+        load_labels(write(tmp_path, tasks))

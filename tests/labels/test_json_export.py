@@ -9,22 +9,14 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from tests.labels.reading import known
 
 from tagfill.errors import TagfillError
-from tagfill.labels import Dataset
 from tagfill.labels.io import load_labels
 
 TAGS = {"a.jpg": ["cat", "polar bear"], "b.jpg": ["dog"], "c.jpg": ["cat"]}
 NAMES = ["cat", "dog", "polar bear"]
 OPTIONS = [{"id": number, "text": name} for number, name in enumerate(NAMES)]
-
-
-def known(dataset: Dataset) -> dict[str, dict[str, int]]:
-    table = dataset.table
-    return {
-        image: {name: v for name, v in zip(table.classes, row, strict=True) if v != -1}
-        for image, row in zip(table.images, table.values.tolist(), strict=True)
-    }
 
 
 def stated() -> dict[str, dict[str, int]]:
@@ -192,3 +184,24 @@ def test_records_inside_other_objects(wrap: Callable[[Any], object], tmp_path: P
 
 def _things(record: dict[str, Any]) -> dict[str, Any]:
     return {"annotations": [{"name": tag} for tag in record["tags"]]}
+
+
+def test_tags_as_objects_of_custom_vision(tmp_path: Path) -> None:
+    tags = [{"tagId": "1", "tagName": "cat"}, {"tagId": "2", "tagName": "dog"}]
+    lines = [{"id": "7", "originalImageUri": f"https://x.org/{n}.jpg", "tags": tags} for n in "ab"]
+    (tmp_path / "l.json").write_text(json.dumps(lines))
+    dataset = load_labels(tmp_path / "l.json")
+    assert known(dataset)["https://x.org/a.jpg"] == {"cat": 1, "dog": 1}
+
+
+def test_datumaro_without_label(tmp_path: Path) -> None:
+    content = {
+        "categories": {"label": {"labels": [{"name": "cat"}, {"name": "dog"}]}},
+        "items": [
+            {"id": "a", "image": {"path": "a.jpg"}, "annotations": [{"label_id": -1}]},
+            {"id": "b", "image": {"path": "b.jpg"}, "annotations": [{"label_id": 0}]},
+        ],
+    }
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    table = load_labels(tmp_path / "a.json").table
+    assert (table.classes, table.values.tolist()) == (("cat",), [[-1], [1]])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.labels.test_strangers import known, read
+from tests.labels.reading import known, read
 
 from tagfill.errors import TagfillError
 from tagfill.labels.edit import save_changes

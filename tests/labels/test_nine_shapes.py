@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.labels.test_tables import xlsx
+from tests.labels.workbooks import xlsx
 
 from tagfill.labels.io import load_labels
 from tagfill.labels.photos import Keywords

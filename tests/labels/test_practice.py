@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.labels.test_strangers import TAGS, WIDE, known, read
+from tests.labels.reading import TAGS, WIDE, known, read
 
 from tagfill.errors import TagfillError
 from tagfill.labels.edit import save_changes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.labels.test_tables import xlsx
+from tests.labels.workbooks import xlsx
 from tests.processes import Command
 
 from tagfill.errors import Problems, TagfillError
@@ -212,3 +212,42 @@ def test_pairs_of_many_classes_need_little_memory() -> None:
         tuple(f"{n}.jpg" for n in range(3)), tuple(f"t{n}" for n in range(60_000)), values
     )
     assert Statistics.of(table).top_pairs(2) == [("t5", "t7", 3), ("t5", "t9", 1)]
+
+
+def test_spreadsheet_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spreadsheet, "MOST_BYTES", 1000)
+    path = tmp_path / "labels.xlsx"
+    path.write_bytes(xlsx(TABLE * 100))
+    with pytest.raises(TagfillError, match="too many to read"):
+        load_labels(path)
+
+
+FAR = b"<row r=\"1048576\"><c r=\"A1048576\"><v>1</v></c></row><row r='7'><c r='XFD7'/></row>"
+REPEATED = b"""<table:table><table:table-row table:number-rows-repeated="900000">
+<table:table-cell table:number-columns-repeated="90"><text:p>x</text:p></table:table-cell>
+</table:table-row></table:table>"""
+EMPTY = b"""<table:table><table:table-row><table:table-cell>x</table:table-cell></table:table-row>
+<table:table-row table:number-rows-repeated="1048575">
+<table:table-cell table:number-columns-repeated="16384"/></table:table-row></table:table>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "sheet", "refused"),
+    [
+        ("xl/worksheets/sheet1.xml", FAR, True),
+        ("xl/worksheets/any", bytes(9) + b"<a>" * 400_000 + FAR, True),
+        ("content.xml", REPEATED, True),
+        ("content.xml", EMPTY, False),
+    ],
+)
+def test_a_few_bytes_cannot_ask_for_billions_of_cells(
+    name: str, sheet: bytes, refused: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, sheet)
+    if not refused:
+        spreadsheet.refuse_bombs(path)
+        return
+    with pytest.raises(TagfillError, match="cells, too many to read"):
+        spreadsheet.refuse_bombs(path)

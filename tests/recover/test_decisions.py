@@ -325,7 +325,7 @@ def test_missing_rows_are_remarked_on_by_the_command(
 
 
 def test_decisions_in_a_workbook_are_read(tmp_path: Path) -> None:
-    from tests.labels.test_tables import xlsx
+    from tests.labels.workbooks import xlsx
 
     path = tmp_path / "s.xlsx"
     rows = [["image", "tag", "decision", "row"], ["a.jpg", "dog", "yes", "1 of 1"]]
