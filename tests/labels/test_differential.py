@@ -10,22 +10,14 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.labels.reading import known
 
-from tagfill.labels import Dataset
 from tagfill.labels.io import load_labels
 
 YES, NO, OPEN = ["1", "x", "yes", "TRUE", "ja", "✓"], ["0", "no", "FALSE", "nein"], ["", "?", "NA"]
 TAGS = ["cat", "dog", "polar bear", "Löwe", "eel"]
 
 Known = dict[str, dict[str, int]]
-
-
-def known(dataset: Dataset) -> Known:
-    table = dataset.table
-    return {
-        image: {n: int(v) for n, v in zip(table.classes, row, strict=True) if v != -1}
-        for image, row in zip(table.images, table.values, strict=True)
-    }
 
 
 def read(text: str, name: str, encoding: str) -> Known:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.labels.reading import known
 
 from tagfill.errors import LabelError, TagfillError
 from tagfill.labels import Boxes, Dataset, LabelTable, Suggestions
@@ -22,17 +23,6 @@ def make(folder: Path, text: str, name: str = "labels.csv") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
-
-
-def content(dataset: Dataset) -> dict[str, dict[str, int]]:
-    """Known labels by image and class."""
-    table = dataset.table
-    return {
-        image: {
-            name: int(value) for name, value in zip(table.classes, row, strict=True) if value != -1
-        }
-        for image, row in zip(table.images, table.values, strict=True)
-    }
 
 
 @pytest.mark.parametrize(
@@ -50,7 +40,7 @@ def content(dataset: Dataset) -> dict[str, dict[str, int]]:
 def test_wide_csv_dialects(tmp_path: Path, text: str) -> None:
     dataset = load_labels(make(tmp_path, text))
     assert dataset.format == "csv_wide"
-    assert content(dataset) == {"a.jpg": {"cat": 1, "dog": 0}}
+    assert known(dataset) == {"a.jpg": {"cat": 1, "dog": 0}}
 
 
 def test_wide_csv_splits(tmp_path: Path) -> None:
@@ -67,7 +57,7 @@ def test_wide_csv_splits(tmp_path: Path) -> None:
 
 def test_a_column_called_split_with_labels_in_it_is_a_class(tmp_path: Path) -> None:
     dataset = load_labels(make(tmp_path, "image,split,cat\na,1,0\nb,,1\n"))
-    assert content(dataset) == {"a": {"split": 1, "cat": 0}, "b": {"cat": 1}}
+    assert known(dataset) == {"a": {"split": 1, "cat": 0}, "b": {"cat": 1}}
 
 
 def test_images_beside_the_labels_are_found(tmp_path: Path) -> None:
@@ -84,9 +74,9 @@ def test_long_csv_without_values(tmp_path: Path) -> None:
     path = make(tmp_path, "image,label\na,cat\na,dog\nb,\n")
     dataset = load_labels(path)
     assert dataset.format == "csv_long"
-    assert content(dataset) == {"a": {"cat": 1, "dog": 1}, "b": {}}
+    assert known(dataset) == {"a": {"cat": 1, "dog": 1}, "b": {}}
     full = load_labels(path, options=ReadOptions(absent="negative"))
-    assert content(full)["b"] == {"cat": 0, "dog": 0}
+    assert known(full)["b"] == {"cat": 0, "dog": 0}
 
 
 def test_long_csv_with_values_classes_and_splits(tmp_path: Path) -> None:
@@ -94,7 +84,7 @@ def test_long_csv_with_values_classes_and_splits(tmp_path: Path) -> None:
     dataset = load_labels(make(tmp_path, text))
     assert dataset.format == "csv_long"
     assert dataset.table.classes == ("eel", "cat")
-    assert content(dataset) == {"a": {"cat": 1, "eel": 0}, "b": {}}
+    assert known(dataset) == {"a": {"cat": 1, "eel": 0}, "b": {}}
     assert dataset.splits["train"].tolist() == [0]
 
 
@@ -113,17 +103,17 @@ def test_tag_separators(
     text = "image,tags\n" + "".join(f"{n}.jpg,{cell}\n" for n, cell in enumerate(cells))
     dataset = load_labels(make(tmp_path, text))
     assert dataset.format == "tag_list"
-    assert [set(labels) for labels in content(dataset).values()] == tags
+    assert [set(labels) for labels in known(dataset).values()] == tags
     assert f"tags are separated by {separator!r}" in dataset.notes
 
 
 def test_several_separators_all_split_unless_one_is_named(tmp_path: Path) -> None:
     path = make(tmp_path, 'image,labels\na,"cat;red, dark|sea"\n')
     dataset = load_labels(path)
-    assert content(dataset) == {"a": {"cat": 1, "red": 1, "dark": 1, "sea": 1}}
+    assert known(dataset) == {"a": {"cat": 1, "red": 1, "dark": 1, "sea": 1}}
     assert any("separated by ';', '|', ','" in note for note in dataset.notes)
     named = load_labels(path, options=ReadOptions(separator=";"))
-    assert content(named) == {"a": {"cat": 1, "red, dark|sea": 1}}
+    assert known(named) == {"a": {"cat": 1, "red, dark|sea": 1}}
 
 
 JSON_SHAPES: list[tuple[dict[str, Any], dict[str, int]]] = [
@@ -144,7 +134,7 @@ def test_json_line_shapes(tmp_path: Path, line: dict[str, Any], labels: dict[str
     for place in (path, tmp_path):
         dataset = load_labels(place)
         assert dataset.format == "jsonl"
-        assert content(dataset) == {"a.jpg": labels}
+        assert known(dataset) == {"a.jpg": labels}
     assert ("train" in dataset.splits) == ("split" in line)
     assert ("eel" in dataset.table.classes) == ("eel" in text)
 
@@ -157,7 +147,7 @@ def test_json_keys_that_are_no_labels_are_named(tmp_path: Path) -> None:
     path = make(tmp_path, "\n".join(map(json.dumps, lines)))
     dataset = load_labels(path)
     assert "keys that are not labels were skipped: width, caption" in dataset.notes
-    assert content(dataset) == {"a": {"cat": 1}, "b": {}}
+    assert known(dataset) == {"a": {"cat": 1}, "b": {}}
 
 
 def test_json_line_without_id_or_object(tmp_path: Path) -> None:
@@ -178,7 +168,7 @@ def test_parquet_of_others(tmp_path: Path) -> None:
     }
     pa.parquet.write_table(pa.table(columns), tmp_path / "labels.pq")
     dataset = load_labels(tmp_path / "labels.pq")
-    assert content(dataset) == {
+    assert known(dataset) == {
         "a": {"cat": 1, "dog": 1, "eel": 1},
         "b": {"dog": 0},
         "c": {"cat": 0},
@@ -211,7 +201,7 @@ def test_image_folder(tmp_path: Path) -> None:
     dataset = load_labels(root)
     assert dataset.format == "image_folder"
     assert dataset.table.classes == ("cat", "dog", "eel")
-    assert content(dataset) == {
+    assert known(dataset) == {
         "loose.jpg": {},
         "cat/a.jpg": {"cat": 1},
         "dog/a.jpg": {"dog": 1},
@@ -227,7 +217,7 @@ def test_links_in_circles_end(tmp_path: Path) -> None:
     root = pictures(tmp_path / "set", "cat/a.jpg", "dog/b.jpg")
     (root / "cat" / "again").symlink_to(root)
     (root / "dog" / "self").symlink_to(root / "dog" / "self")
-    assert content(load_labels(root)) == {"cat/a.jpg": {"cat": 1}, "dog/b.jpg": {"dog": 1}}
+    assert known(load_labels(root)) == {"cat/a.jpg": {"cat": 1}, "dog/b.jpg": {"dog": 1}}
 
 
 def test_image_folder_with_splits(tmp_path: Path) -> None:
@@ -261,7 +251,7 @@ def test_image_folder_says_what_it_cannot_hold(tmp_path: Path) -> None:
     dataset = Dataset(table, root, "memory", image_root=root)
     lost = " / ".join(save_labels(dataset, tmp_path / "to", format="image_folder"))
     assert "1 images have several positives" in lost
-    assert content(load_labels(tmp_path / "to")) == {
+    assert known(load_labels(tmp_path / "to")) == {
         "b.jpg": {"cat": 0, "dog": 0},
         "c.jpg": {},
         "cat/a.jpg": {"cat": 1},
