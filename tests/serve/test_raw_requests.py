@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from tests.serve.conftest import Reviewer
 from tests.serve.live import listening, session
-from tests.serve.test_hostile import raw, received
 
 from tagfill.serve import protocol
 
@@ -28,6 +27,23 @@ UPGRADE = b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Ke
 def port(opened: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with listening(opened, tmp_path_factory.mktemp("raw") / "review.db") as (url, _):
         yield int(url.rpartition(":")[2])
+
+
+def raw(port: int, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(request)
+        return received(connection)
+
+
+def received(connection: socket.socket) -> bytes:
+    """What can be read until the connection ends, one way or the other."""
+    content = []
+    try:
+        while more := connection.recv(1 << 20):
+            content.append(more)
+    except ConnectionError:
+        pass
+    return b"".join(content)
 
 
 def request(line: bytes, *headers: bytes, body: bytes = b"") -> bytes:
@@ -73,6 +89,29 @@ CHUNKED = b"Transfer-Encoding: chunked"
 def test_the_right_status(port: int, sent: bytes, wanted: int) -> None:
     answer = raw(port, sent)
     assert status(answer) == wanted, answer[:200]
+
+
+def test_requests_no_browser_would_send(port: int) -> None:
+    refused = [
+        b"GET / HTTP/1.1\r\n\r\n",  # no host
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + HOST + b"X: a\rb\r\n\r\n",
+        b"GET /\r\nX-Evil: 1 HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /predict HTTP/1.1\r\n" + HOST + b"Content-Length: -5\r\n\r\n",
+        b"POST /predict HTTP/1.1\r\n"
+        + HOST
+        + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        b"POST /predict HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ]
+    for sent in refused:
+        answer = raw(port, sent)
+        assert answer.startswith(b"HTTP/1.1 400 "), (sent[:80], answer[:80])
+    endless = b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 100_000
+    assert raw(port, endless)[:13] in (b"", b"HTTP/1.1 400 ")  # cut off while still sending
+    head = b"POST /health HTTP/1.1\r\n" + HOST + CLOSE
+    both = b"Content-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    smuggled = raw(port, head + both + b"GET /x HTTP/1.1\r\n")
+    assert smuggled.count(b"HTTP/1.1 4") >= 1
 
 
 def test_a_second_request_in_the_body_of_a_first_is_not_answered(port: int) -> None:
@@ -198,3 +237,22 @@ def test_broken_forms_write_nothing_to_the_log(
     form = (b"Content-Type: multipart/form-data; boundary=x", b"Content-Length: 3")
     assert status(raw(port, request(b"POST /api/predict", *form, body=b"abc"))) == 400
     assert capfd.readouterr().err == ""
+
+
+def test_clients_that_do_not_read_are_cut_off(
+    opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, ends = threading.Event(), protocol.TimeoutProtocol.connection_lost
+    monkeypatch.setattr(protocol, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(
+        protocol.TimeoutProtocol,
+        "connection_lost",
+        lambda self, error: (ends(self, error), lost.set()),
+    )
+    with listening(opened, tmp_path / "review.db") as (url, service):
+        monkeypatch.setattr(service.pictures, "jpeg", lambda row, size: b"\0" * 30_000_000)
+        place = "127.0.0.1", int(url.rpartition(":")[2])
+        with socket.create_connection(place, timeout=20) as connection:
+            connection.sendall(b"GET /api/photos/0/picture HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert lost.wait(20)
+            assert len(received(connection)) < 30_000_000
