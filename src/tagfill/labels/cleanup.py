@@ -38,7 +38,9 @@ _ONE_TYPO, _TWO_TYPOS = 5, 7
 """Letters a word needs to have one or two typos."""
 _COUNT = re.compile(r"(?<=\S)\s*\(\s*\d{1,3}\s*\)$|\s+[x×]\s?\d{1,3}$")  # noqa: RUF001
 """What follows a tag where people count: ``dog (2)``, ``dog x2``."""
-_DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)\s+")
+_DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)[\s_]+")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+"""A letter as JSON may write it."""
 _PLURALS = (
     "person:people man:men woman:women child:children mouse:mice foot:feet goose:geese tooth:teeth"
     " leaf:leaves wolf:wolves knife:knives shelf:shelves"
@@ -119,15 +121,18 @@ def with_denials(dataset: Dataset, denials: Mapping[str, str]) -> tuple[Dataset,
 
 
 def find_garbled(classes: Iterable[str]) -> dict[str, str]:
-    """Tags in UTF-8 that somebody read as Latin-1, with what they were.
+    """Tags with letters that a program read or wrote wrongly, with what they were.
 
-    >>> find_garbled(["KÃ¤fer", "Käfer", "cat"])
-    {'KÃ¤fer': 'Käfer'}
+    >>> find_garbled(["KÃ¤fer", "Käfer", "cat", "K\\\\u00e4fer", "K\\ufffdfer"])
+    {'KÃ¤fer': 'Käfer', 'K\\\\u00e4fer': 'Käfer', 'K\\ufffdfer': 'K?fer'}
     """
     garbled = {}
     for name in classes:
         try:
-            meant = name if name.isascii() else name.encode("cp1252").decode()
+            meant = _ESCAPED.sub(lambda code: chr(int(code[1], 16)), name)
+            meant = meant.replace("\ufffd", "?")
+            if meant == name and not name.isascii():
+                meant = name.encode("cp1252").decode()
         except UnicodeError:
             continue
         if meant != name:

@@ -16,6 +16,7 @@ from tagfill.labels.dataset import Boxes, Dataset, Suggestions
 from tagfill.labels.formats._ids import is_text, plain_text, typed_text
 from tagfill.labels.formats._merge import Records
 from tagfill.labels.formats._tags import BLANKS, denies_all
+from tagfill.labels.formats._ticks import is_image
 from tagfill.labels.formats.base import Absent, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN, Labels, Rows
 
@@ -241,6 +242,7 @@ class LabelBuilder:
             for name in names:
                 self.positive(record, name, row)
         values = self._scatter()
+        self._refuse_images()
         self._deny_all(values)
         closed = self._closed[:, None] if len(self._closed) else self.absent == "negative"
         values[(values == UNKNOWN) & closed] = NEGATIVE
@@ -286,6 +288,17 @@ class LabelBuilder:
         values[record[clash], label[clash]] = UNKNOWN
         self._report_repeats(record * max(1, values.shape[1]) + label, record, row)
         return values
+
+    def _refuse_images(self) -> None:
+        """Report a tag that is the name of an image, as where a row has its columns exchanged."""
+        images = [number for number, name in enumerate(self.classes) if is_image(name)]
+        if self.source.options.classes is None and 0 < 2 * len(images) < len(self.classes):
+            place = self._statements[1].index(images[0]) if images[0] in self._statements[1] else -1
+            self.source.error(
+                f"tag {self.classes[images[0]]!r} is the name of an image",
+                None if place < 0 else self._statements[3][place],
+                remedy="write images and tags in the columns of the header",
+            )
 
     def _deny_all(self, values: Labels) -> None:
         """Take all classes for absent where a record says so, unless it has one nevertheless."""

@@ -7,13 +7,15 @@ from collections.abc import Collection
 
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._columns import Columns
-from tagfill.labels.formats._names import is_certainty_name
+from tagfill.labels.formats._names import is_certainty_name, plain_name
 from tagfill.labels.formats._tags import split_tags
-from tagfill.labels.formats._ticks import code_of, is_share
+from tagfill.labels.formats._ticks import code_of, is_share, quoted
 
 _FOR = frozenset({"yes", "agree", "agreed", "upvotes", "positive", "ja", "oui"})
 _AGAINST = frozenset({"no", "disagree", "disagreed", "downvotes", "negative", "nein", "non"})
 _MOST_CLASSES = 50
+_CODED = re.compile(r"\b([01])\s*(?:=|:|means)\s*(?!none\b)([^\W\d]+)", re.IGNORECASE)
+"""What 1 or 0 mean, as a legend says it."""
 
 
 class Doubts(Columns):
@@ -34,12 +36,18 @@ class Doubts(Columns):
                 and self.kinds[number] != "tick"
             )
             lists = len(texts) > sum(map(bool, map(str.strip, self.sheet.column(number))))
+            lists |= any(self._is_about(number, tags) for tags in used)
             if shares and is_certainty_name(name, lists=lists):
                 raise self.refusal(
                     f"column {name!r} says how sure somebody or a model is of the tags, such as"
                     f" {texts[0]}; guesses are no labels",
                     f"keep the tags that you trust, then --ignore-columns {name!r}",
                 )
+
+    def _is_about(self, number: int, tags: int) -> bool:
+        """Whether a column is called like one of tags and more: ``top 1 score``, ``top 1``."""
+        tag, name = plain_name(self.header[tags]), plain_name(self.header[number])
+        return tag != name and bool(tag) and name.startswith(tag)
 
     def refuse_votes(self, used: Collection[int]) -> None:
         """Refuse tags beside numbers of people who agreed with them and who did not.
@@ -60,6 +68,22 @@ class Doubts(Columns):
                 " did not",
                 "write 1 or 0 for each row in a column called 'value'",
             )
+
+    def refuse_other_codes(self) -> None:
+        """Refuse a table whose header, or what stands above it, says that 1 is no or 0 is yes.
+
+        Raises:
+            TagfillError: it says so.
+        """
+        above = [text for fields in self.sheet.above for text in fields]
+        for text in above if self.options.zeros == "negative" else ():
+            for digit, word in _CODED.findall(text):
+                if code_of(word) not in (None, int(digit)):
+                    raise self.refusal(
+                        f"{quoted(text.strip())} says that {digit} is {word!r}",
+                        "write 1 for present, 0 for absent and nothing for unknown, or say"
+                        " --zeros unknown if 0 is unknown",
+                    )
 
     def refuse_ids_with_classes(self) -> None:
         """Refuse values of ids that end in the names of classes.

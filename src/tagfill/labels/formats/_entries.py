@@ -23,7 +23,7 @@ from tagfill.labels.formats._text import (
     head,
     records_of,
 )
-from tagfill.labels.formats._ticks import any_sum, code_of
+from tagfill.labels.formats._ticks import any_sum, code_of, is_image
 from tagfill.labels.formats.base import Source
 from tagfill.labels.table import POSITIVE, UNKNOWN, Labels
 
@@ -137,7 +137,10 @@ class _WideReader:
         if block is None:
             return None
         images = block.texts(self.plan.image)
-        if self.header_image in images or _ODD_IMAGE.search("\n".join(["", *images])):
+        text = "\n".join(["", *images])
+        if self.header_image in images or _ODD_IMAGE.search(text):
+            return None
+        if self.records.of_files and " " in text and not all(map(_may_be_image, images)):
             return None
         if self.records.sums_possible and any_sum(images):
             return None
@@ -168,6 +171,11 @@ class _WideReader:
         codes[bad] = UNKNOWN
         values[rows, columns] = codes
         return True
+
+
+def _may_be_image(text: str) -> bool:
+    """Whether a text in a table of image files is no note."""
+    return " " not in text or is_image(text)
 
 
 def _is_plain(sheet: Sheet) -> bool:

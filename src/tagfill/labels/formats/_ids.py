@@ -17,25 +17,37 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from tagfill.errors import counted
 from tagfill.image_files import OtherSpellings, find_image, find_images, walk_folders
 from tagfill.labels.formats.base import Source
 
 _URL = r"^[A-Za-z][\w+.-]*://"
 _SEVERAL = r"(?i:\.(?:jpe?g|png|webp|tiff?|gif|bmp)\s*[;|,]\s*\S+\.)"
 _BETWEEN = r"(?i:(?<=\.jpg|\.png|\.gif|\.bmp|\.tif)|(?<=\.jpeg|\.webp|\.tiff))\s*[;|,]\s*"
-_ROUNDED = r"^\d(?:[.,]\d+)?E\+\d+$"
+_SHOWN = (
+    r"^\d(?:[.,]\d+)?E\+\d+$|^\d{1,3}(?:,\d{3})+$"
+    r"|^#(?:REF!|NAME\?|VALUE!|DIV/0!|NUM!|N/A|BEZUG!|WERT!|##+)$"
+)
+"""Numbers and errors as spreadsheets show them."""
 _ODD = (
     r"^/|^\s|\s\z|^\z|^[A-Za-z]:[\\/]|\\|(?:^|/)\.{0,2}(?:/|\z)"
-    rf"|{_SEVERAL}|{_ROUNDED}"
+    rf"|{_SEVERAL}|{_SHOWN}"
 )
+_ENDING = r"\.[A-Za-z]\w{1,4}\s*(?:[?#].*|$)"
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "imgs", "fotos", "bilder", "jpegimages")
 _LOOKED_FOR = 10
 _UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
 _AS_TEXT = re.compile(r"=\"([^\"]+)\"|'([^']+\.\w{3,4})")
 """What spreadsheets write to keep an entry a text."""
-_WRAPPINGS = ("\n=", "\n'", ")\n", "\nfile://")
+_WRAPPINGS = ("\n=", "\n'", ")\n", "\nfile://", "\n<", "](")
 """One of these is in a list of ids if any of them is not spelled as a path."""
+_LINK = re.compile(
+    r"!?\[[^\]]*\]\(([^()\s]+)\)|<(?:img|a)\b[^>]*?(?:src|href)=\"([^\"]+)\".*"
+    r"|=(?:HYPERLINK|IMAGE)\(\"([^\"]+)\".*\)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A picture or link of Markdown, of a web page, of a spreadsheet."""
 _ATTACHED = re.compile(r"([^()]+\.\w{3,4}) \(https?://\S+\)")
 _INVISIBLE = string.whitespace + "\u00a0\u2007\u202f\u3000\u200b\u200e\u200f\u2060\ufeff"
 
@@ -55,8 +67,8 @@ def plain_text(name: str) -> str:
 
 
 def typed_text(name: str) -> str:
-    """A name as people mean it: composed letters, and single plain blanks between words."""
-    return unicodedata.normalize("NFC", " ".join(plain_text(name).split()))
+    """A name as people mean it: composed letters, single blanks between words, no soft hyphens."""
+    return unicodedata.normalize("NFC", " ".join(plain_text(name).replace("\u00ad", "").split()))
 
 
 def plain_classes(names: Sequence[str], source: Source) -> tuple[str, ...]:
@@ -78,17 +90,33 @@ def images_in(text: str) -> list[str]:
     return [name.strip() for name in re.split(_BETWEEN, text) if name.strip()]
 
 
-def odd_ids(images: Sequence[str]) -> list[int]:
-    """Numbers of the ids that need attention: all but URLs and plain relative paths."""
+def _as_array(images: Sequence[str]) -> pa.Array:
     joined = "\0".join([*images, ""]).encode()
     ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == 0) - np.arange(len(images))
     offsets, text = pa.py_buffer(np.concatenate([[0], ends])), joined.replace(b"\0", b"")
     # pa.array would import pandas, which takes longer than reading
-    texts = pa.LargeStringArray.from_buffers(len(images), offsets, pa.py_buffer(text))
+    return pa.LargeStringArray.from_buffers(len(images), offsets, pa.py_buffer(text))
+
+
+def odd_ids(images: Sequence[str]) -> list[int]:
+    """Numbers of the ids that need attention: all but URLs and plain relative paths."""
+    texts = _as_array(images)
     odd = pa.compute.match_substring_regex(texts, _ODD)
     address = pa.compute.match_substring_regex(texts, _URL)
     numbers: list[int] = pa.compute.indices_nonzero(pa.compute.and_not(odd, address)).to_pylist()
     return numbers
+
+
+def _report_endings(images: Sequence[str], rows: Sequence[int | None], source: Source) -> None:
+    """Warn of few ids without the ending of a file among many that have one."""
+    named = pa.compute.match_substring_regex(_as_array(images), _ENDING)
+    others: list[int] = pa.compute.indices_nonzero(pa.compute.invert(named)).to_pylist()
+    if 0 < 10 * len(others) <= len(images):
+        others = [number for number in others if not images[number].startswith("(no id")]
+    if 0 < 10 * len(others) <= len(images):
+        count = counted(len(others), "image id has", "image ids have")
+        first = f"unlike the others, first {images[others[0]]!r}"
+        source.warn(f"{count} no file ending, {first}: check for typos", rows[others[0]])
 
 
 def clean_ids(
@@ -119,10 +147,12 @@ def clean_ids(
             several = f"image id {image!r} names several images"
             source.error(several, row, remedy="write one row per image")
             continue
-        if re.match(_ROUNDED, image.strip()):
-            rounded = f"image id {image!r} is a long number that a spreadsheet rounded"
+        if re.match(_SHOWN, image.strip()):
+            shown = f"image id {image!r} is what a spreadsheet rounded, wrote with commas or shows"
             source.error(
-                rounded, row, remedy="export the table again with the column of ids as text"
+                f"{shown} for an error",
+                row,
+                remedy="export the table again with the column of ids as text",
             )
             continue
         if _ABSOLUTE.match(simple) or simple.split("/", 1)[0] == "..":
@@ -146,6 +176,7 @@ def clean_ids(
             f" first {images[first]!r} as {cleaned[first]!r}",
             rows[first],
         )
+    _report_endings(cleaned, rows, source)
     return cleaned, root
 
 
@@ -204,7 +235,11 @@ def _local(image: str) -> str:
     ('C:/my photos/a.jpg', '/home/a.jpg', 'a.jpg')
     >>> _local("a.jpg (https://v5.airtableusercontent.com/v3/u/29)"), _local('="a.jpg"')
     ('a.jpg', 'a.jpg')
+    >>> _local("![a cat](a.jpg)"), _local('<img src="b.jpg" width="9">')
+    ('a.jpg', 'b.jpg')
     """
+    if image[:1] in ("!", "[", "<", "=") and (link := _LINK.fullmatch(image.strip())):
+        return link[1] or link[2] or link[3]
     if image[:1] in ("=", "'") and (quoted := _AS_TEXT.fullmatch(image)):
         return quoted[1] or quoted[2]
     if image.endswith(")") and (attached := _ATTACHED.fullmatch(image)):

@@ -13,6 +13,7 @@ from typing import Any
 from tagfill.errors import TagfillError, counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
+from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats._names import (
     REJECTED,
     REVIEWED,
@@ -118,6 +119,14 @@ def texts(value: Any) -> list[str]:
     return [text for entry in listed(value) if isinstance(entry, str) and (text := entry.strip())]
 
 
+def records_under(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The objects below a key of an object, and below its other keys where these name splits."""
+    splits = [name for name in content if usual_split(name) in SPLITS and objects(content[name])]
+    if key not in splits or len(splits) < 2:
+        return objects(content.get(key))
+    return [{**record, SPLIT: name} for name in splits for record in objects(content[name])]
+
+
 def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -148,6 +157,8 @@ def read_lines(
             source.problems.raise_errors()
             raise source.refusal(f"no key holds labels (1, 0, null or a list of tags): {keys}")
         builder.notes.append(f"keys that are not labels were skipped: {keys}")
+    if len(reader.stated) > 1 and not reader.own:
+        builder.notes.append(f"tags are read from {', '.join(map(repr, reader.stated))}")
     builder.notes += notes
     return builder.dataset(image_root)
 
@@ -237,6 +248,7 @@ class LineReader:
         self.builder, self.splitter, self.other, self.own = builder, splitter, other, own
         builder.hierarchy = splitter.path
         self.ignored: dict[str, None] = {}
+        self.stated: dict[str, None] = {}
         self._examples: dict[str, str] = {}
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
@@ -255,6 +267,7 @@ class LineReader:
         stated, nested = label_keys(rest, own=self.own)
         if NEGATIVE in stated.values():
             self.builder.declare(self._names(rest.get("classes"), row), row)
+        self.stated.update(dict.fromkeys(key for key in stated if rest.get(key)))
         for key, value in stated.items():
             names = self._names(rest.get(key), row)
             if value == POSITIVE:

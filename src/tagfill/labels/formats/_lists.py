@@ -18,33 +18,23 @@ from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import images_in
 from tagfill.labels.formats._names import HIERARCHY_NAMES, SPECIES_NAMES, plain_name
 from tagfill.labels.formats._plan import Plan
+from tagfill.labels.formats._refusals import refuse_values
 from tagfill.labels.formats._rows import EvenRecords, Tally
 from tagfill.labels.formats._sheet import Record, Sheet, delimiter
 from tagfill.labels.formats._tags import (
     BLANKS,
     denies_all,
-    is_unreadable,
     says_nothing,
     separators_in,
-    split_tags,
 )
 from tagfill.labels.formats._text import csv_records, head
-from tagfill.labels.formats._ticks import REMEDY, code_of, examples_text, quoted
+from tagfill.labels.formats._ticks import REMEDY, code_of, examples_text
 from tagfill.labels.formats._wide import left_out_note
 from tagfill.labels.formats.base import Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
 _UNREAD = "no tags"
 _PATH, _PATH_ENDS = "|", re.compile(r"[;,\n\r]")
-_NAME = r"(?:.*[^\W\d_].*?|\d+)"
-_VALUED = re.compile(
-    rf"{_NAME}[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)"
-    rf"|{_NAME}(?:[:=(]|\s)\s*(?:[01]?[.,]\d+|\d{{1,3}}(?:[.,]\d+)?\s?%)\s*\)?"
-    r"|\(.*:\s*\d(?:[.,]\d+)?\)"
-)
-"""A tag with how sure somebody is of it: ``dog: 0.9``, ``dog (90 %)``, ``(dog:1.2)``."""
-_SIGNED = re.compile(r"[+-]\w\S*(?:\s+[+-]\w[^\s,;|]*)+")
-_MULTI_HOT = re.compile(r"[\[(]?\s*[01](?:[,\s]+[01])+\s*[\])]?|[01]{3,}")
 
 
 def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
@@ -58,7 +48,7 @@ def read_tag_list(source: Source, sheet: Sheet, plan: Plan) -> Dataset:
     last = plan.tags[-1] == len(sheet.header) - 1
     records = reader.records(spread=splitter.only or ";" if last else None)
     texts = [(row, fields[column]) for row, fields in records for column in plain]
-    _refuse_values(source, texts)
+    refuse_values(source, texts)
 
     def tags_in(columns: Iterable[int], fields: Sequence[str]) -> list[str]:
         texts = [without_guard(fields[column]) for column in columns]
@@ -271,44 +261,3 @@ def images_of_rows(texts: Sequence[str]) -> list[str]:
     for text in texts:
         images.append(text if text.strip() or not images else images[-1])
     return images
-
-
-def _refuse_values(source: Source, entries: Sequence[tuple[int, str]]) -> None:
-    """Refuse entries that say more than which tags there are: they would become classes.
-
-    Raises:
-        TagfillError: tags with scores, objects with values, or lists of 1 and 0.
-    """
-    filled = [(row, text.strip()) for row, text in entries if text.strip()]
-    row, text = next(((row, text) for row, text in filled if is_unreadable(text)), (0, ""))
-    if text:
-        raise source.refusal(
-            f"an entry is a list or an object that holds more than tags: {quoted(text)}",
-            row,
-            remedy="write the tags alone, or 1 and 0 in one column per tag",
-        )
-    hot = [text for _, text in filled if _MULTI_HOT.fullmatch(text)]
-    repeats = any(text.count("0") > 1 or text.count("1") > 1 for text in hot)  # no class numbers
-    if hot and len(hot) == len(filled) and len(set(map(len, hot))) == 1 and repeats:
-        raise source.refusal(
-            f"entries are lists of 1 and 0, such as {quoted(hot[0])}, without names of classes",
-            filled[0][0],
-            remedy="write them in one column per class, with the names in the header",
-        )
-    signed = [(row, text) for row, text in filled if _SIGNED.fullmatch(text)]
-    if 2 * len(signed) > len(filled):
-        raise source.refusal(
-            f"tags have signs and only blanks between them, such as {quoted(signed[0][1])}",
-            signed[0][0],
-            remedy="write them as 'cat; -dog': -dog says that there is none",
-        )
-    tags = {tag: row for row, text in reversed(filled) for tag in split_tags(text)}
-    valued = [tag for tag in tags if _VALUED.fullmatch(tag)]
-    if valued and 3 * len(valued) >= 2 * len(tags):
-        first = min(valued, key=lambda tag: tags[tag])
-        raise source.refusal(
-            f"tags are followed by values, such as {quoted(first)}",
-            tags[first],
-            remedy="keep the tags that you trust, without values, or use columns image, label and"
-            " value with 1 and 0",
-        )

@@ -28,7 +28,7 @@ from tagfill.labels.formats._names import (
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import BLANKS
-from tagfill.labels.formats._ticks import code_of
+from tagfill.labels.formats._ticks import code_of, is_sum
 from tagfill.labels.formats.base import ReadOptions
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
@@ -121,6 +121,11 @@ def plan_columns(sheet: Sheet, options: ReadOptions, shape: str | None = None) -
     if chosen not in makers:
         return Plan(OPEN_IMAGES, columns.image)
     return makers[chosen]()
+
+
+def table_shape(sheet: Sheet) -> str | None:
+    """The shape that columns announce, whatever else is wrong with them."""
+    return _Planner(sheet, ReadOptions()).shape()
 
 
 class _Planner(Doubts):
@@ -217,7 +222,18 @@ class _Planner(Doubts):
 
     def wide(self) -> Plan:
         self._check_names()
-        return self._plan(WIDE, self.rest, labels=tuple(self.rest))
+        self.refuse_other_codes()
+        sums = [n for n in self.rest if is_sum(self.header[n]) and self._adds_up(n)]
+        classes = tuple(n for n in self.rest if n not in sums)
+        self.left_out |= dict.fromkeys(sums, "how many classes an image has")
+        return self._plan(WIDE, self.rest, labels=classes)
+
+    def _adds_up(self, number: int) -> bool:
+        """Whether a column says in every row how many others have a yes."""
+        others = [self.sheet.column(n) for n in self.ticked() if n != number]
+        yes = [sum(code_of(text) == POSITIVE for text in row) for row in zip(*others, strict=False)]
+        texts = [text.strip().removesuffix(".0") or "0" for text in self.sheet.column(number)]
+        return len(others) > 1 and texts == list(map(str, yes))
 
     def long(self) -> Plan:
         single, values = self._statements()
@@ -343,6 +359,10 @@ class _Planner(Doubts):
             if not names[number]:
                 remedy = f"name it, or skip it: --ignore-columns {number + 1}"
                 raise self.refusal(f"column {number + 1} has no name", remedy)
+            again = names[number].removesuffix(".1")  # so pandas calls a second column
+            if again in names and again != names[number] and again not in ("", "0"):
+                both = f"columns {first[again] + 1} and {number + 1}"
+                raise self.refusal(f"{both} were both called {again!r}", "merge or rename them")
             if first[names[number]] < number:
                 both = f"columns {first[names[number]] + 1} and {number + 1}"
                 raise self.refusal(f"{both} are both called {names[number]!r}")

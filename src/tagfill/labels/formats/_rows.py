@@ -84,10 +84,10 @@ def _lowered(fields: Iterable[str]) -> list[str]:
     return [text.strip().lower() for text in fields]
 
 
-def _is_note(fields: Iterable[str]) -> bool:
-    """Whether a row is nothing but a text behind #."""
+def _note(fields: Iterable[str]) -> str:
+    """The text of a row that holds nothing else, and is not the name of a file."""
     filled = [text.strip() for text in fields if text.strip()]
-    return len(filled) == 1 and filled[0].startswith("#") and not is_image(filled[0])
+    return filled[0] if len(filled) == 1 and not is_image(filled[0]) else ""
 
 
 class EvenRecords:
@@ -95,6 +95,7 @@ class EvenRecords:
 
     Such rows are the header once more, as in files that were put together, comments with #, rows
     of sums, and legends: a legend follows blank rows in a table of image files, and names none.
+    There, several words that stand alone in a row are a comment, too.
     Records of another width are left out, or kept with their image alone. Fields to spare that are
     empty are cut off; a table without header may have shorter records.
 
@@ -144,7 +145,9 @@ class EvenRecords:
         named = self.header[self.image].lower() if self.sheet.header_row is not None else None
         if image.strip().lower() == named and _lowered(fields) == _lowered(self.header):
             return self.again
-        if self.of_files and _is_note(fields):
+        note = _note(fields) if self.of_files else ""
+        alone = note == image.strip() and len(fields) == len(self.header)
+        if note.startswith("#") or (alone and " " in note):
             return self.comments
         if self.sums_possible and (is_sum(image) or _ROW_COUNT.fullmatch("".join(fields).strip())):
             return self.sums

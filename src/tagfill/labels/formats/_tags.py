@@ -33,6 +33,12 @@ _CHOICES = re.compile(r"""\{\s*["']choices["']\s*:\s*(\[.*\])\s*\}""", re.DOTALL
 _QUOTED = re.compile(rf"""(?P<quote>["'])(?P<tag>[^"']+)(?P=quote)\s*(?=[{_MARKS}]|$)""")
 _NUMBERS = re.compile(r"\d+(?:\s+\d+)+")
 _ADJACENT = re.compile(r"""["']\s+["']""")
+_CALL = re.compile(
+    r"(?:[\w.]*(?:array|tensor|list|set|Index)\(\s*([\[{(].*[\]})]|)\s*(?:,\s*\w+=[^\]})]*)?"
+    r"|c\((\".*\"))\)",
+    re.DOTALL,
+)
+"""What numpy, PyTorch, pandas and R write around lists."""
 _BRACKETS = ("[]", "{}", "()")
 _SCORES = ("score", "confidence", "conf", "probability")
 NAME_KEYS = (
@@ -40,7 +46,7 @@ NAME_KEYS = (
     *("tagName", "className", "classTitle", "displayName"),
 )
 """Keys under which an object may have the name of a tag."""
-_HASHTAG = re.compile(r"^#(?=[^\s#])")
+_HASHTAG = re.compile(r"^#(?=[^\s#])(?!(?:ref|name|value|div/0|num|null|bezug|wert)[!?]$)", re.I)
 _HASHTAGS = re.compile(r"#[^\s#]+(?:\s*#[^\s#]+)+")
 _IN_PARENTHESES = re.compile(r"\(([^()]*)\)")
 _ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|[A-Za-z]{2,8});")
@@ -75,7 +81,7 @@ def split_tags(text: str, separator: str | None = None, kept: str | None = None)
 
 @lru_cache(maxsize=1 << 16)
 def _split(text: str, separator: str | None, kept: str | None) -> tuple[str, ...]:
-    plain = text.strip()
+    plain = without_call(text)
     if separator is None:
         listed = _bracketed(plain)
         if listed is not None:
@@ -188,6 +194,18 @@ def _bracketed(text: str) -> list[str] | None:
         names.append(re.sub(r"\\(.)", r"\1", name).strip())
         place = match.end()
     return [name for name in names if name]
+
+
+def without_call(text: str) -> str:
+    """An entry without outer blanks, and without the call by which programs print a list.
+
+    >>> without_call("tensor([1, 0])"), without_call("array(['cat'], dtype=object)")
+    ('[1, 0]', "['cat']")
+    >>> without_call('c("cat", "dog")'), without_call("cat (big)")
+    ('["cat", "dog"]', 'cat (big)')
+    """
+    call = _CALL.fullmatch(text.strip())
+    return text.strip() if call is None else call[1] or f"[{call[2] or ''}]"
 
 
 def _is_bracketed(text: str) -> bool:

@@ -15,24 +15,28 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 _YES = (
     "1 x + ✓ ✔ ☑ ✅ ☒ √ • ● ■ ◼ ★ ○ ◯ ⭕ 👍 [x] 100% yes y true t on checked selected positive"
     " pos present ja j wahr vorhanden oui vrai sí si verdadero"
-    " vero sim verdadeiro waar tak prawda да истина 是 有 はい"
+    " vero sim verdadeiro waar tak prawda да так истина 是 有 はい detected evet igen ano"  # noqa: RUF001
+    " ναι ya có כן نعم 예 네"  # noqa: RUF001
 )
 _NO = (
     "0 ✗ ✘ ❌ ☐ 👎 0% no n false f off unchecked negative neg absent"
     " nein falsch non faux falso não nao nee onwaar nie"
-    " fałsz нет ложь 否 无 無 いいえ"
+    " fałsz нет ні ложь 否 无 無 いいえ 不是 没有 not_present not_detected nicht_vorhanden"  # noqa: RUF001
+    " hayır nem ne όχι tidak không לא لا 아니오 아니요"  # noqa: RUF001
 )
 _OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"
 _DOUBTS = """
 uncertain unsure unclear maybe perhaps possible possibly not_sure not_mentioned not_assessed
 not_stated don't_know vielleicht unsicher unklar weiß_nicht nicht_beurteilt incertain peut-être
+indeterminate inconclusive equivocal not_evaluated cannot_tell can't_tell ne_sait_pas no_sé não_sei
+non_so nie_wiem не_знаю 不确定 不明 nem_tudom nevím
 """
 _DOUBTFUL = frozenset(word.replace("_", " ") for word in _DOUBTS.split())
 """What people write who looked and did not know, or did not look."""
 TICKS: dict[str, int] = {
     "": UNKNOWN,
     **dict.fromkeys(_YES.split(), POSITIVE),
-    **dict.fromkeys([*_NO.split(), "[ ]"], NEGATIVE),
+    **dict.fromkeys([*(word.replace("_", " ") for word in _NO.split()), "[ ]"], NEGATIVE),
     **dict.fromkeys(_OPEN.split(), UNKNOWN),
 }
 """Label of every accepted word, ignoring blanks and case. Nothing else is a label."""
@@ -83,6 +87,7 @@ def code_of(text: str) -> int | None:
     if code is not None:
         return code
     plain = text.strip().removesuffix(_AS_EMOJI).lower()
+    plain = str(int(plain)) if len(plain) == 1 and plain.isdecimal() else plain  # of any script
     decimal = _DECIMAL.fullmatch(plain)
     if plain in _DOUBTFUL or (plain.endswith("?") and code_of(plain[:-1]) is not None):
         return UNKNOWN

@@ -52,6 +52,7 @@ def _read(source: Source) -> Dataset:
         if not isinstance(content.get(key), list) or objects(content[key]) != content[key]:
             raise source.refusal(f"there is no list of objects in {key!r}")
     images, annotations, categories = (content[key] for key in _KEYS)
+    _refuse_guesses(source, annotations)
     builder = LabelBuilder(source)
     label_of = _labels(categories, builder)
     record_of = _records(images, builder)
@@ -79,9 +80,26 @@ def _read(source: Source) -> Dataset:
     for record, label in sorted(positives):
         builder.mark(record, label, POSITIVE)
     _deny(images, builder, record_of, label_of)
+    if builder.classes and not annotations and source.options.absent is None:
+        raise source.refusal(
+            "'annotations' is empty, so nothing is known of its images",
+            remedy="annotate some; if they show none of the classes, say --absent negative",
+        )
     unlabeled = len(builder) - len({record for record, _ in positives})
     builder.notes += [f"{unlabeled} images have no annotation"] if unlabeled else []
     return builder.dataset()
+
+
+def _refuse_guesses(source: Source, annotations: Sequence[Item]) -> None:
+    """Refuse what a model found.
+
+    Raises:
+        TagfillError: annotations have scores.
+    """
+    for place, annotation in enumerate(annotations):
+        if 0 < (score := number(annotation.get("score")) or 0) < 1:
+            guess = f"annotations[{place}] has the score {score:g}: guesses are no labels"
+            raise source.refusal(guess, remedy="keep what you trust, and leave out 'score'")
 
 
 def _deny(

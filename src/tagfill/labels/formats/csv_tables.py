@@ -36,6 +36,7 @@ from tagfill.labels.formats._plan import (
     WIDE_ID,
     Plan,
     plan_columns,
+    table_shape,
 )
 from tagfill.labels.formats._sheet import Sheet, csv_sheet, delimiter
 from tagfill.labels.formats._tags import join_tags
@@ -81,8 +82,12 @@ def _csv_shape(path: Path, size: int, modified: int, options: ReadOptions) -> st
         fields = text.splitlines()[0].split(delimiter(text))
         if options.names_columns:
             return TAG_LIST if options.tags_columns else WIDE
+        if len(fields) < 2:
+            return None
         with suppress(TagfillError):
-            return header_shape(fields) if len(fields) > 1 else None
+            return table_shape(csv_sheet(path))
+        with suppress(TagfillError):
+            return header_shape(fields)
         return WIDE
     alone = len(sheet.header) == 1 and sheet.header_row is not None
     return None if alone and not is_image_name(sheet.header[0]) else shape

@@ -21,6 +21,7 @@ from tagfill.labels.formats._json import (
     mapped,
     objects,
     read_lines,
+    records_under,
     texts,
     wrapped_list,
 )
@@ -144,15 +145,19 @@ def _darwin(record: Record) -> Record:
 
 
 def _sagemaker(record: Record) -> Record | None:
-    """A line of a manifest: numbers of classes, and their names in the metadata."""
+    """A line of a manifest: numbers of classes, and their names in the metadata.
+
+    What nobody annotated keeps a score, by which readers know it for a guess.
+    """
     for key, value in record.items():
-        names = mapped(mapped(record.get(f"{key}-metadata")).get("class-map"))
-        if names:
-            tags = [str(names.get(str(number), number)) for number in listed(value)]
+        said = mapped(record.get(f"{key}-metadata"))
+        names = mapped(said.get("class-map"))
+        tags: list[Any] = [str(names.get(str(number), number)) for number in listed(value)]
+        tags = tags if names else texts([said.get("class-name")])
+        if names or tags:
+            if said.get("human-annotated") == "no":
+                tags = [{"name": name, "score": said.get("confidence", 0.5)} for name in tags]
             return {"file_name": record["source-ref"], "tags": tags}
-        name = mapped(record.get(f"{key}-metadata")).get("class-name")
-        if isinstance(name, str):
-            return {"file_name": record["source-ref"], "tags": [name]}
     return None
 
 
@@ -205,12 +210,12 @@ def _by_columns(content: Record) -> list[Record]:
 
 
 def _wrapped(content: Record) -> list[Record]:
-    for value in content.values():
+    for key, value in content.items():
         records = objects(value)
-        tagged = any(names_tags(key) for key in (records or [{}])[0])
+        tagged = any(map(names_tags, (records or [{}])[0]))
         imaged = records and any(_is_image(field) for field in records[0].values())
         if imaged and len(records) == len(value) and (tagged or plain_record(records[0])):
-            return records
+            return records_under(content, key)
     return []
 
 

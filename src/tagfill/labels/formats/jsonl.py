@@ -29,11 +29,14 @@ from tagfill.labels.formats._json import (
     listed,
     load_json,
     mapped,
+    objects,
     read_lines,
+    records_under,
     splitter_of,
+    texts,
     wrapped_list,
 )
-from tagfill.labels.formats._names import SPLIT
+from tagfill.labels.formats._names import SPLIT, names_tags, plain_name
 from tagfill.labels.formats._splitter import Splitter
 from tagfill.labels.formats._tags import NAME_KEYS, tag_name
 from tagfill.labels.formats._text import head, read_text
@@ -43,6 +46,8 @@ from tagfill.labels.formats.json_export import is_export, plain_record
 from tagfill.labels.formats.label_studio import STUDIO
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 
+_NAMES = ("names", "classnames", "labelnames", "categorynames", "id2label")
+"""Keys, written plainly, of the names of all classes."""
 _METADATA = "metadata.jsonl"
 _BY_IMAGE = re.compile(rf'\{{\s*"[^"]+\.(?:{"|".join(s[1:] for s in SUFFIXES)})"\s*:', re.I)
 
@@ -77,7 +82,7 @@ def _lines(file: Path) -> list[Line]:
     text = head(file).lstrip()
     key = wrapped_list(text)
     if key is not None:
-        return list(enumerate(_under(load_json(file), key), 1))
+        return list(enumerate(_with_names(_under(load_json(file), key)), 1))
     if text.startswith("["):
         return list(enumerate(listed(load_json(file)), 1))
     if _BY_IMAGE.match(text):
@@ -88,11 +93,49 @@ def _lines(file: Path) -> list[Line]:
     return list(json_values(read_text(file), file))
 
 
-def _under(document: Any, key: str) -> list[Any]:
+def _under(document: Any, key: str) -> tuple[Mapping[str, Any], list[Any]]:
+    """The object that has a list of images under a key, and the images."""
     content = mapped(document)
     if isinstance(content.get(key), list):
-        return listed(content[key])
-    return next((found for value in content.values() if (found := _under(value, key))), [])
+        records = records_under(content, key)
+        return content, records if len(records) >= len(content[key]) else content[key]
+    found = (_under(value, key) for value in content.values())
+    return next((pair for pair in found if pair[1]), ({}, []))
+
+
+def _with_names(found: tuple[Mapping[str, Any], list[Any]]) -> list[Any]:
+    """Images with the names of their tags for numbers, where names are listed beside the images."""
+    content, records = found
+    listings = [content[key] for key in content if names_tags(key) or plain_name(key) in _NAMES]
+    names = next((dict(enumerate(part)) for part in listings if part and texts(part) == part), {})
+    names = names or next((_numbered(part) for part in listings if _numbered(part)), {})
+    if not names:
+        return records
+    for key in dict.fromkeys(key for record in objects(records) for key in record):
+        if names_tags(key):
+            _name_numbers(objects(records), key, names)
+    return records
+
+
+def _name_numbers(records: Sequence[Any], key: str, names: Mapping[int, str]) -> None:
+    """Write names for the numbers below a key; lists of 1 and 0 for all names become objects."""
+    lists = [value for record in records if isinstance(value := record.get(key), list)]
+    full = all(len(value) == len(names) > 1 for value in lists)
+    ticks = full and {n if type(n) is int else -1 for value in lists for n in value} <= {0, 1}
+    for record in records:
+        value = record.get(key)
+        numbers = value if isinstance(value, list) else [value]
+        if numbers and all(type(n) is int for n in numbers):
+            named = [names.get(n, {"number": n}) for n in numbers]
+            as_ticks = ticks and isinstance(value, list)
+            record[key] = dict(zip(names.values(), numbers, strict=True)) if as_ticks else named
+
+
+def _numbered(value: Any) -> dict[int, str]:
+    """Names by their number, as ``id2label`` has them."""
+    items = mapped(value).items()
+    fits = all(key.isdecimal() and isinstance(name, str) for key, name in items)
+    return {int(key): name for key, name in items} if fits else {}
 
 
 def _edit(edit: Edit, out: Path) -> bool:
