@@ -14,6 +14,11 @@ from tagfill.labels.formats._ticks import code_of, is_share, quoted
 _FOR = frozenset({"yes", "agree", "agreed", "upvotes", "positive", "ja", "oui"})
 _AGAINST = frozenset({"no", "disagree", "disagreed", "downvotes", "negative", "nein", "non"})
 _MOST_CLASSES = 50
+_RATER = re.compile(
+    r"(^|[\s_.-])(?:r|rater|ann|annotator|reader|expert|coder|reviewer)[\s_.-]?\d+(?:$|[\s_.-])",
+    re.IGNORECASE,
+)
+"""The part of a name that says who labeled."""
 _CODED = re.compile(r"\b([01])\s*(?:=|:|means)\s*(?!none\b)([^\W\d]+)", re.IGNORECASE)
 """What 1 or 0 mean, as a legend says it."""
 
@@ -84,6 +89,24 @@ class Doubts(Columns):
                         "write 1 for present, 0 for absent and nothing for unknown, or say"
                         " --zeros unknown if 0 is unknown",
                     )
+
+    def refuse_raters(self) -> None:
+        """Refuse columns of one class by several people: they are no classes.
+
+        Raises:
+            TagfillError: several columns have one name but for the number of a person.
+        """
+        columns: dict[str, list[int]] = {}
+        for number in self.ticked():
+            name, found = _RATER.subn(r"\1", self.header[number].strip())
+            if found == 1 and name:
+                columns.setdefault(name, []).append(number)
+        several = [numbers for numbers in columns.values() if len(numbers) > 1]
+        if len(several) > 1:
+            raise self.refusal(
+                f"{self._names(several[0])} are what several people say of one class",
+                "write a row for each image and person, with a column 'rater'",
+            )
 
     def refuse_ids_with_classes(self) -> None:
         """Refuse values of ids that end in the names of classes.

@@ -1,33 +1,33 @@
-"""JSON of unknown origin: values of a wanted type; objects about images, whatever their keys."""
+"""JSON of unknown origin: objects about images, whatever their keys."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tagfill.errors import TagfillError, counted
+from tagfill.errors import counted
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._merge import SPLITS, usual_split
+from tagfill.labels.formats._json_values import mapped, number
 from tagfill.labels.formats._names import (
     REJECTED,
     REVIEWED,
     SPLIT,
     is_about_file,
     is_certainty_name,
+    is_denial_name,
     is_image_name,
     is_label_name,
     is_status_name,
     names_tags,
 )
+from tagfill.labels.formats._refusals import refuse_tags
 from tagfill.labels.formats._splitter import Splitter, find_splitter
 from tagfill.labels.formats._tags import is_multi_hot, says_nothing, tag_names
-from tagfill.labels.formats._text import read_text
 from tagfill.labels.formats._ticks import MINUS_REMEDY, code_of, is_image, quoted
 from tagfill.labels.formats.base import ReadOptions, Source
 from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
@@ -37,103 +37,6 @@ Line = tuple[int, Any]
 
 LISTS = ("positives", "negatives", "classes")
 _WRAPPED = re.compile(r'"(\w+)"\s*:\s*\[\s*(\{[^{}]*\})')
-_BETWEEN = re.compile(r"[\s,\ufeff]*")
-
-
-def load_json(path: Path) -> Any:
-    """The content of a JSON file.
-
-    Raises:
-        TagfillError: the file is not text or not JSON; names the line.
-    """
-    return parse_json(read_text(path), path)
-
-
-def parse_json(text: str, path: Path, row: int | None = None) -> Any:
-    """The value of a JSON text.
-
-    Args:
-        text: the whole file, or one line of it.
-        path: the file, to name in errors.
-        row: line number; by default that of the error.
-    """
-    try:
-        return json.loads(text, parse_int=_integer)
-    except json.JSONDecodeError as error:
-        message, line = error.msg, error.lineno if row is None else row
-    except RecursionError:
-        message, line = "it is nested too deeply", row or 1
-    raise TagfillError(f"not readable as JSON ({message})", file=path, row=line)
-
-
-def first_value(text: str) -> Any:
-    """The first object of JSON lines, the first item of a list, or a whole object, if it is whole.
-
-    >>> first_value('[{"a": 1}, {"b'), first_value('{"a": 1}\\n{"b": 2}')
-    ({'a': 1}, {'a': 1})
-    """
-    start = text.find("[") + 1 if text.startswith("[") else 0
-    try:
-        return json.JSONDecoder().raw_decode(text[start:].lstrip())[0]
-    except (ValueError, RecursionError):
-        return None
-
-
-def json_values(text: str, path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of a text that follow each other on lines or with commas, and their rows."""
-    decoder = json.JSONDecoder(parse_int=_integer)
-    row, last = 1, 0
-    place = _BETWEEN.match(text).end()  # type: ignore[union-attr]
-    while place < len(text):
-        row, last = row + text.count("\n", last, place), place
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            parse_json(text[place:].split("\n", 1)[0], path, row)
-            raise TagfillError("not readable as JSON", file=path, row=row) from None
-        yield row, value
-        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]
-
-
-def _integer(digits: str) -> int | float:
-    """Refuse numbers with more digits than Python converts: they are not ids or labels."""
-    return int(digits) if len(digits) < 400 else float("nan")
-
-
-def listed(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def mapped(value: Any) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    return [entry for entry in listed(value) if isinstance(entry, dict)]
-
-
-def texts(value: Any) -> list[str]:
-    """The texts of a list, without outer blanks and empty ones."""
-    return [text for entry in listed(value) if isinstance(entry, str) and (text := entry.strip())]
-
-
-def records_under(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The objects below a key of an object, and below its other keys where these name splits."""
-    splits = [name for name in content if usual_split(name) in SPLITS and objects(content[name])]
-    if key not in splits or len(splits) < 2:
-        return objects(content.get(key))
-    return [{**record, SPLIT: name} for name in splits for record in objects(content[name])]
-
-
-def number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
 
 
 def read_lines(
@@ -151,6 +54,12 @@ def read_lines(
         else:
             source.error("the line is not a JSON object", row)
     _refuse_guesses(source, lines, reader.ignored)
+    if builder.free_tags:
+        refuse_tags(source, dict.fromkeys(builder.classes))
+    if reader.pairs and set(builder.classes) == {"0", "1"}:
+        raise source.refusal(
+            "its tags are lists of 1 and 0 without names", remedy="write names and values"
+        )
     if reader.ignored:
         keys = ", ".join(reader.ignored).encode("utf-8", "backslashreplace").decode()
         if not builder.classes:
@@ -249,6 +158,7 @@ class LineReader:
         builder.hierarchy = splitter.path
         self.ignored: dict[str, None] = {}
         self.stated: dict[str, None] = {}
+        self.pairs = 0
         self._examples: dict[str, str] = {}
 
     def read(self, row: int, line: Mapping[str, Any]) -> None:
@@ -265,7 +175,7 @@ class LineReader:
 
     def _labels(self, record: int, row: int, rest: dict[str, Any]) -> None:
         stated, nested = label_keys(rest, own=self.own)
-        if NEGATIVE in stated.values():
+        if self.own:
             self.builder.declare(self._names(rest.get("classes"), row), row)
         self.stated.update(dict.fromkeys(key for key in stated if rest.get(key)))
         for key, value in stated.items():
@@ -298,6 +208,7 @@ class LineReader:
             shown = self._examples.setdefault("numbers", quoted(value))
             self.builder.source.error(f"{shown} is a list of 1 and 0 without names", row, remedy)
         else:
+            self.pairs += isinstance(value, list) and len(value) > 1
             return plain
         return []
 
@@ -375,8 +286,12 @@ def label_keys(line: Mapping[str, Any], *, own: bool) -> tuple[dict[str, int], s
         for key, value in line.items():
             listing = value is None or isinstance(value, list | str)
             number = is_label_name(key) and _is_number(value)
-            if names_tags(key) and (listing or number):
+            if is_denial_name(key) and isinstance(value, list):
+                stated[key] = NEGATIVE
+            elif names_tags(key) and (listing or number):
                 stated[key] = POSITIVE
+        if POSITIVE not in stated.values():
+            stated = {}
         if len(stated) > 1:
             stated.pop("classes", None)
     nested = (key for key in line if names_tags(key) and isinstance(line[key], dict))

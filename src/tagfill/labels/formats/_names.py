@@ -51,6 +51,8 @@ _CERTAINTIES = _words("confidence conf probability prob certainty konfidenz")
 MACHINES = _words(
     "ai ki auto automatic machine model predicted prediction pred cv ml computervision"
 )
+TRUTHS = _words("true truth gt gold human manual label")
+"""What stands in the name of a column beside a model's."""
 SOURCE_NAMES = _words(
     "source origin method identifiedby classifiedby classificationmethod annotationtype labelsource"
     " tagsource quelle herkunft"
@@ -158,9 +160,14 @@ def is_certainty_name(name: str, *, lists: bool = False) -> bool:
     return last in _CERTAINTIES or (last in SCORE_NAMES and (lists or is_machine_name(name)))
 
 
+def words(name: str) -> list[str]:
+    """The words of a name, without case and punctuation."""
+    return [plain for word in re.split(r"[\s_.-]+", name) if (plain := plain_name(word))]
+
+
 def is_machine_name(name: str) -> bool:
     """Whether a column is a model's: ``AI Keywords``, ``predicted_class``."""
-    return not MACHINES.isdisjoint(map(plain_name, re.split(r"[\s_.-]+", name)))
+    return not MACHINES.isdisjoint(words(name))
 
 
 def is_status_name(name: str) -> bool:

@@ -13,10 +13,12 @@ from tagfill.labels.formats._columns import is_by_machine
 from tagfill.labels.formats._doubts import Doubts
 from tagfill.labels.formats._names import (
     HIERARCHY_NAMES,
+    MACHINES,
     RANKS,
     REJECTED,
     SPECIES_NAMES,
     TAGS_NAMES,
+    TRUTHS,
     VALUE_NAMES,
     has_label_word,
     is_label_name,
@@ -24,6 +26,7 @@ from tagfill.labels.formats._names import (
     is_score_name,
     is_tags_name,
     plain_name,
+    words,
 )
 from tagfill.labels.formats._sheet import Sheet
 from tagfill.labels.formats._splitter import Splitter
@@ -223,10 +226,19 @@ class _Planner(Doubts):
     def wide(self) -> Plan:
         self._check_names()
         self.refuse_other_codes()
+        self.refuse_raters()
         sums = [n for n in self.rest if is_sum(self.header[n]) and self._adds_up(n)]
-        classes = tuple(n for n in self.rest if n not in sums)
+        guesses = self._guesses()
+        classes = tuple(n for n in self.rest if n not in {*sums, *guesses})
         self.left_out |= dict.fromkeys(sums, "how many classes an image has")
+        self.left_out |= dict.fromkeys(guesses, "a model's")
         return self._plan(WIDE, self.rest, labels=classes)
+
+    def _guesses(self) -> list[int]:
+        """Columns with a model's view of the classes of others: ``cat_pred``."""
+        about = {number: frozenset(words(self.header[number])) for number in self.rest}
+        classes = {name - TRUTHS for name in about.values()} - {frozenset()}
+        return [n for n, name in about.items() if name & MACHINES and name - MACHINES in classes]
 
     def _adds_up(self, number: int) -> bool:
         """Whether a column says in every row how many others have a yes."""
@@ -360,7 +372,7 @@ class _Planner(Doubts):
                 remedy = f"name it, or skip it: --ignore-columns {number + 1}"
                 raise self.refusal(f"column {number + 1} has no name", remedy)
             again = names[number].removesuffix(".1")  # so pandas calls a second column
-            if again in names and again != names[number] and again not in ("", "0"):
+            if again in first and again != names[number] and again[-1:].isalpha():
                 both = f"columns {first[again] + 1} and {number + 1}"
                 raise self.refusal(f"{both} were both called {again!r}", "merge or rename them")
             if first[names[number]] < number:

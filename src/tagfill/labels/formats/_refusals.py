@@ -22,13 +22,14 @@ _CUT_OFF = re.compile(r"[\[{(](?=.*(?:\.\.\.|…)\s*(?:[,\d]|$)).*", re.DOTALL)
 """The beginning of a list, as numpy and pandas print long ones."""
 _ANSWERED = re.compile(
     r"(.+?)(?:\s*[:=(_\s-]\s*(?:(?P<no>no|false|absent|negative|neg|nein|non|falsch|faux)"
-    r"|yes|true|present|positive|pos|ja|oui|sí|wahr|vrai)|(?:(?<=\S{3})|\s*\()(?:(?P<minus>[-\N{MINUS SIGN}])|\+))\)?",
+    r"|yes|true|present|positive|pos|ja|oui|sí|wahr|vrai)"
+    r"|(?:(?<=\S{3})|\s*\()(?:(?P<minus>[-\N{MINUS SIGN}])|\+))\)?",
     re.IGNORECASE,
 )
 """A tag with yes or no behind it: ``cat=yes``, ``dog: no``, ``dog absent``, ``cat(+)``."""
 
 Entries = Sequence[tuple[int, str]]
-Doubt = tuple[int, str, str]
+Doubt = tuple[int | None, str, str]
 """The row, what is wrong there, and what to do about it."""
 
 
@@ -40,7 +41,22 @@ def refuse_values(source: Source, entries: Entries) -> None:
     """
     filled = [(row, without_call(text)) for row, text in entries if text.strip()]
     tags = {tag: row for row, text in reversed(filled) for tag in split_tags(text)}
-    for row, message, remedy in (*_in_entries(filled), *_in_tags(tags, source.options.classes)):
+    for row, message, remedy in _in_entries(filled):
+        raise source.refusal(message, row, remedy=remedy)
+    refuse_tags(source, tags)
+
+
+def refuse_tags(source: Source, tags: Mapping[str, int | None]) -> None:
+    """Refuse tags with scores or answers in them.
+
+    Args:
+        source: what is being read.
+        tags: each tag, and a row that has it.
+
+    Raises:
+        TagfillError: most tags have scores, or some have answers.
+    """
+    for row, message, remedy in _in_tags(tags, source.options.classes):
         raise source.refusal(message, row, remedy=remedy)
 
 
@@ -65,16 +81,16 @@ def _in_entries(filled: Entries) -> Iterator[Doubt]:
         yield signed[0][0], signs, "write them as 'cat; -dog': -dog says that there is none"
 
 
-def _in_tags(tags: Mapping[str, int], classes: Sequence[str] | None) -> Iterator[Doubt]:
+def _in_tags(tags: Mapping[str, int | None], classes: Sequence[str] | None) -> Iterator[Doubt]:
     valued = [tag for tag in tags if _VALUED.fullmatch(tag)]
     if valued and 3 * len(valued) >= 2 * len(tags):
-        first = min(valued, key=lambda tag: tags[tag])
+        first = min(valued, key=lambda tag: tags[tag] or 0)
         followed = f"tags are followed by values, such as {quoted(first)}"
         remedy = "keep the tags that you trust, without values, or use columns image, label and"
         yield tags[first], followed, f"{remedy} value with 1 and 0"
     answered = _answered(tag for tag in tags if classes is None)
     if len(answered) > 1:
-        row = min(tags[tag] for tag in answered.values())
+        row = tags[min(answered.values(), key=lambda tag: tags[tag] or 0)]
         shown = " and ".join(map(quoted, list(answered.values())[:2]))
         remedy = "use columns image, label and value, with yes or no as the value"
         yield row, f"tags are followed by yes or no, such as {shown}", remedy

@@ -257,7 +257,7 @@ def tag_name(item: Any) -> str | None:
         return next((item[key] for key in NAME_KEYS if isinstance(item.get(key), str)), None)
     if item is None or isinstance(item, str):
         return (item or "").strip()
-    is_number = isinstance(item, int | float) and not isinstance(item, bool)
+    is_number = isinstance(item, int | float) and not isinstance(item, bool) and item == item // 1
     return str(item) if is_number else None
 
 

@@ -15,13 +15,13 @@ from tagfill.labels.table import NEGATIVE, POSITIVE, UNKNOWN
 _YES = (
     "1 x + ✓ ✔ ☑ ✅ ☒ √ • ● ■ ◼ ★ ○ ◯ ⭕ 👍 [x] 100% yes y true t on checked selected positive"
     " pos present ja j wahr vorhanden oui vrai sí si verdadero"
-    " vero sim verdadeiro waar tak prawda да так истина 是 有 はい detected evet igen ano"  # noqa: RUF001
+    " vero sim verdadeiro waar tak prawda да так истина 是 有 はい detected evet igen ano"
     " ναι ya có כן نعم 예 네"  # noqa: RUF001
 )
 _NO = (
     "0 ✗ ✘ ❌ ☐ 👎 0% no n false f off unchecked negative neg absent"
     " nein falsch non faux falso não nao nee onwaar nie"
-    " fałsz нет ні ложь 否 无 無 いいえ 不是 没有 not_present not_detected nicht_vorhanden"  # noqa: RUF001
+    " fałsz нет ні ложь 否 无 無 いいえ 不是 没有 not_present not_detected nicht_vorhanden"
     " hayır nem ne όχι tidak không לא لا 아니오 아니요"  # noqa: RUF001
 )
 _OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tagfill.errors import TagfillError
-from tagfill.labels.formats._json import load_json
+from tagfill.labels.formats._json_values import load_json
 from tagfill.labels.formats._text import encoding_of, head
 from tagfill.labels.formats._ticks import is_image
 

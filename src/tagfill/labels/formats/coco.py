@@ -10,7 +10,8 @@ from typing import Any
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
 from tagfill.labels.formats._ids import is_text
-from tagfill.labels.formats._json import (
+from tagfill.labels.formats._json import wrapped_list
+from tagfill.labels.formats._json_values import (
     first_value,
     listed,
     load_json,
@@ -18,7 +19,6 @@ from tagfill.labels.formats._json import (
     number,
     objects,
     texts,
-    wrapped_list,
 )
 from tagfill.labels.formats._text import head
 from tagfill.labels.formats._ticks import quoted

@@ -8,7 +8,12 @@ from typing import Any
 
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._json import load_json, mapped, objects, texts
+from tagfill.labels.formats._json_values import (
+    load_json,
+    mapped,
+    objects,
+    texts,
+)
 from tagfill.labels.formats._merge import SPLITS, usual_split
 from tagfill.labels.formats.base import Format, Source
 

@@ -12,7 +12,12 @@ import pyarrow as pa
 from tagfill.array_files import bounded_table
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._json import listed, load_json, mapped, texts
+from tagfill.labels.formats._json_values import (
+    listed,
+    load_json,
+    mapped,
+    texts,
+)
 from tagfill.labels.formats._names import SPLIT
 from tagfill.labels.formats.base import Format, Source
 from tagfill.labels.formats.parquet import read_arrow

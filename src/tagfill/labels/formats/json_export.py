@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._json import (
-    LISTS,
+from tagfill.labels.formats._json import LISTS, read_lines, wrapped_list
+from tagfill.labels.formats._json_values import (
     first_value,
     json_values,
     listed,
     load_json,
     mapped,
     objects,
-    read_lines,
     records_under,
     texts,
-    wrapped_list,
 )
 from tagfill.labels.formats._names import is_image_name, names_tags
 from tagfill.labels.formats._tags import tag_name

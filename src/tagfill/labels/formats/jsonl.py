@@ -20,21 +20,23 @@ from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._json import (
     Line,
-    first_value,
     id_key,
     image_id,
     is_own,
-    json_values,
     label_keys,
+    read_lines,
+    splitter_of,
+    wrapped_list,
+)
+from tagfill.labels.formats._json_values import (
+    first_value,
+    json_values,
     listed,
     load_json,
     mapped,
     objects,
-    read_lines,
     records_under,
-    splitter_of,
     texts,
-    wrapped_list,
 )
 from tagfill.labels.formats._names import SPLIT, names_tags, plain_name
 from tagfill.labels.formats._splitter import Splitter
@@ -88,7 +90,7 @@ def _lines(file: Path) -> list[Line]:
     if _BY_IMAGE.match(text):
         return [
             (n, {"file_name": image, **(value if isinstance(value, dict) else {"tags": value})})
-            for n, (image, value) in enumerate(mapped(load_json(file)).items(), 1)
+            for n, (image, value) in enumerate(mapped(load_json(file, by_image=True)).items(), 1)
         ]
     return list(json_values(read_text(file), file))
 

@@ -26,7 +26,7 @@ from tagfill.files import write_text
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder, absence_note
 from tagfill.labels.formats._ids import uploaded_names
-from tagfill.labels.formats._json import (
+from tagfill.labels.formats._json_values import (
     listed,
     load_json,
     mapped,

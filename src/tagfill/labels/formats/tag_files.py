@@ -12,7 +12,8 @@ from typing import Any
 from tagfill.errors import TagfillError
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._folders import labeled_images, sample, split_of
-from tagfill.labels.formats._json import mapped, objects, parse_json, read_lines
+from tagfill.labels.formats._json import read_lines
+from tagfill.labels.formats._json_values import mapped, objects, parse_json
 from tagfill.labels.formats._names import SPLIT, names_tags
 from tagfill.labels.formats._splitter import are_captions, blanks_separate
 from tagfill.labels.formats._tags import split_tags

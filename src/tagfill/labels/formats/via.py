@@ -13,7 +13,12 @@ from typing import Any
 
 from tagfill.labels.dataset import Dataset
 from tagfill.labels.formats._builder import LabelBuilder
-from tagfill.labels.formats._json import load_json, mapped, objects, parse_json
+from tagfill.labels.formats._json_values import (
+    load_json,
+    mapped,
+    objects,
+    parse_json,
+)
 from tagfill.labels.formats._names import is_about_file, plain_name
 from tagfill.labels.formats._sheet import csv_sheet
 from tagfill.labels.formats._text import head

@@ -10,7 +10,8 @@ from typing import Any
 from tagfill.errors import TagfillError
 from tagfill.image_files import is_image_file
 from tagfill.labels.dataset import Dataset
-from tagfill.labels.formats._json import LISTS, parse_json, read_lines
+from tagfill.labels.formats._json import LISTS, read_lines
+from tagfill.labels.formats._json_values import parse_json
 from tagfill.labels.formats._names import names_tags
 from tagfill.labels.formats.base import Format, Source
 
