@@ -82,12 +82,11 @@ def _csv_shape(path: Path, size: int, modified: int, options: ReadOptions) -> st
         fields = text.splitlines()[0].split(delimiter(text))
         if options.names_columns:
             return TAG_LIST if options.tags_columns else WIDE
-        if len(fields) < 2:
-            return None
         with suppress(TagfillError):
-            return table_shape(csv_sheet(path))
+            sheet = csv_sheet(path)
+            return table_shape(sheet) if len(sheet.header) > 1 else None
         with suppress(TagfillError):
-            return header_shape(fields)
+            return header_shape(fields) if len(fields) > 1 else None
         return WIDE
     alone = len(sheet.header) == 1 and sheet.header_row is not None
     return None if alone and not is_image_name(sheet.header[0]) else shape
