@@ -13,6 +13,7 @@ from tagfill.errors import TagfillError
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 
+ONE = {"a.jpg": {"cat": 1}, "b.jpg": {"dog": 1}}
 YES = {"a.jpg": {"cat": 1, "dog": 0}, "b.jpg": {"dog": 1}}
 
 
@@ -52,6 +53,9 @@ def test_more_words_for_yes_and_no(yes: str, no: str, open: str, tmp_path: Path)
         ("image,tags\na.jpg,cat;dog\nb.jpg,dog\nLabeled by Ann,\n", TAGS),
         ("image,cat,dog,Total\na.jpg,1,0,1\nb.jpg,0,1,1\n", WIDE),
         ("Bild;cat;dog;Anzahl\na.jpg;1;0;1\nb.jpg;0;1;1\n", WIDE),
+        ("image,cat,dog,Total\na.jpg,1,0,1\nb.jpg,0,1,1\nTotal,1,1,2\n", WIDE),
+        ("image,tags\nb'a.jpg',cat;dog\nb'b.jpg',dog\n", TAGS),
+        ("image,cat,dog\na.jpg,1,\\N\nb.jpg,(blank),1\n", ONE),
         ("image,cat_true,cat_pred\na.jpg,1,0\nb.jpg,0,1\n", None),
         ("| image | tags |\n|---|---|\n| ![a](a.jpg) | cat, dog |\n| ![b](b.jpg) | dog |\n", TAGS),
         ('image,tags\n"<img src=""a.jpg"">","cat,dog"\n"<img src=""b.jpg"">",dog\n', TAGS),
@@ -63,7 +67,18 @@ def test_more_words_for_yes_and_no(yes: str, no: str, open: str, tmp_path: Path)
         ("image,tags\na.jpg,cat;d\u00adog\nb.jpg,dog\n", TAGS),
     ],
     ids=[
-        *("note", "signature", "sums", "German sums", "guesses", "Markdown", "HTML"),
+        *(
+            "note",
+            "signature",
+            "sums",
+            "German sums",
+            "both sums",
+            "bytes",
+            "nulls",
+            "guesses",
+            "Markdown",
+            "HTML",
+        ),
         *("links", "R", "numpy", "not_", "error", "soft hyphen"),
     ],
 )
@@ -83,6 +98,7 @@ def test_what_people_and_programs_write(
         ("image,tags\na.jpg,cat+;dog-\nb.jpg,cat-;dog+\n", "by yes or no"),
         ("image,tags\na.jpg,cat present;dog absent\nb.jpg,cat absent;dog present\n", "'cat absent"),
         ("image,tags\na.jpg,cat:2;dog:1\nb.jpg,dog:3\n", "followed by values, such as 'cat:2'"),
+        ('image,labels\na.jpg,"[0.9, 0.1]"\nb.jpg,"[0.2, 0.8]"\n', "tags are values"),
         ("image,labels\na.jpg,[1. 0. 1.]\nb.jpg,[0. 1. 1.]\n", "lists of 1 and 0"),
         ('image,labels\na.jpg,"tensor([1, 0, 1])"\nb.jpg,"tensor([0, 1, 1])"\n', "of 1 and 0"),
         ("image,tags\na.jpg,\"['cat', 'dog', ...\"\nb.jpg,['dog']\n", "row 2: .*of a longer list"),

@@ -97,11 +97,13 @@ class Doubts(Columns):
             TagfillError: several columns have one name but for the number of a person.
         """
         columns: dict[str, list[int]] = {}
-        for number in self.ticked():
-            name, found = _RATER.subn(r"\1", self.header[number].strip())
-            if found == 1 and name:
-                columns.setdefault(name, []).append(number)
-        several = [numbers for numbers in columns.values() if len(numbers) > 1]
+        named = [number for number in self.rest if _RATER.search(self.header[number].strip())]
+        for number in set(named).intersection(self.ticked() if named else ()):
+            name = _RATER.sub(r"\1", self.header[number].strip())
+            columns.setdefault(name, []).append(number)
+        several = [
+            sorted(numbers) for name, numbers in columns.items() if name and len(numbers) > 1
+        ]
         if len(several) > 1:
             raise self.refusal(
                 f"{self._names(several[0])} are what several people say of one class",

@@ -38,9 +38,9 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 _FOLDERS = ("images", "photos", "pictures", "img", "imgs", "fotos", "bilder", "jpegimages")
 _LOOKED_FOR = 10
 _UPLOAD = re.compile(r"(?:/data/)?upload/\d+/(?:[0-9a-f]{8}-)(.+)", re.DOTALL)
-_AS_TEXT = re.compile(r"=\"([^\"]+)\"|'([^']+\.\w{3,4})")
-"""What spreadsheets write to keep an entry a text."""
-_WRAPPINGS = ("\n=", "\n'", ")\n", "\nfile://", "\n<", "](")
+_AS_TEXT = re.compile(r"=\"([^\"]+)\"|'([^']+\.\w{3,4})|b'([^']+)'")
+"""What spreadsheets write to keep an entry a text, and Python for one that is bytes."""
+_WRAPPINGS = ("\n=", "\n'", ")\n", "\nfile://", "\n<", "](", "\nb'")
 """One of these is in a list of ids if any of them is not spelled as a path."""
 _LINK = re.compile(
     r"!?\[[^\]]*\]\(([^()\s]+)\)|<(?:img|a)\b[^>]*?(?:src|href)=\"([^\"]+)\".*"
@@ -240,8 +240,8 @@ def _local(image: str) -> str:
     """
     if image[:1] in ("!", "[", "<", "=") and (link := _LINK.fullmatch(image.strip())):
         return link[1] or link[2] or link[3]
-    if image[:1] in ("=", "'") and (quoted := _AS_TEXT.fullmatch(image)):
-        return quoted[1] or quoted[2]
+    if image[:1] in ("=", "'", "b") and (quoted := _AS_TEXT.fullmatch(image)):
+        return quoted[1] or quoted[2] or quoted[3]
     if image.endswith(")") and (attached := _ATTACHED.fullmatch(image)):
         return attached[1]
     if image[:7].lower() != "file://":

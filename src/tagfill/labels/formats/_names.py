@@ -51,6 +51,7 @@ _CERTAINTIES = _words("confidence conf probability prob certainty konfidenz")
 MACHINES = _words(
     "ai ki auto automatic machine model predicted prediction pred cv ml computervision"
 )
+_MACHINE = re.compile(rf"(?:^|[\s_.-])(?:{'|'.join(sorted(MACHINES))})(?:$|[\s_.-])", re.I | re.M)
 TRUTHS = _words("true truth gt gold human manual label")
 """What stands in the name of a column beside a model's."""
 SOURCE_NAMES = _words(
@@ -168,6 +169,11 @@ def words(name: str) -> list[str]:
 def is_machine_name(name: str) -> bool:
     """Whether a column is a model's: ``AI Keywords``, ``predicted_class``."""
     return not MACHINES.isdisjoint(words(name))
+
+
+def any_machine_name(names: Iterable[str]) -> bool:
+    """Whether one of very many columns may be a model's."""
+    return _MACHINE.search("\n".join(names)) is not None
 
 
 def is_status_name(name: str) -> bool:

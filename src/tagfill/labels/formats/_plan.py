@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tagfill.labels.formats._names import (
     TAGS_NAMES,
     TRUTHS,
     VALUE_NAMES,
+    any_machine_name,
     has_label_word,
     is_label_name,
     is_machine_name,
@@ -167,8 +169,10 @@ class _Planner(Doubts):
     def _says_values(self, number: int) -> bool:
         """Whether a column says whether the tag of the row is there."""
         name = plain_name(self.header[number])
+        if name != "status":
+            return name in VALUE_NAMES
         texts = {text.strip().lower() for text in self.sheet.column(number)} - {""}
-        return name in VALUE_NAMES or (name == "status" and texts <= _THERE and bool(texts))
+        return texts <= _THERE and bool(texts)
 
     def _blank(self) -> int | None:
         """The column that says whether there is any animal, as camera traps have."""
@@ -236,16 +240,20 @@ class _Planner(Doubts):
 
     def _guesses(self) -> list[int]:
         """Columns with a model's view of the classes of others: ``cat_pred``."""
+        if not any_machine_name(self.header):
+            return []
         about = {number: frozenset(words(self.header[number])) for number in self.rest}
         classes = {name - TRUTHS for name in about.values()} - {frozenset()}
         return [n for n, name in about.items() if name & MACHINES and name - MACHINES in classes]
 
     def _adds_up(self, number: int) -> bool:
         """Whether a column says in every row how many others have a yes."""
-        others = [self.sheet.column(n) for n in self.ticked() if n != number]
-        yes = [sum(code_of(text) == POSITIVE for text in row) for row in zip(*others, strict=False)]
+        real = [not is_sum(image) for image in self.sheet.column(self.image)]
+        columns = (compress(self.sheet.column(n), real) for n in self.rest if n != number)
+        others = [codes for texts in columns if None not in (codes := list(map(code_of, texts)))]
+        yes = [codes.count(POSITIVE) for codes in zip(*others, strict=False)]
         texts = [text.strip().removesuffix(".0") or "0" for text in self.sheet.column(number)]
-        return len(others) > 1 and texts == list(map(str, yes))
+        return len(others) > 1 and list(compress(texts, real)) == list(map(str, yes))
 
     def long(self) -> Plan:
         single, values = self._statements()

@@ -13,9 +13,10 @@ _NAME = r"(?:.*[^\W\d_].*?|\d+)"
 _VALUED = re.compile(
     rf"{_NAME}[:=]\s*(?:[01](?:[.,]\d+)?|[.,]\d+)|.*[^\W\d_].*?[:=]\s*\d{{1,3}}"
     rf"|{_NAME}(?:[:=(]|\s)\s*(?:[01]?[.,]\d+|\d{{1,3}}(?:[.,]\d+)?\s?%)\s*\)?"
-    r"|\(.*:\s*\d(?:[.,]\d+)?\)"
+    r"|\(.*:\s*\d(?:[.,]\d+)?\)|\d*\.\d*[1-9]\d*(?:e-\d+)?"
 )
-"""A tag with how sure somebody is of it, or how often: ``dog: 0.9``, ``(dog:1.2)``, ``dog:3``."""
+"""A tag with how sure somebody is of it, or how often: ``dog: 0.9``, ``(dog:1.2)``, ``dog:3``;
+or that alone: ``0.9``."""
 _SIGNED = re.compile(r"[+-]\w\S*(?:\s+[+-]\w[^\s,;|]*)+")
 _MULTI_HOT = re.compile(r"[\[(]?\s*[01]\.?(?:[,\s]+[01]\.?)+\s*[\])]?|[01]{3,}")
 _CUT_OFF = re.compile(r"[\[{(](?=.*(?:\.\.\.|…)\s*(?:[,\d]|$)).*", re.DOTALL)
@@ -85,7 +86,7 @@ def _in_tags(tags: Mapping[str, int | None], classes: Sequence[str] | None) -> I
     valued = [tag for tag in tags if _VALUED.fullmatch(tag)]
     if valued and 3 * len(valued) >= 2 * len(tags):
         first = min(valued, key=lambda tag: tags[tag] or 0)
-        followed = f"tags are followed by values, such as {quoted(first)}"
+        followed = f"tags are values or followed by values, such as {quoted(first)}"
         remedy = "keep the tags that you trust, without values, or use columns image, label and"
         yield tags[first], followed, f"{remedy} value with 1 and 0"
     answered = _answered(tag for tag in tags if classes is None)

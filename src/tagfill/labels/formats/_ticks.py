@@ -24,7 +24,9 @@ _NO = (
     " fałsz нет ні ложь 否 无 無 いいえ 不是 没有 not_present not_detected nicht_vorhanden"
     " hayır nem ne όχι tidak không לא لا 아니오 아니요"  # noqa: RUF001
 )
-_OPEN = "? na n/a <na> n.a. k.a. #n/a #nv nan null none unknown unbekannt inconnu"
+_OPEN = (
+    "? na n/a <na> n.a. k.a. #n/a #nv nan null none (null) (blank) \\n unknown unbekannt inconnu"
+)
 _DOUBTS = """
 uncertain unsure unclear maybe perhaps possible possibly not_sure not_mentioned not_assessed
 not_stated don't_know vielleicht unsicher unklar weiß_nicht nicht_beurteilt incertain peut-être
