@@ -110,6 +110,7 @@ def test_what_people_and_programs_write(
         ("image,tags\n#REF!,cat\nb.jpg,dog\n", "row 2: image id '#REF!'"),
         ("image,cat,cat.1,dog\na.jpg,1,0,0\nb.jpg,0,1,1\n", "2 and 3 were both called 'cat'"),
         ("# 0 = present, 1 = absent\nimage,cat,dog\na.jpg,0,1\nb.jpg,1,0\n", "0 is 'present'"),
+        ("# 1 = present, 0 = not labeled\nimage,cat\na.jpg,1\nb.jpg,0\n", "0 is 'not labeled'"),
         ("image,cat_r1,cat_r2,dog_r1,dog_r2\na.jpg,1,1,0,1\nb.jpg,0,1,0,1\n", "several people say"),
         (
             "image,top1,top1_score,top2,top2_score\na.jpg,cat,0.9,dog,0.05\nb.jpg,dog,0.5,cat,0.4\n"
@@ -203,6 +204,7 @@ MACHINE = {"class-name": "cat", "confidence": 0.6, "human-annotated": "no"}
     [
         ([line("a.jpg", "cat=yes", "dog=no"), line("b.jpg", "cat=no", "dog=yes")], "by yes or no"),
         ([line("a.jpg", "cat:0.9", "dog:0.1"), line("b.jpg", "cat:0.2")], "followed by values"),
+        ({"new": BOTH[:1], "old": BOTH[1:]}, "listed under 'new' and 'old'"),
         ({"a.jpg": [0.9, 0.1], "b.jpg": [0.2, 0.8]}, "not a list of class names"),
         ({"a.jpg": [1, 0], "b.jpg": [0, 1]}, "lists of 1 and 0 without names"),
         ({"classes": ["cat"], "data": [{"image": "a.jpg", "labels": [0, 7]}]}, "'number': 7"),

@@ -10,6 +10,7 @@ from tagfill.labels.formats._columns import Columns
 from tagfill.labels.formats._names import is_certainty_name, plain_name
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._ticks import code_of, is_share, quoted
+from tagfill.labels.table import UNKNOWN
 
 _FOR = frozenset({"yes", "agree", "agreed", "upvotes", "positive", "ja", "oui"})
 _AGAINST = frozenset({"no", "disagree", "disagreed", "downvotes", "negative", "nein", "non"})
@@ -19,8 +20,11 @@ _RATER = re.compile(
     re.IGNORECASE,
 )
 """The part of a name that says who labeled."""
-_CODED = re.compile(r"\b([01])\s*(?:=|:|means)\s*(?!none\b)([^\W\d]+)", re.IGNORECASE)
+_CODED = re.compile(r"(?<![-\w.])([01])\s*(?:=|:|means)\s*(?!none\b)([^\W\d]+(?: \w+)*)", re.I)
 """What 1 or 0 mean, as a legend says it."""
+_NOT_JUDGED = re.compile(
+    r"(?:not (?:yet )?|un)(?:labell?ed|annotated|assessed|checked|reviewed|known)"
+)
 
 
 class Doubts(Columns):
@@ -83,7 +87,8 @@ class Doubts(Columns):
         above = [text for fields in self.sheet.above for text in fields]
         for text in above if self.options.zeros == "negative" else ():
             for digit, word in _CODED.findall(text):
-                if code_of(word) not in (None, int(digit)):
+                code = UNKNOWN if _NOT_JUDGED.match(word.lower()) else code_of(word)
+                if code not in (None, int(digit)):
                     raise self.refusal(
                         f"{quoted(text.strip())} says that {digit} is {word!r}",
                         "write 1 for present, 0 for absent and nothing for unknown, or say"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tagfill.console import json_text
+from tagfill.errors import TagfillError
 from tagfill.files import write_text
 from tagfill.image_files import SUFFIXES
 from tagfill.labels.dataset import Dataset
@@ -84,7 +85,9 @@ def _lines(file: Path) -> list[Line]:
     text = head(file).lstrip()
     key = wrapped_list(text)
     if key is not None:
-        return list(enumerate(_with_names(_under(load_json(file), key)), 1))
+        content, records = _under(load_json(file), key)
+        _refuse_other_lists(file, content, key, records)
+        return list(enumerate(_with_names(content, records), 1))
     if text.startswith("["):
         return list(enumerate(listed(load_json(file)), 1))
     if _BY_IMAGE.match(text):
@@ -105,9 +108,26 @@ def _under(document: Any, key: str) -> tuple[Mapping[str, Any], list[Any]]:
     return next((pair for pair in found if pair[1]), ({}, []))
 
 
-def _with_names(found: tuple[Mapping[str, Any], list[Any]]) -> list[Any]:
+def _refuse_other_lists(
+    file: Path, content: Mapping[str, Any], key: str, records: Sequence[Any]
+) -> None:
+    """Refuse several lists of images with tags in one object that are no splits.
+
+    Raises:
+        TagfillError: another key has such a list that was not read.
+    """
+    for other in content if len(records) == len(listed(content.get(key))) else ():
+        first = next(iter(objects(content[other])), {})
+        if other != key and id_key(first) is not None and any(map(names_tags, first)):
+            raise TagfillError(
+                f"images with tags are listed under {key!r} and {other!r}",
+                file=file,
+                remedy="keep one list, or call them train, val and test",
+            )
+
+
+def _with_names(content: Mapping[str, Any], records: list[Any]) -> list[Any]:
     """Images with the names of their tags for numbers, where names are listed beside the images."""
-    content, records = found
     listings = [content[key] for key in content if names_tags(key) or plain_name(key) in _NAMES]
     names = next((dict(enumerate(part)) for part in listings if part and texts(part) == part), {})
     names = names or next((_numbered(part) for part in listings if _numbered(part)), {})
