@@ -111,6 +111,11 @@ def test_what_people_and_programs_write(
         ("image,cat,cat.1,dog\na.jpg,1,0,0\nb.jpg,0,1,1\n", "2 and 3 were both called 'cat'"),
         ("# 0 = present, 1 = absent\nimage,cat,dog\na.jpg,0,1\nb.jpg,1,0\n", "0 is 'present'"),
         ("# 1 = present, 0 = not labeled\nimage,cat\na.jpg,1\nb.jpg,0\n", "0 is 'not labeled'"),
+        ("image,tags\na.jpg,“cat, dog”\nb.jpg,“dog”\n", "row 2: .*typographic quotes"),
+        (
+            "image,cat_yes,cat_no,dog_yes,dog_no\na.jpg,1,0,0,1\nb.jpg,0,1,1,0\n",
+            "no where others say yes",
+        ),
         ("image,cat_r1,cat_r2,dog_r1,dog_r2\na.jpg,1,1,0,1\nb.jpg,0,1,0,1\n", "several people say"),
         (
             "image,top1,top1_score,top2,top2_score\na.jpg,cat,0.9,dog,0.05\nb.jpg,dog,0.5,cat,0.4\n"
@@ -140,9 +145,16 @@ def test_tags_that_only_look_like_answers(tags: tuple[str, ...], tmp_path: Path)
     assert set(read(tmp_path, "\n".join(["image,tags", *rows, ""])).table.classes) == set(tags)
 
 
-def test_a_class_list_keeps_answers_as_tags(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,tags\na.jpg,cat yes;dog no\nb.jpg,cat no;dog yes\n",
+        "image,cat yes,cat no,dog yes,dog no\na.jpg,1,,,1\nb.jpg,,1,1,\n",
+    ],
+)
+def test_a_class_list_keeps_answers_as_tags(text: str, tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text(text)
     names = ("cat yes", "cat no", "dog yes", "dog no")
-    (tmp_path / "l.csv").write_text("image,tags\na.jpg,cat yes;dog no\nb.jpg,cat no;dog yes\n")
     dataset = load_labels(tmp_path / "l.csv", options=ReadOptions(classes=names))
     assert known(dataset)["a.jpg"] == {"cat yes": 1, "dog no": 1}
 
@@ -161,6 +173,19 @@ def test_ids_and_tags_with_typos_are_named(tmp_path: Path) -> None:
     assert "row 21: 1 image id has no file ending" in str(dataset.problems[0])
     dataset = read(tmp_path, "image,tags\na.jpg,K\ufffdfer\nb.jpg,B\\u00e4r\n")
     assert any("2 tags look like text in a wrong encoding" in note for note in dataset.notes)
+
+
+def test_letters_of_another_alphabet_are_named(tmp_path: Path) -> None:
+    rows = [f"{number}.jpg,cat" for number in range(9)]
+    alike = "\N{CYRILLIC SMALL LETTER ES}at"
+    dataset = read(tmp_path, "\n".join(["image,tags", *rows, f"x.jpg,{alike}", ""]))
+    assert any(f"{alike!r} (1) like 'cat' (9)" in note for note in dataset.notes)
+
+
+def test_an_unusual_column_of_images_is_named(tmp_path: Path) -> None:
+    text = "gbifID\tscientificName\n9001\tjay\n9002\tfox\n9003\tjay\n"
+    notes = read(tmp_path, text, "occurrence.txt").notes
+    assert "images are named by 'gbifID', judging by content (--image-column)" in notes
 
 
 def line(image: str, *tags: object, **more: object) -> dict[str, Any]:

@@ -39,6 +39,8 @@ _ONE_TYPO, _TWO_TYPOS = 5, 7
 _COUNT = re.compile(r"(?<=\S)\s*\(\s*\d{1,3}\s*\)$|\s+[x×]\s?\d{1,3}$")  # noqa: RUF001
 """What follows a tag where people count: ``dog (2)``, ``dog x2``."""
 _DENIAL = re.compile(r"[-!~]\s*|(?:no|not|without|kein|keine|nicht|ohne)[\s_]+")
+_LOOK_ALIKE = str.maketrans("асеорхуіѕј", "aceopxyisj")  # noqa: RUF001
+"""Cyrillic letters as the Latin ones that look like them."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 """A letter as JSON may write it."""
 _PLURALS = (
@@ -243,8 +245,9 @@ def _case_key(name: str) -> str:
 
 
 def _spelling_key(name: str) -> str:
-    """The name without accents, hyphens and word order."""
+    """The name without accents, hyphens, word order and Cyrillic letters that look Latin."""
     plain = unicodedata.normalize("NFKD", _case_key(name))
+    plain = plain.translate(_LOOK_ALIKE)
     letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return " ".join(sorted(re.split(r"[\s_\-]+", letters)))
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from tagfill.errors import TagfillError
 from tagfill.labels.formats._columns import Columns
 from tagfill.labels.formats._names import is_certainty_name, plain_name
+from tagfill.labels.formats._refusals import answered_names
 from tagfill.labels.formats._tags import split_tags
 from tagfill.labels.formats._ticks import code_of, is_share, quoted
 from tagfill.labels.table import UNKNOWN
@@ -95,24 +96,31 @@ class Doubts(Columns):
                         " --zeros unknown if 0 is unknown",
                     )
 
-    def refuse_raters(self) -> None:
-        """Refuse columns of one class by several people: they are no classes.
+    def refuse_shared_classes(self) -> None:
+        """Refuse columns of one class by several people, or for its yes and no.
 
         Raises:
-            TagfillError: several columns have one name but for the number of a person.
+            TagfillError: several columns have one name but for the person, or for yes and no.
         """
         columns: dict[str, list[int]] = {}
         named = [number for number in self.rest if _RATER.search(self.header[number].strip())]
         for number in set(named).intersection(self.ticked() if named else ()):
             name = _RATER.sub(r"\1", self.header[number].strip())
             columns.setdefault(name, []).append(number)
+        denied = list(answered_names(self.header[number] for number in self.rest).values())
+        if len(denied) > 1:
+            raise self.refusal(
+                f"columns {denied[0]!r} and {denied[1]!r} say no where others say yes",
+                "write one column per class, with yes or no in it; --classes keeps them",
+            )
         several = [
             sorted(numbers) for name, numbers in columns.items() if name and len(numbers) > 1
         ]
         if len(several) > 1:
             raise self.refusal(
                 f"{self._names(several[0])} are what several people say of one class",
-                "write a row for each image and person, with a column 'rater'",
+                "write a row for each image and person, with a column 'rater'; --classes keeps"
+                " them as they are",
             )
 
     def refuse_ids_with_classes(self) -> None:

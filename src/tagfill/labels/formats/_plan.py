@@ -23,6 +23,7 @@ from tagfill.labels.formats._names import (
     VALUE_NAMES,
     any_machine_name,
     has_label_word,
+    is_image_name,
     is_label_name,
     is_machine_name,
     is_score_name,
@@ -230,7 +231,8 @@ class _Planner(Doubts):
     def wide(self) -> Plan:
         self._check_names()
         self.refuse_other_codes()
-        self.refuse_raters()
+        if self.options.classes is None:
+            self.refuse_shared_classes()
         sums = [n for n in self.rest if is_sum(self.header[n]) and self._adds_up(n)]
         guesses = self._guesses()
         classes = tuple(n for n in self.rest if n not in {*sums, *guesses})
@@ -332,6 +334,10 @@ class _Planner(Doubts):
             read, unread = self._names([self.image]), self._names(other)
             note = f"the images are those of {read}; {unread}: other images (--image-column)"
             columns["notes"] = (*columns.get("notes", ()), note)
+        unusual = self.named and not is_image_name(self.header[self.image])
+        if unusual and self.kinds[self.image] != "image" and self.options.image_column is None:
+            note = f"images are named by {self._names([self.image])}, judging by content"
+            columns["notes"] = (*columns.get("notes", ()), f"{note} (--image-column)")
         if self.flagged is not None and self.split is not None:
             note = f"{self._names([self.split])} was read as the split: yes is {self.flagged}"
             columns["notes"] = (*columns.get("notes", ()), note)

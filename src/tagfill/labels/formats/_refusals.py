@@ -29,6 +29,26 @@ _ANSWERED = re.compile(
 )
 """A tag with yes or no behind it: ``cat=yes``, ``dog: no``, ``dog absent``, ``cat(+)``."""
 
+_ANSWERS = (
+    *("no", "false", "absent", "negative", "neg", "nein", "non", "falsch", "faux", "+", "-", ")"),
+    *(
+        "yes",
+        "true",
+        "present",
+        "positive",
+        "pos",
+        "ja",
+        "oui",
+        "sí",
+        "wahr",
+        "vrai",
+        "\N{MINUS SIGN}",
+    ),
+)
+"""What such tags end in."""
+_OPENED = re.compile(r"[“„«][^“”»]*")
+"""A tag that begins in typographic quotes and does not end in them."""
+
 Entries = Sequence[tuple[int, str]]
 Doubt = tuple[int | None, str, str]
 """The row, what is wrong there, and what to do about it."""
@@ -89,19 +109,29 @@ def _in_tags(tags: Mapping[str, int | None], classes: Sequence[str] | None) -> I
         followed = f"tags are values or followed by values, such as {quoted(first)}"
         remedy = "keep the tags that you trust, without values, or use columns image, label and"
         yield tags[first], followed, f"{remedy} value with 1 and 0"
-    answered = _answered(tag for tag in tags if classes is None)
+    answered = answered_names(tag for tag in tags if classes is None)
+    opened = [tag for tag in tags if _OPENED.fullmatch(tag)]
+    if opened:
+        half = f"a mark cuts what is in typographic quotes, such as {quoted(opened[0])}"
+        yield tags[opened[0]], half, "write plain quotes"
     if len(answered) > 1:
         row = tags[min(answered.values(), key=lambda tag: tags[tag] or 0)]
         shown = " and ".join(map(quoted, list(answered.values())[:2]))
-        remedy = "use columns image, label and value, with yes or no as the value"
+        remedy = (
+            "use columns image, label and value, with yes or no as the value; --classes keeps them"
+        )
         yield row, f"tags are followed by yes or no, such as {shown}", remedy
 
 
-def _answered(tags: Iterable[str]) -> dict[str, str]:
-    """Names that stand with a yes and with a no behind them, each with the latter."""
+def answered_names(tags: Iterable[str]) -> dict[str, str]:
+    """Names that stand with a yes and with a no behind them, each with the latter.
+
+    >>> answered_names(["cat yes", "cat no", "dog no", "fox+", "fox-", "A+", "A-"])
+    {'cat': 'cat no', 'fox': 'fox-'}
+    """
     said: dict[bool, dict[str, str]] = {True: {}, False: {}}
     for tag in tags:
-        match = _ANSWERED.fullmatch(tag)
+        match = _ANSWERED.fullmatch(tag) if tag.lower().endswith(_ANSWERS) else None
         if match:
             said[bool(match["no"] or match["minus"])][match[1].lower()] = tag
     return {name: tag for name, tag in said[True].items() if name in said[False]}
