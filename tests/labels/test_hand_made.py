@@ -10,6 +10,7 @@ import pytest
 from tests.labels.reading import TAGS, WIDE, known, read
 
 from tagfill.errors import TagfillError
+from tagfill.labels.edit import save_changes
 from tagfill.labels.formats import ReadOptions
 from tagfill.labels.io import load_labels
 
@@ -173,6 +174,27 @@ def test_ids_and_tags_with_typos_are_named(tmp_path: Path) -> None:
     assert "row 21: 1 image id has no file ending" in str(dataset.problems[0])
     dataset = read(tmp_path, "image,tags\na.jpg,K\ufffdfer\nb.jpg,B\\u00e4r\n")
     assert any("2 tags look like text in a wrong encoding" in note for note in dataset.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image,tags\na.jpg,cat;no dog\nb.jpg,no cat;dog\n",
+        'image,tags\na.jpg,"c(""cat"", ""cow"")"\nb.jpg,dog\n',
+        "image,tags\na.jpg,\"array(['cat', 'cow'], dtype=object)\"\nb.jpg,dog\n",
+        'image,tags\na.jpg,"{cat,cow}"\nb.jpg,{dog}\n',
+        "image,tags\na.jpg,cat\nLabeled by Ann,\nb.jpg,dog\n",
+        "image,cat,dog,Total\na.jpg,1,0,1\nb.jpg,0,1,1\nc.jpg,1,1,2\n",
+        json.dumps({"classes": ["cat", "dog"], "data": [{"image": "a.jpg", "labels": [0]}]}),
+    ],
+)
+def test_a_confirmed_tag_is_written_as_the_file_is(text: str, tmp_path: Path) -> None:
+    dataset = read(tmp_path, text, "l.json" if text[0] == "{" else "l.csv")
+    values = dataset.table.values.copy()
+    values[0] = 1
+    out = tmp_path / f"o{dataset.source.suffix}"
+    save_changes(dataset, dataset.table.with_values(values), out, ReadOptions())
+    assert known(load_labels(out))["a.jpg"] == dict.fromkeys(dataset.table.classes, 1)
 
 
 def test_letters_of_another_alphabet_are_named(tmp_path: Path) -> None:

@@ -10,12 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tagfill.files import guarded, without_guard, write_bytes
+from tagfill.labels.cleanup import find_denials
 from tagfill.labels.formats._lists import images_of_rows
 from tagfill.labels.formats._plan import LONG, OPEN_IMAGES, TAG_LIST, WIDE, plan_columns
 from tagfill.labels.formats._rows import EvenRecords
 from tagfill.labels.formats._sheet import Sheet, delimiter
 from tagfill.labels.formats._splitter import HASHTAG, Splitter
-from tagfill.labels.formats._tags import SEPARATORS, join_tags, says_nothing, separators_in
+from tagfill.labels.formats._tags import (
+    SEPARATORS,
+    join_tags,
+    says_nothing,
+    separators_in,
+    without_call,
+)
 from tagfill.labels.formats._text import COLUMNS, TYPED, UTF8, encoding_of, head
 from tagfill.labels.formats._ticks import code_of
 from tagfill.labels.formats._wide import class_names
@@ -138,17 +145,23 @@ class _TableEdit:
         other = "," if delimiter(head(self.source.path)) == ";" else ";"
         common = usual[0][0] if usual else other
         columns = {**dict.fromkeys(plan.tags, POSITIVE), **dict.fromkeys(plan.denied, NEGATIVE)}
+        denials = find_denials({tag for text in texts for tag in splitter.split(text)})
+        denials = denials if len(denials) > 1 and self.source.options.classes is None else {}
         for record, labels, first in self._pending():
+            confirmed = [name for name, value in labels.items() if value == POSITIVE]
             for column, value in columns.items():
+                listed = without_call(record[column])
+                if listed != record[column].strip():
+                    record[column] = listed
                 tags = splitter.split(without_guard(record[column]))
                 meant = {tag: labels.get(self.name_of(splitter.last(tag)), value) for tag in tags}
-                kept = [tag for tag in tags if meant[tag] == value]
+                refuted = {tag for tag, name in denials.items() if self.name_of(name) in confirmed}
+                kept = [tag for tag in tags if meant[tag] == value and tag not in refuted]
                 if len(kept) < len(tags):
                     record[column] = _entry(kept, record[column], common, splitter)
-            added = [name for name, value in labels.items() if value == POSITIVE]
-            if added and first:
+            if confirmed and first:
                 entry = record[plan.tags[0]]
-                record[plan.tags[0]] = _with_tags(added, entry, common, splitter)
+                record[plan.tags[0]] = _with_tags(confirmed, entry, common, splitter)
         return False
 
 
@@ -191,7 +204,7 @@ def _words(texts: Iterator[str]) -> dict[int, str]:
 def _with_tags(names: list[str], text: str, common: str, splitter: Splitter) -> str:
     if says_nothing(text):
         text = ""
-    if splitter.hashtags or text.strip()[:1] in ("", "[", "#"):
+    if splitter.hashtags or text.strip()[:1] in ("", "[", "{", "(", "#"):
         return _entry([*splitter.split(without_guard(text)), *names], text, common, splitter)
     mark = splitter.mark_in(text, common)
     spaced = f"{mark} " in text or (mark == "," and mark not in text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +234,7 @@ class _Planner(Doubts):
         self.refuse_other_codes()
         if self.options.classes is None:
             self.refuse_shared_classes()
-        sums = [n for n in self.rest if is_sum(self.header[n]) and self._adds_up(n)]
+        sums = list(filter(self._counts_classes, self.rest))
         guesses = self._guesses()
         classes = tuple(n for n in self.rest if n not in {*sums, *guesses})
         self.left_out |= dict.fromkeys(sums, "how many classes an image has")
@@ -248,14 +249,19 @@ class _Planner(Doubts):
         classes = {name - TRUTHS for name in about.values()} - {frozenset()}
         return [n for n, name in about.items() if name & MACHINES and name - MACHINES in classes]
 
-    def _adds_up(self, number: int) -> bool:
-        """Whether a column says in every row how many others have a yes."""
+    def _counts_classes(self, number: int) -> bool:
+        """Whether a column is called a sum and counts a row's yes, in most rows or above 1."""
+        name = self.header[number].strip()
+        if not is_sum(name) or name in (self.options.classes or ()) or len(self.rest) < 3:
+            return False
         real = [not is_sum(image) for image in self.sheet.column(self.image)]
-        columns = (compress(self.sheet.column(n), real) for n in self.rest if n != number)
-        others = [codes for texts in columns if None not in (codes := list(map(code_of, texts)))]
-        yes = [codes.count(POSITIVE) for codes in zip(*others, strict=False)]
-        texts = [text.strip().removesuffix(".0") or "0" for text in self.sheet.column(number)]
-        return len(others) > 1 and list(compress(texts, real)) == list(map(str, yes))
+        others = (compress(self.sheet.column(n), real) for n in self.rest if n != number)
+        yes = [sum(code_of(text) == POSITIVE for text in row) for row in zip(*others, strict=True)]
+        texts = [t.strip().removesuffix(".0") or "0" for t in self.sheet.column(number)]
+        if not all(map(str.isdecimal, texts)):
+            return False
+        counts = list(map(int, compress(texts, real)))
+        return max(counts, default=0) > 1 or 2 * sum(map(eq, counts, yes)) > len(counts)
 
     def long(self) -> Plan:
         single, values = self._statements()
