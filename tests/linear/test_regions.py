@@ -119,6 +119,27 @@ def test_the_strength_is_chosen_by_regions() -> None:
     assert cost(chosen) < cost(of_whole)
 
 
+@pytest.mark.parametrize("close", [0.0, np.inf])
+def test_regions_decide_between_transforms_that_are_close(
+    close: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StandardIsBest:
+        def __init__(self, chooser: Chooser, features: np.ndarray, transform: Transform) -> None:
+            self.transform = transform
+
+        def __call__(self, choice: Choice) -> float:
+            assert choice.transform == self.transform
+            return float(choice.transform != "standard")
+
+    grids, truth = _data(12)
+    of_whole = fit_head(whole(grids), _one_each(truth)).choice
+    monkeypatch.setattr("tagfill.linear.choose.CLOSE", close)
+    monkeypatch.setattr("tagfill.linear.fit.RegionalCost", StandardIsBest)
+    chosen = fit_head(grids, _one_each(truth)).choice
+    assert of_whole.transform != "standard"
+    assert chosen.transform == ("standard" if close else of_whole.transform)
+
+
 def test_many_images_are_transformed_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     grids, truth = _data(6)
     kept = fit_head(grids, truth)

@@ -32,6 +32,8 @@ HOPELESS = 0.5
 """Held-out cost per image by which a writer is so much worse that another penalty is not tried."""
 FAR = 0.25
 """The same of a transform of the features."""
+CLOSE = 0.02
+"""The same by which another transform is hardly worse: about as much as other folds make."""
 GAIN = 1e-4
 """Held-out cost per image that another strength must save; less is rounding."""
 TOLERANCE = GAIN / 1_000
@@ -167,6 +169,16 @@ class Chooser:
         while lower(choice.stepped(direction)):
             choice = choice.stepped(direction)
         return choice
+
+    def close_transforms(self, choice: Choice) -> list[Choice]:
+        """The same choice with other transforms that are hardly worse, at their best strengths."""
+        best: dict[Transform, Trial] = {}
+        for trial in sorted(self.trials, key=lambda trial: trial.score):
+            one = trial.choice
+            if replace(one, transform=choice.transform, strength=choice.strength) == choice:
+                best.setdefault(one.transform, trial)
+        own = best.pop(choice.transform)
+        return [rival.choice for rival in best.values() if rival.score < own.score + CLOSE]
 
     def prefer_plain_writer(
         self, choice: Choice, writers: Sequence[Choice], transforms: Sequence[Transform]

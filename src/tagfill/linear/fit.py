@@ -132,11 +132,22 @@ def fit_head(
     )
     chosen_with_all = len(chooser.observed) == len(labels)
     if has_regions(features) and chosen_with_all and strength is None:
-        choice = chooser.refined(choice, RegionalCost(chooser, features, choice.transform))
+        choice = _by_regions(chooser, choice, features)
     basis = (
         chooser.basis(choice.transform) if chosen_with_all else Basis.of(images, choice.transform)
     )
     return _fitted(basis, features, labels, answered, choice, chooser)
+
+
+def _by_regions(chooser: Chooser, choice: Choice, features: Features) -> Choice:
+    """The transform by regions, where whole images hardly tell, and then the strength."""
+
+    def cost(one: Choice) -> float:
+        return RegionalCost(chooser, features, one.transform)(one)
+
+    rivals = chooser.close_transforms(choice)
+    choice = min([choice, *rivals], key=cost) if rivals else choice
+    return chooser.refined(choice, RegionalCost(chooser, features, choice.transform))
 
 
 def default_folds(features: Features) -> int:
